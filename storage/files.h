@@ -1,0 +1,121 @@
+/*
+ * The table of file operations. All reading and writing of files by libsluice goes through one, so
+ * that a test can put a faulty or a recording one in its place. Operations return a value >= 0 or a
+ * negated errno, like the kernel; they may transfer fewer bytes than asked.
+ *
+ * The helpers below the table turn that into whole transfers and error records.
+ */
+#ifndef SLC_STORAGE_FILES_H
+#define SLC_STORAGE_FILES_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct slc_file_stat {
+    uint64_t bytes;
+    uint64_t inode;
+    uint64_t device;
+    int64_t modified_ns;
+    uint32_t direct_memory_align; /* statx DIOALIGN; 0 = unknown, or none when direct_known */
+    uint32_t direct_offset_align; /* the same */
+    bool direct_known;            /* the system said whether direct I/O is real here */
+    char kind;                    /* 'f' file, 'd' directory, 'o' other */
+};
+
+struct slc_files {
+    void *self;
+    int (*open)(void *self, const char *path, int flags, mode_t mode);
+    int (*close)(void *self, int fd);
+    int64_t (*read_at)(void *self, int fd, void *data, uint64_t bytes, uint64_t offset);
+    int64_t (*read)(void *self, int fd, void *data, uint64_t bytes); /* pipes */
+    int64_t (*write_at)(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset);
+    int64_t (*write)(void *self, int fd, const void *data, uint64_t bytes); /* pipes */
+    int (*sync)(void *self, int fd);                                        /* fsync */
+    int (*sync_folder)(void *self, const char *path); /* fsync of a directory */
+    int (*truncate)(void *self, int fd, uint64_t bytes);
+    int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
+    int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
+    int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
+    int (*unlink)(void *self, const char *path);
+    int (*make_folder)(void *self, const char *path);
+    int (*remove_folder)(void *self, const char *path); /* an empty one */
+    int (*map)(void *self, int fd, uint64_t bytes, uint64_t offset, void **address); /* read-only */
+    int (*unmap)(void *self, void *address, uint64_t bytes);
+    int (*advise)(void *self, void *address, uint64_t bytes, int advice); /* madvise */
+    int (*advise_file)(void *self, int fd, uint64_t offset, uint64_t bytes, int advice);
+    /*
+     * Called with the result of every asynchronous read (bytes or negated errno) that went to the
+     * kernel past this table (io_uring); returns the result to use. The real table returns
+     * `result`.
+     */
+    int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
+    /*
+     * Calls `entry` for every name in a folder but "." and ".." (kind as in slc_file_stat; a symbolic
+     * link is 'o') until it returns non-zero. Returns 0, that value, or a negated errno.
+     */
+    int (*list_folder)(void *self,
+                       const char *path,
+                       int (*entry)(void *context, const char *name, char kind),
+                       void *context);
+};
+
+/* The operating system. Never NULL; shared, stateless. */
+const struct slc_files *slc_files_system(void);
+
+/* `files`, or the operating system where it is NULL. */
+const struct slc_files *slc_files_or_system(const struct slc_files *files);
+
+/* Reads exactly `bytes` at `offset`; a shorter file is SLC_ERR_DAMAGED with the offset. */
+enum slc_status slc_file_read_at(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 void *data,
+                                 uint64_t bytes,
+                                 uint64_t offset,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Writes exactly `bytes` at `offset`. Errors: SLC_ERR_NOSPACE, SLC_ERR_IO. */
+enum slc_status slc_file_write_at(const struct slc_files *files,
+                                  int fd,
+                                  const char *path,
+                                  const void *data,
+                                  uint64_t bytes,
+                                  uint64_t offset,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an error
+ * PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the folder
+ * failed, all of the new bytes.
+ */
+enum slc_status slc_file_replace(const struct slc_files *files,
+                                 const char *path,
+                                 const void *data,
+                                 uint64_t bytes,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads a whole file of at most `limit_bytes` into memory (a terminating 0 is appended, not
+ * counted). Owns: the caller frees *data with slc_free.
+ */
+enum slc_status slc_file_load(const struct slc_files *files,
+                              const char *path,
+                              uint64_t limit_bytes,
+                              void **data,
+                              uint64_t *bytes,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* Removes a folder and the plain files in it (one level of sub-folders deep). Missing is success.
+ */
+enum slc_status slc_folder_remove(const struct slc_files *files,
+                                  const char *path,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* "FOLDER/NAME" in fresh memory (slc_free), or NULL without memory. */
+char *slc_path_join(const char *folder, const char *name);
+
+#endif
