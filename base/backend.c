@@ -1,0 +1,19 @@
+/* Names of what base/backend.h lists. */
+#include "base/backend.h"
+
+const char *slc_conflict_name(enum slc_conflict conflict)
+{
+    switch (conflict) {
+    case SLC_CONFLICT_AUTO:
+        return "auto";
+    case SLC_CONFLICT_DIRECT:
+        return "direct";
+    case SLC_CONFLICT_PRIVATE:
+        return "private";
+    case SLC_CONFLICT_LOCKED:
+        return "locked";
+    case SLC_CONFLICT_ORDERED:
+        return "ordered";
+    }
+    return "?";
+}

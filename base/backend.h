@@ -1,0 +1,96 @@
+/*
+ * The table of operations that a compute device offers to the engine.
+ *
+ * cpu/ fills it with threads and vector kernels; gpu/ with streams and CUDA kernels (it then takes
+ * whole encoded blocks and ignores the tile interface). The engine drives one operation at a time:
+ *
+ *     mttkrp_begin -> mttkrp_tile (from all workers, any order or tile order) -> mttkrp_end
+ *
+ * and never learns how a device avoids write conflicts.
+ */
+#ifndef SLC_BASE_BACKEND_H
+#define SLC_BASE_BACKEND_H
+
+#include "base/block.h"
+#include "base/error.h"
+#include "base/matrix.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How concurrent additions to one output row are kept apart (DESIGN: "Output conflicts"). */
+enum slc_conflict {
+    SLC_CONFLICT_AUTO,    /* chosen by slc_backend_ops.mttkrp_begin from shape and workers */
+    SLC_CONFLICT_DIRECT,  /* one worker: add straight into the output */
+    SLC_CONFLICT_PRIVATE, /* each worker owns a copy of the output, reduced in mttkrp_end */
+    SLC_CONFLICT_LOCKED, /* tile-local rows (dense window or sorted segments), then striped locks */
+    SLC_CONFLICT_ORDERED /* tile-local rows, committed in tile order: the same bits for any number
+                            of workers; needs tiles to be started in ascending order */
+};
+
+const char *slc_conflict_name(enum slc_conflict conflict);
+
+/*
+ * One MTTKRP: M(i, r) = sum over nonzeros x with coordinate i in `mode` of
+ * x * product over m != mode of A(m)(i_m, r)   (KB section 2.6).
+ */
+struct slc_mttkrp_job {
+    unsigned order;
+    unsigned mode;              /* 0-based */
+    uint32_t rank;              /* 1 .. SLC_MAX_RANK */
+    uint64_t nnz;               /* of the whole layout, for the choice of strategy */
+    unsigned workers;           /* threads that will call mttkrp_tile */
+    bool deterministic;         /* forces SLC_CONFLICT_ORDERED */
+    enum slc_conflict conflict; /* AUTO unless a test or benchmark forces one */
+    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; entry `mode` is not read */
+    struct slc_matrix *output; /* dims[mode] x rank, same type as the factors */
+};
+
+struct slc_backend;
+
+struct slc_backend_ops {
+    const char *name;
+
+    /*
+     * Bytes of scratch that a job of this shape needs beyond factors and output, for the plan.
+     * `tile_rows_max`: the largest tile extent + 1 in the job's mode (capped at SLC_TILE_NNZ).
+     */
+    uint64_t (*mttkrp_scratch_bytes)(const struct slc_mttkrp_job *job, uint64_t output_rows);
+
+    /* The strategy mttkrp_begin will use for this job (never AUTO). */
+    enum slc_conflict (*mttkrp_strategy)(const struct slc_mttkrp_job *job, uint64_t output_rows);
+
+    /*
+     * Starts a job: sets the output to zero, prepares scratch. The job is copied; matrices stay the
+     * caller's and must live until mttkrp_end.
+     * Errors: SLC_ERR_USAGE for shapes that do not fit, SLC_ERR_MEMORY.
+     */
+    enum slc_status (*mttkrp_begin)(struct slc_backend *backend,
+                                    const struct slc_mttkrp_job *job,
+                                    struct slc_error *err);
+
+    /*
+     * Adds one tile. Called by workers 0 .. workers-1 concurrently, each with its own tile view.
+     * Under SLC_CONFLICT_ORDERED tiles 0, 1, 2 .. of the layout are each given exactly once, and a
+     * worker only takes a tile when all before it have been taken; the call may wait for them.
+     * After an error in any tile the engine calls mttkrp_abort before it joins the workers.
+     */
+    enum slc_status (*mttkrp_tile)(struct slc_backend *backend,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err);
+
+    /* Wakes every worker that waits inside mttkrp_tile; their calls return SLC_ERR_INTERRUPTED. */
+    void (*mttkrp_abort)(struct slc_backend *backend);
+
+    /* Ends the job: the output is complete when this returns SLC_OK. Called by one thread. */
+    enum slc_status (*mttkrp_end)(struct slc_backend *backend, struct slc_error *err);
+
+    void (*destroy)(struct slc_backend *backend); /* takes NULL */
+};
+
+struct slc_backend {
+    const struct slc_backend_ops *ops;
+};
+
+#endif

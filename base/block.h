@@ -1,0 +1,50 @@
+/*
+ * What computing code sees of stored data: tiles, decoded a chunk at a time.
+ *
+ * A tile is up to SLC_TILE_NNZ consecutive nonzeros of a layout with their smallest coordinates
+ * (its corner) and extents; tiles are cut by ordinal, so they depend on the tensor and the layout
+ * alone, not on block size, codec, threads or budget. storage/ fills in a tile view for a tile of a
+ * block that lies encoded in memory; cpu/ pulls decoded chunks out of it that fit the first-level
+ * cache.
+ */
+#ifndef SLC_BASE_BLOCK_H
+#define SLC_BASE_BLOCK_H
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/matrix.h"
+
+#include <stdint.h>
+
+/*
+ * Consecutive decoded nonzeros. Arrays belong to the decoder and are valid until its next call;
+ * each may be read (not used) up to 64 bytes past its end.
+ */
+struct slc_chunk_view {
+    uint32_t nnz;
+    const uint32_t *offset[SLC_MAX_ORDER]; /* coordinate minus the tile's corner, per mode */
+    const void *values;                    /* f64 or f32, as the tile view's value_type says */
+};
+
+struct slc_tile_view {
+    uint64_t ordinal; /* of the tile within its layout, from 0 */
+    uint64_t block;   /* block it came from, for messages */
+    uint32_t nnz;
+    unsigned order;
+    enum slc_value_type value_type; /* type of decoded values; independent of the file's */
+    uint64_t corner[SLC_MAX_ORDER]; /* smallest coordinate per mode */
+    uint32_t extent[SLC_MAX_ORDER]; /* largest minus smallest coordinate per mode */
+
+    /*
+     * Decodes the next nonzeros of the tile, at most `max_nnz` (a multiple of SLC_GROUP_NNZ), in
+     * key order. chunk->nnz is 0 at the end. Only storage/ sets these two fields. Errors:
+     * SLC_ERR_DAMAGED when the encoded bytes contradict the directory.
+     */
+    enum slc_status (*next)(struct slc_tile_view *tile,
+                            uint32_t max_nnz,
+                            struct slc_chunk_view *chunk,
+                            struct slc_error *err);
+    void *decoder;
+};
+
+#endif

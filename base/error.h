@@ -1,0 +1,43 @@
+/*
+ * Filling in the error record. See include/sluice/status.h for the record itself.
+ *
+ * The first fault wins: on a record that already holds one, these functions change nothing and
+ * return the status they were given, so clean-up code may fail without hiding the cause.
+ */
+#ifndef SLC_BASE_ERROR_H
+#define SLC_BASE_ERROR_H
+
+#include "sluice/status.h"
+
+#include <stdbool.h>
+
+#define SLC_NODISCARD                       __attribute__((warn_unused_result))
+#define SLC_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
+
+/* Records `status` with a printf-style message. `err` may be NULL. Returns `status`. */
+enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
+    SLC_PRINTF(3, 4);
+
+/*
+ * Records a failed system call on `file`: SLC_ERR_NOSPACE for ENOSPC and EDQUOT, SLC_ERR_MEMORY for
+ * ENOMEM, SLC_ERR_IO otherwise. The message is "ACTION: strerror text". `file` may be NULL.
+ */
+enum slc_status
+slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
+    SLC_PRINTF(4, 5);
+
+/* Adds a location to a recorded fault; fields that are already set stay. `file` may be NULL. */
+void slc_error_locate_file(struct slc_error *err, const char *file);
+void slc_error_locate_text(struct slc_error *err, const char *file, uint64_t line, uint64_t column);
+void slc_error_locate_block(struct slc_error *err,
+                            const char *file,
+                            uint64_t block,
+                            uint64_t offset);
+
+/* Makes `err` (may be NULL) an empty record again. */
+void slc_error_clear(struct slc_error *err);
+
+/* The exit code of docs and man pages for a status. */
+int slc_status_exit_code(enum slc_status status);
+
+#endif

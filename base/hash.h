@@ -1,0 +1,33 @@
+/* Checksums: xxh3-64 of a byte range, one-shot or streamed. About 10 GB/s per core with AVX2. */
+#ifndef SLC_BASE_HASH_H
+#define SLC_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3 64-bit, seed 0, of `bytes` bytes at `data` (which may be NULL when bytes is 0). */
+uint64_t slc_hash64(const void *data, size_t bytes);
+
+/*
+ * One nonzero's contribution to the content sum of a tensor: a mix of its key and the bits of its
+ * f64 value. The sum modulo 2^64 over all nonzeros is independent of their order, so two layouts of
+ * one tensor agree on it. The exact function is part of the file format (docs/FORMAT.md, section
+ * "Content sum"): m(x) is the finalizer of splitmix64;
+ * contribution = m(m(m(key_lo) + key_hi) + value_bits).
+ */
+static inline uint64_t slc_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return x;
+}
+
+static inline uint64_t slc_content_term(uint64_t key_lo, uint64_t key_hi, uint64_t value_bits)
+{
+    return slc_mix64(slc_mix64(slc_mix64(key_lo) + key_hi) + value_bits);
+}
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * Keys in ALTO order: see base/key.h for the order. Portable bit gathering and spreading loop over
+ * the set bits of the mask; hot paths have their own (storage/decode_packed.c).
+ */
+#include "base/key.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
+                                    unsigned order,
+                                    const uint64_t *dims,
+                                    struct slc_error *err)
+{
+    struct slc_key_layout made;
+    unsigned position = 0;
+    unsigned levels = 0;
+
+    if (order == 0 || order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "a tensor has 1 to %d modes, not %u", SLC_MAX_ORDER,
+                        order);
+    }
+    memset(&made, 0, sizeof made);
+    made.order = order;
+    for (unsigned n = 0; n < order; n++) {
+        if (dims[n] == 0 || dims[n] > SLC_MAX_MODE_LENGTH) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "mode %u has length %" PRIu64 "; lengths go from 1 to 2^62", n + 1,
+                            dims[n]);
+        }
+        made.mode_bits[n] = slc_bits_for_length(dims[n]);
+        made.bits += made.mode_bits[n];
+        levels = made.mode_bits[n] > levels ? made.mode_bits[n] : levels;
+    }
+    if (made.bits > SLC_MAX_KEY_BITS) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "the coordinates need %u bits together; sluice handles up to %d: split or "
+                        "bin the longest mode",
+                        made.bits, SLC_MAX_KEY_BITS);
+    }
+    for (unsigned level = 0; level < levels; level++) {
+        /* The last mode of a level is its least significant bit. */
+        for (unsigned n = order; n-- > 0;) {
+            if (level >= made.mode_bits[n]) {
+                continue;
+            }
+            if (position < 64) {
+                made.mask_lo[n] |= UINT64_C(1) << position;
+            } else {
+                made.mask_hi[n] |= UINT64_C(1) << (position - 64);
+            }
+            position++;
+        }
+    }
+    *layout = made;
+    return SLC_OK;
+}
+
+uint64_t slc_bits_gather(uint64_t source, uint64_t mask)
+{
+    uint64_t result = 0;
+
+    for (unsigned bit = 0; mask != 0; bit++, mask &= mask - 1) {
+        result |= ((source >> __builtin_ctzll(mask)) & 1U) << bit;
+    }
+    return result;
+}
+
+uint64_t slc_bits_spread(uint64_t source, uint64_t mask)
+{
+    uint64_t result = 0;
+
+    for (; mask != 0; source >>= 1, mask &= mask - 1) {
+        result |= (source & 1U) << __builtin_ctzll(mask);
+    }
+    return result;
+}
+
+slc_u128 slc_key_encode(const struct slc_key_layout *layout, const uint64_t *coords)
+{
+    uint64_t lo = 0;
+    uint64_t hi = 0;
+
+    for (unsigned n = 0; n < layout->order; n++) {
+        unsigned low_bits = (unsigned)__builtin_popcountll(layout->mask_lo[n]);
+
+        assert(layout->mode_bits[n] == 64 || coords[n] >> layout->mode_bits[n] == 0);
+        lo |= slc_bits_spread(coords[n], layout->mask_lo[n]);
+        if (layout->mask_hi[n] != 0) {
+            /* low_bits is below 64 here: mode_bits is at most 62. */
+            hi |= slc_bits_spread(coords[n] >> low_bits, layout->mask_hi[n]);
+        }
+    }
+    return (slc_u128)hi << 64 | lo;
+}
+
+void slc_key_decode(const struct slc_key_layout *layout, slc_u128 key, uint64_t *coords)
+{
+    uint64_t lo = (uint64_t)key;
+    uint64_t hi = (uint64_t)(key >> 64);
+
+    for (unsigned n = 0; n < layout->order; n++) {
+        unsigned low_bits = (unsigned)__builtin_popcountll(layout->mask_lo[n]);
+
+        coords[n] = slc_bits_gather(lo, layout->mask_lo[n]);
+        if (layout->mask_hi[n] != 0) {
+            coords[n] |= slc_bits_gather(hi, layout->mask_hi[n]) << low_bits;
+        }
+    }
+}
+
+int slc_coords_compare(unsigned order, const uint64_t *a, const uint64_t *b)
+{
+    uint64_t top = 0; /* the difference whose highest bit is highest so far */
+    unsigned mode = 0;
+
+    for (unsigned n = 0; n < order; n++) {
+        uint64_t difference = a[n] ^ b[n];
+
+        /* True when the highest bit of `top` is below that of `difference`; a tie keeps the lower
+           mode, which is the more significant one within a level. */
+        if (top < difference && top < (top ^ difference)) {
+            top = difference;
+            mode = n;
+        }
+    }
+    if (top == 0) {
+        return 0;
+    }
+    return a[mode] < b[mode] ? -1 : 1;
+}

@@ -1,0 +1,63 @@
+/*
+ * Linearized coordinates (keys) in ALTO order.
+ *
+ * A key interleaves the bits of all N coordinates. Level k holds bit k of every mode that has one;
+ * level 0 is least significant; within a level mode 0 is most significant. A mode of length L has
+ * ceil(log2 L) bits (0 for L = 1), so bits that are always zero take no room, and because they
+ * compare as zero the order of two keys does not depend on the lengths. The surplus bits of the
+ * longest mode stand on top. Source: Helal et al., ALTO, ICS 2021, section 3, with a fixed
+ * instead of an adaptive order of modes.
+ */
+#ifndef SLC_BASE_KEY_H
+#define SLC_BASE_KEY_H
+
+#include "base/error.h"
+#include "base/limits.h"
+
+#include <stdint.h>
+
+__extension__ typedef unsigned __int128 slc_u128;
+
+struct slc_key_layout {
+    unsigned order;                    /* N, 1 to SLC_MAX_ORDER */
+    unsigned bits;                     /* sum of mode_bits, 0 to SLC_MAX_KEY_BITS */
+    unsigned mode_bits[SLC_MAX_ORDER]; /* ceil(log2 dims[n]) */
+    uint64_t mask_lo[SLC_MAX_ORDER];   /* bits 0..63 of the key that belong to mode n */
+    uint64_t mask_hi[SLC_MAX_ORDER];   /* bits 64..127 */
+};
+
+/*
+ * Computes the layout of keys for `dims`.
+ * Errors: SLC_ERR_USAGE when order is 0 or above SLC_MAX_ORDER or a length is 0 or above
+ * SLC_MAX_MODE_LENGTH; SLC_ERR_UNSUPPORTED, naming the bits needed, above SLC_MAX_KEY_BITS.
+ * `layout` is unchanged after an error.
+ */
+enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
+                                    unsigned order,
+                                    const uint64_t *dims,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Number of bits needed for coordinates 0 .. length-1; 0 for lengths 0 and 1. */
+static inline unsigned slc_bits_for_length(uint64_t length)
+{
+    return length <= 1 ? 0 : 64U - (unsigned)__builtin_clzll(length - 1);
+}
+
+/* Gathers the bits of `source` selected by `mask` into the low bits (x86 pext). */
+uint64_t slc_bits_gather(uint64_t source, uint64_t mask);
+/* Spreads the low bits of `source` to the positions selected by `mask` (x86 pdep). */
+uint64_t slc_bits_spread(uint64_t source, uint64_t mask);
+
+/* The key of `coords` (one per mode, each below its length: the caller's promise, asserted). */
+slc_u128 slc_key_encode(const struct slc_key_layout *layout, const uint64_t *coords);
+/* The coordinates of `key`. */
+void slc_key_decode(const struct slc_key_layout *layout, slc_u128 key, uint64_t *coords);
+
+/*
+ * Compares two coordinate tuples in the order of their keys without forming keys, so it works
+ * before the lengths are known: the most significant differing level decides, then the lower mode
+ * number (Chan, "Closest-point problems simplified on the RAM", SODA 2002). Returns <0, 0 or >0.
+ */
+int slc_coords_compare(unsigned order, const uint64_t *a, const uint64_t *b);
+
+#endif

@@ -1,0 +1,95 @@
+/* Dense matrices with padded rows. */
+#include "base/matrix.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+
+/* Below this a matrix gains nothing from huge pages: it has few pages to begin with. */
+static const uint64_t huge_pages_from_bytes = UINT64_C(4) << 20;
+
+uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols)
+{
+    uint32_t line = 64 / slc_value_bytes(type);
+    uint32_t pitch = 1;
+
+    if (cols >= line) {
+        return (cols + line - 1) / line * line;
+    }
+    while (pitch < cols) {
+        pitch *= 2;
+    }
+    return pitch;
+}
+
+static bool matrix_bytes(enum slc_value_type type, uint64_t rows, uint32_t cols, uint64_t *bytes)
+{
+    uint64_t row_bytes = (uint64_t)slc_matrix_pitch(type, cols) * slc_value_bytes(type);
+
+    return slc_mul_u64(rows, row_bytes, bytes) && *bytes <= SIZE_MAX / 2;
+}
+
+static enum slc_pages matrix_pages(uint64_t bytes)
+{
+    return bytes >= huge_pages_from_bytes ? SLC_PAGES_HUGE : SLC_PAGES_SMALL;
+}
+
+uint64_t slc_matrix_footprint(enum slc_value_type type, uint64_t rows, uint32_t cols)
+{
+    uint64_t bytes;
+
+    if (!matrix_bytes(type, rows, cols, &bytes)) {
+        return UINT64_MAX;
+    }
+    return slc_buffer_footprint(bytes, matrix_pages(bytes));
+}
+
+enum slc_status slc_matrix_create(struct slc_matrix *matrix,
+                                  enum slc_value_type type,
+                                  uint64_t rows,
+                                  uint32_t cols,
+                                  struct slc_error *err)
+{
+    static const struct slc_matrix empty;
+    enum slc_status status;
+    uint64_t bytes;
+
+    *matrix = empty;
+    if (!matrix_bytes(type, rows, cols, &bytes)) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "a matrix of %" PRIu64 " x %" PRIu32 " does not fit in the address space",
+                        rows, cols);
+    }
+    status = slc_buffer_create(&matrix->buffer, (size_t)bytes, matrix_pages(bytes), err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    matrix->type = type;
+    matrix->rows = rows;
+    matrix->cols = cols;
+    matrix->pitch = slc_matrix_pitch(type, cols);
+    return SLC_OK;
+}
+
+void slc_matrix_destroy(struct slc_matrix *matrix)
+{
+    static const struct slc_matrix empty;
+
+    slc_buffer_destroy(&matrix->buffer);
+    *matrix = empty;
+}
+
+double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col)
+{
+    return m->type == SLC_F32 ? (double)slc_matrix_row_f32(m, row)[col]
+                              : slc_matrix_row_f64(m, row)[col];
+}
+
+void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value)
+{
+    if (m->type == SLC_F32) {
+        slc_matrix_row_f32(m, row)[col] = (float)value;
+    } else {
+        slc_matrix_row_f64(m, row)[col] = value;
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * Dense row-major matrices: factors, MTTKRP outputs, vectors.
+ *
+ * Rows start on 64-byte boundaries as soon as a row is that long; columns from `cols` to `pitch`
+ * are padding and always zero, so that kernels may run whole vectors over a row without a tail.
+ */
+#ifndef SLC_BASE_MATRIX_H
+#define SLC_BASE_MATRIX_H
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdint.h>
+
+enum slc_value_type { SLC_F32 = 1, SLC_F64 = 2 };
+
+static inline uint32_t slc_value_bytes(enum slc_value_type type)
+{
+    return type == SLC_F32 ? 4 : 8;
+}
+
+struct slc_matrix {
+    enum slc_value_type type;
+    uint64_t rows;
+    uint32_t cols;
+    uint32_t pitch; /* elements from one row to the next, >= cols */
+    struct slc_buffer buffer;
+};
+
+/*
+ * Elements from row to row for `cols` columns: a power of two up to 64 bytes, then a multiple of
+ * 64 bytes (8 f64, 16 f32).
+ */
+uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols);
+
+/* Bytes a matrix will map; UINT64_MAX on overflow. For plans. */
+uint64_t slc_matrix_footprint(enum slc_value_type type, uint64_t rows, uint32_t cols);
+
+/*
+ * Allocates a zeroed matrix in huge pages where it is large enough to gain (4 MiB and more).
+ * rows may be 0. Owns: slc_matrix_destroy, which takes an all-zero struct.
+ * Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_matrix_create(struct slc_matrix *matrix,
+                                  enum slc_value_type type,
+                                  uint64_t rows,
+                                  uint32_t cols,
+                                  struct slc_error *err) SLC_NODISCARD;
+void slc_matrix_destroy(struct slc_matrix *matrix);
+
+static inline double *slc_matrix_row_f64(const struct slc_matrix *m, uint64_t row)
+{
+    return (double *)m->buffer.data + row * m->pitch;
+}
+
+static inline float *slc_matrix_row_f32(const struct slc_matrix *m, uint64_t row)
+{
+    return (float *)m->buffer.data + row * m->pitch;
+}
+
+/* One element, whatever the type; for tests and cold paths. */
+double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col);
+void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value);
+
+#endif

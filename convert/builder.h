@@ -1,0 +1,129 @@
+/*
+ * Builds a store from unordered nonzeros in bounded memory: the distribution sort of DESIGN
+ * section 3. Producers (text parsers, generators) push chunks of coordinates from several threads;
+ * the builder appends them to buckets by key range, in memory while they fit and in a spill file
+ * beyond; finish() takes the buckets in key order, sorts each, combines duplicates in input order,
+ * encodes tiles in parallel and writes OUT.slc. The store depends on the nonzeros and their input
+ * order alone, never on threads, memory or how the input was cut.
+ *
+ *     create -> sample -> push (any thread, any order) -> finish | abandon
+ *
+ * Coordinates are pushed as the input writes them, 0- or 1-based: the base may only be certain when
+ * all input has been read. Buckets are formed under the assumed base; when finish() is told another
+ * one, all buckets become one, which is split again (one more trip through the spill file, no
+ * second reading of the input, so a pipe works too).
+ */
+#ifndef SLC_CONVERT_BUILDER_H
+#define SLC_CONVERT_BUILDER_H
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/matrix.h"
+#include "storage/codec.h"
+#include "storage/files.h"
+#include "storage/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_duplicates {
+    SLC_DUPLICATES_SUM,
+    SLC_DUPLICATES_ERROR,
+    SLC_DUPLICATES_KEEP_FIRST,
+    SLC_DUPLICATES_KEEP_LAST
+};
+const char *slc_duplicates_name(enum slc_duplicates policy); /* "sum", "error", "keep-first", .. */
+bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy);
+
+enum slc_value_choice { SLC_VALUE_AUTO, SLC_VALUE_F32, SLC_VALUE_F64 };
+
+struct slc_builder_options {
+    const struct slc_files *files; /* NULL: the operating system */
+    const char *output;            /* OUT.slc; must not exist unless `overwrite` */
+    const char *temp_folder;       /* for the spill file; NULL: inside OUT.slc.part */
+    bool overwrite;                /* replace an existing store, at the very end */
+    enum slc_codec codec;
+    enum slc_value_choice value; /* F32 rounds values (after combining duplicates); counted */
+    enum slc_duplicates duplicates;
+    uint64_t block_bytes;  /* 0: default */
+    uint64_t memory_bytes; /* what the builder may map, all of it */
+    uint64_t max_temp;     /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
+    unsigned workers;
+    unsigned assumed_base; /* 0 or 1: see above */
+};
+
+/* Coordinates of consecutive input entries, one array per mode (0-based) and the values. */
+struct slc_entries {
+    unsigned order;
+    uint32_t count;
+    const uint64_t *coords[SLC_MAX_ORDER];
+    const double
+        *values; /* finite; zeros are dropped by the builder after duplicates are combined */
+    /*
+     * Position in the input: chunks are combined in ascending `sequence`, entries within a chunk in
+     * their order. Every pushed chunk has its own.
+     */
+    uint64_t sequence;
+};
+
+struct slc_builder_report {
+    uint64_t entries;        /* pushed */
+    uint64_t duplicates;     /* merged into an earlier entry */
+    uint64_t explicit_zeros; /* dropped: the value, or the sum of duplicates, is zero */
+    uint64_t rounded_values; /* changed by SLC_VALUE_F32 */
+    uint64_t spill_bytes;    /* written to the spill file, recursion included */
+    uint64_t buckets;
+    uint64_t recursions; /* buckets that overflowed and were split again */
+    double spill_seconds, sort_seconds, encode_seconds, write_seconds;
+    struct slc_writer_summary summary;
+};
+
+struct slc_builder;
+
+/* The smallest memory_bytes that create accepts for this order, codec, block size and workers. */
+uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order);
+
+/*
+ * Creates OUT.slc.part and takes all memory. Owns: finish or abandon ends it.
+ * Errors: SLC_ERR_BUDGET naming the smallest budget; SLC_ERR_IO (output exists: the message says
+ * how to overwrite); SLC_ERR_MEMORY.
+ */
+enum slc_status slc_builder_create(const struct slc_builder_options *options,
+                                   unsigned order,
+                                   struct slc_builder **builder,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * A sample of the coordinates to come (`sample` as in push; values and sequence unused), from which
+ * key splitters are chosen, and a guess of how many entries there will be (0: unknown). Optional
+ * and only before the first push; without it everything goes to one bucket, which is split when it
+ * overflows.
+ */
+enum slc_status slc_builder_sample(struct slc_builder *builder,
+                                   const struct slc_entries *sample,
+                                   uint64_t entries_expected,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Adds a chunk; copies it. Called by workers 0 .. workers-1 at the same time. */
+enum slc_status slc_builder_push(struct slc_builder *builder,
+                                 unsigned worker,
+                                 const struct slc_entries *entries,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Sorts, writes and publishes the store (rename of OUT.slc.part). `index_base` (0 or 1) is
+ * subtracted from every coordinate. `dims`: the lengths of all modes, each above every coordinate
+ * after that (SLC_ERR_INPUT otherwise). `origin` goes into the manifest; its counts are filled in
+ * here. The builder is destroyed whatever happens; after an error nothing is left on disk.
+ */
+enum slc_status slc_builder_finish(struct slc_builder *builder,
+                                   unsigned index_base,
+                                   const uint64_t *dims,
+                                   struct slc_store_origin *origin,
+                                   struct slc_builder_report *report,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Gives up and removes everything on disk. Takes NULL. */
+void slc_builder_abandon(struct slc_builder *builder);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * `sluice convert`: from a text tensor in any dialect, plain or compressed, to a store.
+ */
+#ifndef SLC_CONVERT_CONVERT_H
+#define SLC_CONVERT_CONVERT_H
+
+#include "base/error.h"
+#include "convert/builder.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Text dialects, docs/FORMATS-TEXT.md. AUTO sniffs from the first lines. */
+enum slc_dialect {
+    SLC_DIALECT_AUTO,
+    SLC_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
+    SLC_DIALECT_PARTI,         /* N, dims, then 1-based rows (ParTI, HiParTI, MM-CSF) */
+    SLC_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format", N nnz, dims, 1-based rows */
+    SLC_DIALECT_GENTEN,        /* [sptensor [indices-start-at-..]], N, dims, nnz; 0-based default */
+    SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
+    SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
+    SLC_DIALECT_MATRIXMARKET   /* %%MatrixMarket matrix coordinate .. */
+};
+const char *slc_dialect_name(enum slc_dialect dialect);
+bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
+
+struct slc_convert_options {
+    const struct slc_files *files; /* NULL: the operating system */
+    const char *input;             /* path, or "-" for standard input */
+    const char *output;            /* OUT.slc */
+    enum slc_dialect dialect;      /* AUTO unless the user says */
+    int index_base;                /* -1 auto, 0 or 1 */
+    unsigned dims_order;           /* 0: dims from the header or the data */
+    uint64_t dims[SLC_MAX_ORDER];  /* --dims: lengths to use; a coordinate beyond is an error */
+    enum slc_duplicates duplicates;
+    enum slc_codec codec;
+    enum slc_value_choice value;
+    uint64_t block_bytes;
+    uint64_t memory_bytes; /* whole budget of the process */
+    const char *temp_folder;
+    uint64_t max_temp;
+    unsigned threads;
+    bool overwrite;
+    /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct slc_convert_report {
+    enum slc_dialect dialect;
+    const char *compression; /* "none", "gzip", .. */
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    bool dims_declared; /* by header or option rather than found in the data */
+    unsigned index_base;
+    const char
+        *base_reason; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
+    uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode as written in the file */
+    uint64_t input_bytes;             /* as stored */
+    uint64_t text_bytes;              /* decompressed */
+    uint64_t lines;
+    double read_seconds, parse_seconds, total_seconds;
+    struct slc_builder_report build;
+};
+
+/*
+ * Converts. Bad input: SLC_ERR_INPUT with file, line and column; nothing is left on disk.
+ * An ambiguous index base: SLC_ERR_INPUT asking for --index-base.
+ * Memory: memory_bytes bounds everything; SLC_ERR_BUDGET names the smallest that works.
+ */
+enum slc_status slc_convert(const struct slc_convert_options *options,
+                            struct slc_convert_report *report,
+                            struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * `sluice export`: a store back to FROSTT text (1-based), nonzeros in layout order. Values are
+ * written with the fewest digits that read back to the same bits.
+ */
+#ifndef SLC_CONVERT_EXPORT_H
+#define SLC_CONVERT_EXPORT_H
+
+#include "base/error.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_export_options {
+    const struct slc_files *files;
+    const char *store;
+    const char *output;  /* "-" for standard output */
+    unsigned index_base; /* 0 or 1 */
+    uint64_t memory_bytes;
+    unsigned threads;
+    bool overwrite;
+};
+
+/* *lines: rows written. Errors: those of the store (SLC_ERR_DAMAGED ..) and of writing. */
+enum slc_status slc_export_tns(const struct slc_export_options *options,
+                               uint64_t *lines,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Writes `value` into `text` (at least 32 bytes) with the fewest digits that strtod reads back to
+ * the same bits; returns the length. Locale-independent.
+ */
+unsigned slc_format_f64(char *text, double value);
+
+#endif

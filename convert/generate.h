@@ -1,0 +1,53 @@
+/*
+ * `sluice generate`: random sparse tensors of any size, in bounded memory. What is drawn is a
+ * function of the options alone (counter-based numbers), whatever the threads.
+ */
+#ifndef SLC_CONVERT_GENERATE_H
+#define SLC_CONVERT_GENERATE_H
+
+#include "base/error.h"
+#include "convert/builder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_distribution {
+    SLC_DIST_UNIFORM,      /* distinct coordinates, uniformly: exactly nnz nonzeros */
+    SLC_DIST_ZIPF,         /* per mode, P(i) ~ 1 / (i + 1)^s: low ids are frequent */
+    SLC_DIST_ZIPF_SHUFFLED /* the same with ids permuted */
+};
+
+struct slc_generate_options {
+    const struct slc_files *files;
+    const char *output; /* *.slc builds a store; anything else is .tns text, "-" standard output */
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz; /* entries drawn; zipf draws repeat, and a store combines them */
+    enum slc_distribution distribution;
+    double zipf_exponent;
+    uint32_t rank; /* > 0: values of a planted rank-R model; 0: integers 1..9 by hash */
+    double noise;  /* standard deviation relative to the root mean square of the model values */
+    uint64_t seed;
+    enum slc_codec codec;
+    uint64_t block_bytes;
+    uint64_t memory_bytes;
+    const char *temp_folder;
+    uint64_t max_temp;
+    unsigned threads;
+    bool overwrite;
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct slc_generate_report {
+    uint64_t entries;
+    uint64_t text_bytes;             /* text output */
+    struct slc_builder_report build; /* store output */
+};
+
+/* Errors: SLC_ERR_USAGE (nnz above the product of lengths, ..), those of the builder or files. */
+enum slc_status slc_generate(const struct slc_generate_options *options,
+                             struct slc_generate_report *report,
+                             struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * The oracle: naive serial implementations on coordinate lists, written to be read, not to be fast.
+ * Every tuned kernel on every backend is checked against these.
+ */
+#ifndef SLC_CPU_REFERENCE_H
+#define SLC_CPU_REFERENCE_H
+
+#include "base/limits.h"
+#include "base/matrix.h"
+
+#include <stdint.h>
+
+/* A coordinate list. coords[m][i] is the coordinate in mode m of nonzero i. Borrowed. */
+struct slc_coo_view {
+    unsigned order;
+    uint64_t nnz;
+    const uint64_t *coords[SLC_MAX_ORDER];
+    const double *values;
+};
+
+/*
+ * M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over m != mode of
+ * A(m)(i_m, r) (KB section 2.6). Factors of either type, read as f64; `output` (dims[mode] x rank,
+ * row-major, contiguous, f64) is overwritten. Sums in the order of the list.
+ */
+void slc_reference_mttkrp(const struct slc_coo_view *tensor,
+                          const struct slc_matrix *const *factors,
+                          unsigned mode,
+                          uint64_t output_rows,
+                          uint32_t rank,
+                          double *output);
+
+/* The same with |x| and |A|: the scale for relative errors of sums with cancellation. */
+void slc_reference_mttkrp_magnitude(const struct slc_coo_view *tensor,
+                                    const struct slc_matrix *const *factors,
+                                    unsigned mode,
+                                    uint64_t output_rows,
+                                    uint32_t rank,
+                                    double *output);
+
+/* G = A^T A (cols x cols, row-major, contiguous). */
+void slc_reference_gram(const struct slc_matrix *matrix, double *gram);
+
+#endif

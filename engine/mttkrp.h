@@ -1,0 +1,20 @@
+/* One MTTKRP over a stream: ties a pass to a backend. */
+#ifndef SLC_ENGINE_MTTKRP_H
+#define SLC_ENGINE_MTTKRP_H
+
+#include "base/backend.h"
+#include "engine/stream.h"
+
+/*
+ * Runs job->output = MTTKRP of the streamed layout in job->mode (base/backend.h says the formula).
+ * Errors: those of the stream and the backend; the output is then undefined.
+ */
+enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
+                                  struct slc_backend *backend,
+                                  const struct slc_mttkrp_job *job,
+                                  const volatile int *stop,
+                                  void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                  void *progress_context,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+#endif

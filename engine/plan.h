@@ -1,0 +1,82 @@
+/*
+ * From one memory budget to everything an operation holds: process and libraries, index, factors,
+ * outputs, kernel scratch, decoders, the ring's slots, and a cache of blocks in what is left.
+ */
+#ifndef SLC_ENGINE_PLAN_H
+#define SLC_ENGINE_PLAN_H
+
+#include "base/backend.h"
+#include "base/error.h"
+#include "storage/io.h"
+#include "storage/reader.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_schedule {
+    SLC_SCHEDULE_AUTO,
+    SLC_SCHEDULE_LARGEST, /* most nonzeros first (SPTV section 5.3): short tail */
+    SLC_SCHEDULE_FILE     /* file order: required by deterministic passes */
+};
+const char *slc_schedule_name(enum slc_schedule schedule); /* "auto", "largest", "file" */
+bool slc_schedule_parse(const char *name, enum slc_schedule *schedule);
+
+enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD };
+
+/* What the user asked for. */
+struct slc_plan_request {
+    enum slc_operation operation;
+    unsigned mode; /* of MTTKRP; ignored for CPD, which does all */
+    uint32_t rank;
+    enum slc_value_type precision; /* of factors and arithmetic in the kernels */
+    unsigned threads;              /* 0: all */
+    bool deterministic;
+    enum slc_io_kind io;
+    enum slc_schedule schedule;
+    uint64_t memory_bytes; /* the budget; 0: 80 % of slc_memory_total() */
+    unsigned slots;        /* 0: chosen; at least 2 */
+    bool cache;            /* false: read every block in every pass */
+};
+
+/* What it comes to. Every byte count is what will be mapped. */
+struct slc_plan {
+    struct slc_plan_request request; /* with defaults filled in; io may still be AUTO */
+    unsigned threads;
+    enum slc_schedule schedule;                /* never AUTO */
+    enum slc_conflict conflict[SLC_MAX_ORDER]; /* strategy per mode that will be computed */
+    uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */
+    uint64_t index_bytes;   /* the reader */
+    uint64_t factor_bytes;  /* all factor matrices */
+    uint64_t output_bytes;  /* MTTKRP output, the largest */
+    uint64_t dense_bytes;   /* dense algebra, R x R matrices */
+    uint64_t scratch_bytes; /* kernels, the largest over modes */
+    uint64_t decoder_bytes; /* all workers */
+    unsigned slot_count;
+    uint64_t slot_bytes;
+    uint64_t cache_bytes;   /* for encoded blocks */
+    uint64_t cached_blocks; /* the first so many of the file that fit */
+    uint64_t total_bytes;   /* sum of the above */
+    uint64_t budget_bytes;
+    uint64_t minimum_bytes;   /* smallest budget this request works with */
+    uint64_t store_bytes;     /* padded bytes of all blocks */
+    uint64_t pass_read_bytes; /* read from the drive per pass once the cache is filled */
+    unsigned passes;          /* per CP-ALS iteration: N; 1 for MTTKRP */
+};
+
+/*
+ * Plans an operation over the layout of `reader`.
+ * Errors: SLC_ERR_BUDGET, naming minimum_bytes (which *plan holds then too); SLC_ERR_USAGE.
+ */
+enum slc_status slc_plan_make(const struct slc_reader *reader,
+                              const struct slc_plan_request *request,
+                              struct slc_plan *plan,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Parses a size: "512MiB", "4G" (= GiB), "200MB" (decimal), "1.5GiB", "50%" (of
+ * slc_memory_total()), plain bytes. SLC_ERR_USAGE says what is understood.
+ */
+enum slc_status
+slc_parse_size(const char *text, uint64_t *bytes, struct slc_error *err) SLC_NODISCARD;
+
+#endif

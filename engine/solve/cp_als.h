@@ -1,0 +1,89 @@
+/*
+ * CP-ALS over a streamed store (DESIGN section 7; KB section 3.4): N MTTKRPs, N solves and the fit
+ * per iteration.
+ */
+#ifndef SLC_ENGINE_SOLVE_CP_ALS_H
+#define SLC_ENGINE_SOLVE_CP_ALS_H
+
+#include "base/backend.h"
+#include "base/error.h"
+#include "engine/plan.h"
+#include "engine/stream.h"
+#include "storage/model.h"
+#include "storage/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_stop_reason { SLC_STOP_TOLERANCE, SLC_STOP_ITERATIONS, SLC_STOP_TIME, SLC_STOP_SIGNAL };
+const char *slc_stop_reason_name(enum slc_stop_reason reason); /* "tol", "iterations", .. */
+
+/* Times of one CP-ALS, in seconds of wall time of the calling thread. */
+struct slc_cp_times {
+    double total, mttkrp, solve, fit, init;
+};
+
+struct slc_cp_iteration {
+    unsigned iteration; /* from 1 */
+    double fit;
+    double delta; /* change of fit; equal to fit in the first iteration */
+    double seconds;
+    double mode_seconds[SLC_MAX_ORDER];
+    uint64_t bytes_read;
+    bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
+};
+
+struct slc_cp_als_options {
+    uint32_t rank;
+    unsigned iterations;   /* at most; 0 computes nothing but the start */
+    double tolerance;      /* stop when |change of fit| < tolerance; 0 never */
+    double max_seconds;    /* 0: none */
+    double regularization; /* added to the diagonal of every Gram matrix before solving */
+    uint64_t seed;
+    const char *init_folder;            /* NULL: uniform random from `seed` */
+    unsigned mode_order[SLC_MAX_ORDER]; /* 0-based permutation; used when mode_order_set */
+    bool mode_order_set;
+    bool deterministic;
+    const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
+    /* Called after every iteration by the calling thread; may be NULL. */
+    void (*iteration)(void *context, const struct slc_cp_iteration *iteration);
+    /* Passed to passes; `mode` is 0-based. May be NULL. */
+    void (*progress)(
+        void *context, unsigned iteration, unsigned mode, uint64_t blocks_done, uint64_t blocks);
+    void *context;
+};
+
+/* Owns its matrices: slc_cp_result_destroy, which takes an all-zero struct. */
+struct slc_cp_result {
+    unsigned order;
+    uint32_t rank;
+    struct slc_matrix factors[SLC_MAX_ORDER]; /* unit 2-norm columns */
+    double *lambda;                           /* descending magnitude, >= 0 (docs: signs) */
+    unsigned iterations;
+    double fit;
+    double norm_x;
+    enum slc_stop_reason reason;
+    struct slc_cp_times times;
+};
+void slc_cp_result_destroy(struct slc_cp_result *result);
+
+/*
+ * Factorizes. `plan` must have been made with SLC_OP_CPD for the same reader and rank.
+ * Math: for each mode n in turn A(n) = M(n) V(n)^-1, V(n) the Hadamard product of the other Gram
+ * matrices; fit = 1 - ||X - M|| / ||X||, with the inner product from the last mode's MTTKRP (GENTEN
+ * section 2). Normalization: 2-norm in iteration 1, max(1, max-norm) after; at the end 2-norms into
+ * lambda, components sorted by lambda, signs fixed so that in each component every factor but the
+ * last has its largest-magnitude entry positive where an even number of flips allows.
+ * Order: bitwise reproducible for any threads, I/O method, block size, codec and budget when
+ * `deterministic`; to rounding otherwise.
+ * Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names it), those of the stream. *result is empty then.
+ */
+enum slc_status slc_cp_als(const struct slc_store *store,
+                           struct slc_stream *stream,
+                           struct slc_backend *backend,
+                           const struct slc_plan *plan,
+                           const struct slc_cp_als_options *options,
+                           struct slc_cp_result *result,
+                           struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Streams the blocks of a layout, pass after pass, through a bounded ring of slots: a reader thread
+ * keeps reads in flight, workers take tiles of blocks that have arrived. All memory is taken when
+ * the stream is opened; a pass allocates nothing.
+ *
+ * A fixed set of blocks (the first that fit) is kept, encoded, across passes. The cyclic scan of an
+ * iterative solver defeats least-recently-used caching; a fixed set saves its whole size each pass.
+ */
+#ifndef SLC_ENGINE_STREAM_H
+#define SLC_ENGINE_STREAM_H
+
+#include "base/block.h"
+#include "base/error.h"
+#include "engine/plan.h"
+#include "storage/files.h"
+#include "storage/reader.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_stream;
+
+struct slc_stream_stats {
+    uint64_t passes;
+    uint64_t blocks;        /* delivered */
+    uint64_t bytes_read;    /* from the drive */
+    uint64_t bytes_cached;  /* served from the cache */
+    uint64_t cache_blocks;  /* held now */
+    double wait_seconds;    /* workers idle for want of data, summed over workers */
+    double decode_seconds;  /* summed over workers */
+    double compute_seconds; /* inside the consumer without decoding, summed over workers */
+    double pass_seconds;    /* wall time inside slc_stream_pass */
+    bool direct;            /* reads bypass the page cache */
+    enum slc_io_kind io;
+    char note[160]; /* what I/O had to do without, or "" */
+};
+
+/*
+ * Called for every tile of a pass, by workers 0 .. threads-1 at the same time. `tile->next`
+ * decodes. Under SLC_SCHEDULE_FILE tiles are handed out in ascending ordinal.
+ */
+typedef enum slc_status
+slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
+
+struct slc_pass {
+    slc_tile_fn *tile;
+    /* Called once, from any thread, when the pass is given up: wake workers that wait inside
+     * `tile`. */
+    void (*abort)(void *context); /* may be NULL */
+    void *context;
+    /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
+     */
+    const volatile int *stop;
+    /* Called from worker 0 between its tiles, at most ten times a second, for progress. May be
+     * NULL. */
+    void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
+    void *progress_context;
+};
+
+/*
+ * Opens the layout's file for streaming as planned. `reader` is borrowed until close. `value_type`:
+ * type of decoded values. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_UNSUPPORTED (the I/O method).
+ */
+enum slc_status slc_stream_open(const struct slc_files *files,
+                                const struct slc_reader *reader,
+                                const struct slc_plan *plan,
+                                struct slc_stream **stream,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * One pass over all blocks. Errors: the first I/O error, damaged block (file, block, offset) or
+ * consumer error; the stream can be used for another pass afterwards.
+ */
+enum slc_status slc_stream_pass(struct slc_stream *stream,
+                                const struct slc_pass *pass,
+                                struct slc_error *err) SLC_NODISCARD;
+
+void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
+
+/* Takes NULL. */
+void slc_stream_close(struct slc_stream *stream);
+
+#endif

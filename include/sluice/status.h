@@ -1,0 +1,72 @@
+/*
+ * Status codes and the error record of libsluice.
+ *
+ * Every fallible function returns an enum slc_status and takes, last, a caller-owned
+ * struct slc_error * that may be NULL. The record is written once, where the fault arose, and is
+ * never overwritten by a caller further up: start from SLC_ERROR_INIT for every new operation.
+ */
+#ifndef SLUICE_STATUS_H
+#define SLUICE_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What went wrong, by what the user has to do about it. The command maps each to an exit code. */
+enum slc_status {
+    SLC_OK = 0,
+    SLC_ERR_USAGE,       /* an argument or option is out of range or contradicts another (exit 2) */
+    SLC_ERR_INPUT,       /* the user's data is malformed; line and column say where (exit 3) */
+    SLC_ERR_FORMAT,      /* not a sluice file, or one that no sluice would write (exit 3) */
+    SLC_ERR_UNSUPPORTED, /* valid, but beyond this version or a stated limit (exit 3) */
+    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message names what is enough
+                            (exit 4) */
+    SLC_ERR_IO,          /* the operating system refused or failed a file operation (exit 5) */
+    SLC_ERR_NOSPACE,     /* the disk, or the permitted part of it, is full (exit 5) */
+    SLC_ERR_DAMAGED,     /* a checksum or a count does not hold: the store was altered (exit 5) */
+    SLC_ERR_MEMORY,      /* an allocation failed (exit 1) */
+    SLC_ERR_SYSTEM,      /* a thread, clock or other resource was refused (exit 1) */
+    SLC_ERR_NUMERIC,     /* the numbers do not allow the operation (exit 1) */
+    SLC_ERR_INTERRUPTED, /* stopped by a signal (exit 130 or 143) */
+    SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
+};
+
+/* A field of struct slc_error that does not apply to the fault at hand. */
+#define SLC_NOWHERE UINT64_MAX
+
+/*
+ * One fault. `message` is a whole sentence with the expected and the actual value, in UTF-8,
+ * without a newline; the location fields are SLC_NOWHERE (numbers) or "" (file) where they do not
+ * apply.
+ */
+struct slc_error {
+    enum slc_status status;
+    int system_errno; /* errno value of the failed system call, or 0 */
+    uint64_t line;    /* 1-based line of a text input */
+    uint64_t column;  /* 1-based byte column within that line */
+    uint64_t block;   /* 0-based block of a block file */
+    uint64_t offset;  /* byte offset in the file */
+    char file[512];   /* path as the user gave it, cut at the front with ".." where longer */
+    char message[1024];
+};
+
+#define SLC_ERROR_INIT                                                                             \
+    {                                                                                              \
+        SLC_OK, 0, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, "", ""                      \
+    }
+
+/* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
+const char *slc_status_name(enum slc_status status);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
+ * into `text`, always terminated. Returns the length it wanted, like snprintf.
+ */
+int slc_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Models on disk: a folder of factors (mode-1.npy .. mode-N.npy, lambda.npy), SPLATT text
+ * (mode1.mat .. , lambda.mat) and ktensor text. Text forms carry 17 significant digits: no bit of
+ * an f64 is lost.
+ */
+#ifndef SLC_STORAGE_MODEL_H
+#define SLC_STORAGE_MODEL_H
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/matrix.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A Kruskal tensor: sum over r of lambda[r] times the outer product of columns r. Borrowed parts.
+ */
+struct slc_model_view {
+    unsigned order;
+    uint32_t rank;
+    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank */
+    const double *lambda;                            /* rank */
+};
+
+enum slc_model_form { SLC_MODEL_NPY, SLC_MODEL_SPLATT, SLC_MODEL_KTENSOR };
+
+/*
+ * NPY: files in the folder `path`, created if missing. SPLATT: files PATHmodeN.mat, PATHlambda.mat
+ * (`path` is a stem, as -s). KTENSOR: one file `path`. Each file is replaced atomically.
+ */
+enum slc_status slc_model_write(const struct slc_files *files,
+                                enum slc_model_form form,
+                                const char *path,
+                                const struct slc_model_view *model,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads mode-K.npy for every mode except `skip_mode` (SLC_MAX_ORDER: none) from a folder, each
+ * dims[K] x rank; rank 0 takes the rank of the first file. Owns: the caller destroys
+ * factors[0..N-1] (also after an error; unread ones are all-zero).
+ */
+enum slc_status slc_model_read(const struct slc_files *files,
+                               const char *folder,
+                               enum slc_value_type type,
+                               unsigned order,
+                               const uint64_t *dims,
+                               unsigned skip_mode,
+                               uint32_t *rank,
+                               struct slc_matrix *factors,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/* lambda.npy of a folder, if it has one: *found says so, and `lambda` (rank doubles) is filled. */
+enum slc_status slc_model_read_lambda(const struct slc_files *files,
+                                      const char *folder,
+                                      uint32_t rank,
+                                      double *lambda,
+                                      bool *found,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+#endif

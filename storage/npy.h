@@ -1,0 +1,42 @@
+/*
+ * NumPy .npy files (format 1.0), matrices of f4 and f8: what factors, weights and outputs are kept
+ * in. Reading takes C and Fortran order, either byte order, one or two dimensions.
+ */
+#ifndef SLC_STORAGE_NPY_H
+#define SLC_STORAGE_NPY_H
+
+#include "base/error.h"
+#include "base/matrix.h"
+#include "storage/files.h"
+
+#include <stdint.h>
+
+/* Writes `matrix` as a C-order array of shape (rows, cols), atomically (temporary, sync, rename).
+ */
+enum slc_status slc_npy_write(const struct slc_files *files,
+                              const char *path,
+                              const struct slc_matrix *matrix,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* Writes `count` doubles as a one-dimensional f8 array. */
+enum slc_status slc_npy_write_vector(const struct slc_files *files,
+                                     const char *path,
+                                     const double *values,
+                                     uint64_t count,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a fresh
+ * matrix of `type`. `expect_rows`/`expect_cols`: SLC_ERR_INPUT naming both shapes when they differ;
+ * 0 takes any. Nothing is allocated before the shape is known to match the size of the file.
+ * Owns: the caller destroys *matrix.
+ */
+enum slc_status slc_npy_read(const struct slc_files *files,
+                             const char *path,
+                             enum slc_value_type type,
+                             uint64_t expect_rows,
+                             uint32_t expect_cols,
+                             struct slc_matrix *matrix,
+                             struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * A store: the folder NAME.slc with its manifest tensor.json, its block files and labels.
+ * docs/FORMAT.md, section "Store".
+ */
+#ifndef SLC_STORAGE_STORE_H
+#define SLC_STORAGE_STORE_H
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/matrix.h"
+#include "storage/files.h"
+#include "storage/reader.h"
+#include "storage/writer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SLC_MAX_LAYOUTS = 1 + 2 * SLC_MAX_ORDER };
+
+/* One block file as the manifest lists it. */
+struct slc_store_layout {
+    char file[64]; /* name within the store, e.g. "blco.blk" */
+    enum slc_layout_kind layout;
+    unsigned layout_mode;
+    enum slc_codec codec;
+    uint64_t file_bytes;
+    uint64_t block_count;
+    uint64_t index_bytes; /* bytes that coordinates take in all tiles: statistics */
+    uint64_t header_hash;
+};
+
+/* Where the data came from: what conversion decided and counted. Statistics only. */
+struct slc_store_origin {
+    char source[512]; /* path or "-" as given */
+    char dialect[32];
+    unsigned index_base;
+    uint64_t entries_read;   /* lines with a nonzero or an explicit zero */
+    uint64_t duplicates;     /* entries merged into an earlier one */
+    uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
+    char duplicate_policy[16];
+    char writer[64]; /* "sluice 0.1.0" */
+};
+
+struct slc_manifest {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz;
+    enum slc_value_type value_type;
+    double sum_of_squares;
+    uint64_t content_sum;
+    unsigned layout_count;
+    struct slc_store_layout layouts[SLC_MAX_LAYOUTS];
+    struct slc_store_origin origin;
+};
+
+/*
+ * Writes FOLDER/tensor.json atomically. The text is JSON; its first member is the checksum of the
+ * whole text (docs/FORMAT.md).
+ */
+enum slc_status slc_manifest_write(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_manifest *manifest,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads and validates FOLDER/tensor.json: SLC_ERR_FORMAT when the folder has none (not a finished
+ * store), SLC_ERR_DAMAGED when its checksum does not hold, SLC_ERR_UNSUPPORTED for newer versions.
+ */
+enum slc_status slc_manifest_read(const struct slc_files *files,
+                                  const char *folder,
+                                  struct slc_manifest *manifest,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* An open store: the manifest and a reader for one of its layouts. */
+struct slc_store {
+    char *path;
+    struct slc_manifest manifest;
+    struct slc_reader *reader;
+};
+
+/*
+ * Opens the manifest and its `blco` layout and checks one against the other.
+ * Owns: slc_store_close, which takes an all-zero struct. Errors: as the two readers.
+ */
+enum slc_status slc_store_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_store *store,
+                               struct slc_error *err) SLC_NODISCARD;
+void slc_store_close(struct slc_store *store);
+
+#endif

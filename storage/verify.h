@@ -1,0 +1,43 @@
+/*
+ * Verifies a store: what `sluice check` runs. Structure, every checksum, every padding byte; with
+ * `decode`, every tile is decoded and its keys, coordinate ranges, counts, sums of squares and
+ * content sums are compared with the directory, the index, the header and the manifest.
+ */
+#ifndef SLC_STORAGE_VERIFY_H
+#define SLC_STORAGE_VERIFY_H
+
+#include "base/error.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_verify_options {
+    const struct slc_files *files; /* NULL: the operating system */
+    bool decode;                   /* false: `check --fast` */
+    unsigned threads;
+    uint64_t memory_bytes; /* budget; 0: the default */
+    unsigned max_findings; /* stop after so many; 0: 64 */
+    /* Called for each fault found, from one thread at a time; NULL to count only. */
+    void (*found)(void *context, const struct slc_error *fault);
+    void *context;
+};
+
+struct slc_verify_report {
+    uint64_t files;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t nnz;
+    uint64_t findings;
+};
+
+/*
+ * Returns SLC_OK when the check ran and found nothing, the status of the first finding otherwise
+ * (with `err` holding it). All findings go through `found`.
+ */
+enum slc_status slc_verify_store(const char *path,
+                                 const struct slc_verify_options *options,
+                                 struct slc_verify_report *report,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+#endif

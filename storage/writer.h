@@ -1,0 +1,66 @@
+/*
+ * Writes one block file: tiles are appended in layout order, blocks are cut when they reach the
+ * target size, the index and the closing page follow, the header comes last.
+ */
+#ifndef SLC_STORAGE_WRITER_H
+#define SLC_STORAGE_WRITER_H
+
+#include "base/error.h"
+#include "base/key.h"
+#include "base/matrix.h"
+#include "storage/codec.h"
+#include "storage/files.h"
+
+#include <stdint.h>
+
+enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FIBER = 3 };
+
+/* Default target of a block's bytes on disk: large enough to stream at full rate from NVMe. */
+#define SLC_DEFAULT_BLOCK_BYTES (UINT64_C(4) << 20)
+/* Smallest accepted target. A block always holds at least one tile, so small targets mean one. */
+#define SLC_MIN_BLOCK_BYTES UINT64_C(4096)
+
+struct slc_writer_options {
+    const struct slc_files *files; /* NULL: the operating system */
+    const char *path;              /* must not exist */
+    enum slc_layout_kind layout;
+    unsigned order;
+    const uint64_t *dims;
+    enum slc_codec codec;
+    uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
+};
+
+/* Totals of a finished file: what the manifest repeats. */
+struct slc_writer_summary {
+    uint64_t nnz;
+    uint64_t block_count;
+    uint64_t tile_count;
+    uint64_t file_bytes;
+    uint64_t index_bytes; /* bytes of coordinates in all tiles, for bits per nonzero */
+    double sum_of_squares;
+    uint64_t content_sum;
+    uint64_t header_hash;
+    enum slc_value_type value_type; /* SLC_F32 when every value is exactly a float */
+};
+
+struct slc_writer;
+
+/* Memory: block_bytes plus one tile, plus the index. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, .. */
+enum slc_status slc_writer_open(const struct slc_writer_options *options,
+                                struct slc_writer **writer,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Appends an encoded tile (copied). Tiles come in ascending key order without overlap. */
+enum slc_status slc_writer_append(struct slc_writer *writer,
+                                  const struct slc_tile_blob *tile,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Completes, syncs and closes the file. The writer is destroyed whatever happens. */
+enum slc_status slc_writer_finish(struct slc_writer *writer,
+                                  struct slc_writer_summary *summary,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Gives up: closes and removes the file. Takes NULL. */
+void slc_writer_abandon(struct slc_writer *writer);
+
+#endif

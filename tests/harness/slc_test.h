@@ -1,0 +1,60 @@
+/*
+ * The test harness: CUnit tests reported as TAP, with skips, seeds and canaries.
+ *
+ * A test file lists its tests and calls slc_test_main:
+ *
+ *     static const struct slc_test tests[] = { {"what it shows", test_function}, .. };
+ *     int main(int argc, char **argv) { return slc_test_main("suite", tests, SLC_COUNT(tests),
+ * argc, argv); }
+ *
+ * `PROGRAM name` runs only tests whose name contains `name`. SLC_TEST_SEED sets the seed of
+ * slc_test_seed(), which is printed, so that a failure can be repeated.
+ */
+#ifndef SLC_TEST_H
+#define SLC_TEST_H
+
+#include "base/error.h"
+
+#include <CUnit/CUnit.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct slc_test {
+    const char *name;
+    void (*run)(void);
+};
+
+int slc_test_main(
+    const char *suite, const struct slc_test *tests, size_t count, int argc, char **argv);
+
+/* Marks the running test as skipped, with the reason; return from it afterwards. */
+void slc_test_skip(const char *reason);
+
+/* Seed of this run: SLC_TEST_SEED or 1. */
+uint64_t slc_test_seed(void);
+
+/* A fresh empty folder for the running test, removed when the program ends. Never NULL. */
+const char *slc_test_folder(void);
+
+/* Asserts success and prints the error record otherwise. */
+#define SLC_ASSERT_OK(call, err) slc_test_assert_ok((call), (err), #call, __FILE__, __LINE__)
+void slc_test_assert_ok(enum slc_status status,
+                        const struct slc_error *err,
+                        const char *text,
+                        const char *file,
+                        unsigned line);
+
+/* Asserts that `call` fails with `want` and that the message contains `part`. */
+#define SLC_ASSERT_FAILS(call, want, err, part)                                                    \
+    slc_test_assert_fails((call), (want), (err), (part), #call, __FILE__, __LINE__)
+void slc_test_assert_fails(enum slc_status status,
+                           enum slc_status want,
+                           const struct slc_error *err,
+                           const char *part,
+                           const char *text,
+                           const char *file,
+                           unsigned line);
+
+#endif
