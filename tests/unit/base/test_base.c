@@ -1,0 +1,290 @@
+/* The small parts of base/: error record, checked arithmetic, memory, random numbers, teams. */
+#include "slc_test.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "base/matrix.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/team.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void first_fault_wins(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    char text[256];
+
+    CU_ASSERT_EQUAL(slc_fail(&err, SLC_ERR_INPUT, "expected %d fields, found %d", 4, 3),
+                    SLC_ERR_INPUT);
+    CU_ASSERT_EQUAL(slc_fail(&err, SLC_ERR_IO, "later"), SLC_ERR_IO);
+    CU_ASSERT_EQUAL(slc_fail_errno(&err, EIO, "other", "later"), SLC_ERR_IO);
+    CU_ASSERT_EQUAL(err.status, SLC_ERR_INPUT);
+    slc_error_locate_text(&err, "a.tns", 17, 5);
+    slc_error_locate_text(&err, "b.tns", 18, 6);
+    (void)slc_error_format(&err, text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "a.tns:17:5: expected 4 fields, found 3");
+    slc_error_clear(&err);
+    CU_ASSERT_EQUAL(slc_fail_errno(&err, ENOSPC, "x.blk", "writing"), SLC_ERR_NOSPACE);
+    slc_error_locate_block(&err, NULL, 3, 4096);
+    (void)slc_error_format(&err, text, sizeof text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "x.blk: block 3, offset 4096: writing: "));
+    CU_ASSERT_EQUAL(slc_fail(NULL, SLC_ERR_IO, "no record"), SLC_ERR_IO);
+}
+
+static void long_paths_keep_their_end(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[2000];
+
+    memset(path, 'p', sizeof path);
+    memcpy(path + sizeof path - 5, ".tns", 5);
+    (void)slc_fail(&err, SLC_ERR_IO, "x");
+    slc_error_locate_file(&err, path);
+    CU_ASSERT_EQUAL(strlen(err.file), sizeof err.file - 1);
+    CU_ASSERT_EQUAL(strncmp(err.file, "..p", 3), 0);
+    CU_ASSERT_STRING_EQUAL(err.file + strlen(err.file) - 4, ".tns");
+}
+
+static void exit_codes(void)
+{
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_OK), 0);
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_ERR_USAGE), 2);
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_ERR_INPUT), 3);
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_ERR_BUDGET), 4);
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_ERR_DAMAGED), 5);
+    CU_ASSERT_EQUAL(slc_status_exit_code(SLC_ERR_TIME_LIMIT), 75);
+    CU_ASSERT_STRING_EQUAL(slc_status_name(SLC_ERR_NOSPACE), "no-space");
+    CU_ASSERT_STRING_EQUAL(slc_status_name((enum slc_status)999), "unknown");
+}
+
+static void checked_arithmetic(void)
+{
+    uint64_t value = 7;
+
+    CU_ASSERT_FALSE(slc_add_u64(UINT64_MAX, 1, &value));
+    CU_ASSERT_TRUE(slc_add_u64(UINT64_MAX - 1, 1, &value) && value == UINT64_MAX);
+    CU_ASSERT_FALSE(slc_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 32, &value));
+    CU_ASSERT_TRUE(slc_round_up_u64(4097, 4096, &value) && value == 8192);
+    CU_ASSERT_TRUE(slc_round_up_u64(0, 4096, &value) && value == 0);
+    CU_ASSERT_FALSE(slc_round_up_u64(UINT64_MAX - 5, 4096, &value));
+    CU_ASSERT_EQUAL(slc_div_up_u64(UINT64_MAX, 2), UINT64_C(1) << 63);
+}
+
+static void bytes_are_little_endian(void)
+{
+    uint8_t raw[8];
+
+    slc_store_u64(raw, UINT64_C(0x0807060504030201));
+    for (unsigned i = 0; i < 8; i++) {
+        CU_ASSERT_EQUAL(raw[i], i + 1);
+    }
+    CU_ASSERT_EQUAL(slc_load_u16(raw + 1), 0x0302);
+    CU_ASSERT_EQUAL(slc_load_u32(raw + 3), 0x07060504);
+    slc_store_f64(raw, -0.0);
+    CU_ASSERT_EQUAL(raw[7], 0x80);
+    CU_ASSERT_EQUAL(slc_bits_f64(slc_load_f64(raw)), UINT64_C(1) << 63);
+    slc_store_f32(raw, 1.5F);
+    CU_ASSERT_EQUAL(slc_load_f32(raw), 1.5F);
+}
+
+static void buffers(void)
+{
+    struct slc_buffer buffer;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_buffer_create(&buffer, 0, SLC_PAGES_SMALL, &err), &err);
+    CU_ASSERT_PTR_NULL(buffer.data);
+    slc_buffer_destroy(&buffer);
+    SLC_ASSERT_OK(slc_buffer_create(&buffer, 5000, SLC_PAGES_SMALL, &err), &err);
+    CU_ASSERT_EQUAL(buffer.bytes, 8192);
+    CU_ASSERT_EQUAL((uintptr_t)buffer.data % 4096, 0);
+    slc_buffer_destroy(&buffer);
+    CU_ASSERT_EQUAL(slc_buffer_footprint(5000000, SLC_PAGES_HUGE), 6291456);
+    SLC_ASSERT_OK(slc_buffer_create(&buffer, 5000000, SLC_PAGES_HUGE, &err), &err);
+    CU_ASSERT_EQUAL(buffer.bytes, 6291456);
+    CU_ASSERT_EQUAL((uintptr_t)buffer.data % (2U << 20), 0);
+    for (size_t i = 0; i < buffer.bytes; i += 4096) {
+        CU_ASSERT_EQUAL_FATAL(((uint8_t *)buffer.data)[i], 0);
+        ((uint8_t *)buffer.data)[i] = 1;
+    }
+    slc_buffer_destroy(&buffer);
+    SLC_ASSERT_FAILS(slc_buffer_create(&buffer, SIZE_MAX - 100, SLC_PAGES_SMALL, &err),
+                     SLC_ERR_MEMORY, &err, "cannot map");
+    slc_error_clear(&err);
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
+    SLC_ASSERT_FAILS(slc_buffer_create(&buffer, 100, SLC_PAGES_SMALL, &err), SLC_ERR_MEMORY, &err,
+                     NULL);
+    CU_ASSERT_EQUAL(slc_fault_seen(SLC_FAULT_ALLOCATION), 1);
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    CU_ASSERT_TRUE(slc_memory_resident() > 0);
+    CU_ASSERT_TRUE(slc_memory_peak() >= slc_memory_resident());
+    CU_ASSERT_TRUE(slc_memory_total() > slc_memory_resident());
+}
+
+static void matrices(void)
+{
+    struct slc_matrix m;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F64, 1), 1);
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F64, 3), 4);
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F64, 7), 8);
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F64, 33), 40);
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F32, 16), 16);
+    CU_ASSERT_EQUAL(slc_matrix_pitch(SLC_F32, 17), 32);
+    SLC_ASSERT_OK(slc_matrix_create(&m, SLC_F32, 10, 5, &err), &err);
+    slc_matrix_set(&m, 9, 4, 2.5);
+    CU_ASSERT_EQUAL(slc_matrix_get(&m, 9, 4), 2.5);
+    CU_ASSERT_EQUAL(slc_matrix_row_f32(&m, 9)[4], 2.5F);
+    slc_matrix_destroy(&m);
+    slc_matrix_destroy(&m);
+    SLC_ASSERT_OK(slc_matrix_create(&m, SLC_F64, 0, 5, &err), &err);
+    slc_matrix_destroy(&m);
+    SLC_ASSERT_FAILS(slc_matrix_create(&m, SLC_F64, UINT64_MAX / 8, 5, &err), SLC_ERR_MEMORY, &err,
+                     "address space");
+    CU_ASSERT_EQUAL(slc_matrix_footprint(SLC_F64, UINT64_MAX / 8, 5), UINT64_MAX);
+}
+
+static void philox_known_answers(void)
+{
+    /* Test vectors published with the generator (Random123, kat_vectors). */
+    uint32_t words[4];
+
+    slc_philox4x32(0, 0, 0, words);
+    CU_ASSERT_EQUAL(words[0], 0x6627e8d5);
+    CU_ASSERT_EQUAL(words[1], 0xe169c58d);
+    CU_ASSERT_EQUAL(words[2], 0xbc57ac4c);
+    CU_ASSERT_EQUAL(words[3], 0x9b00dbd8);
+    slc_philox4x32(UINT64_C(0x299f31d0a4093822), UINT64_C(0x0370734413198a2e),
+                   UINT64_C(0x85a308d3243f6a88), words);
+    CU_ASSERT_EQUAL(words[0], 0xd16cfe09);
+    CU_ASSERT_EQUAL(words[1], 0x94fdcceb);
+    CU_ASSERT_EQUAL(words[2], 0x5001e420);
+    CU_ASSERT_EQUAL(words[3], 0x24126ea1);
+}
+
+static void random_moments(void)
+{
+    double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0;
+    const uint64_t count = 100000;
+
+    for (uint64_t i = 0; i < count; i++) {
+        double x = slc_random_f64(slc_test_seed(), 3, i);
+        double z = slc_random_normal(slc_test_seed(), 4, i);
+
+        CU_ASSERT_TRUE_FATAL(x >= 0 && x < 1);
+        CU_ASSERT_TRUE_FATAL(slc_random_below(slc_test_seed(), 5, i, 7) < 7);
+        sum += x;
+        squares += x * x;
+        normal_sum += z;
+        normal_squares += z * z;
+    }
+    /* Five standard deviations of the means. */
+    CU_ASSERT_DOUBLE_EQUAL(sum / (double)count, 0.5, 5 * 0.2887 / 316);
+    CU_ASSERT_DOUBLE_EQUAL(squares / (double)count, 1.0 / 3, 5 * 0.2981 / 316);
+    CU_ASSERT_DOUBLE_EQUAL(normal_sum / (double)count, 0, 5.0 / 316);
+    CU_ASSERT_DOUBLE_EQUAL(normal_squares / (double)count, 1, 5 * 1.4142 / 316);
+}
+
+static void hash_known_answers(void)
+{
+    /* XXH3 64-bit of the empty input, as published with xxHash. */
+    CU_ASSERT_EQUAL(slc_hash64("", 0), UINT64_C(0x2d06800538d394c2));
+    CU_ASSERT_EQUAL(slc_hash64(NULL, 0), UINT64_C(0x2d06800538d394c2));
+    CU_ASSERT_NOT_EQUAL(slc_hash64("a", 1), slc_hash64("b", 1));
+}
+
+struct meeting {
+    pthread_barrier_t barrier;
+    unsigned seen[64];
+};
+
+static void meet(void *context, unsigned worker, unsigned workers)
+{
+    struct meeting *meeting = context;
+
+    meeting->seen[worker] = workers;
+    /* Returns only when all workers really run at the same time. */
+    pthread_barrier_wait(&meeting->barrier);
+}
+
+static void teams_are_complete(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (unsigned workers = 1; workers <= 9; workers++) {
+        struct meeting meeting;
+
+        memset(&meeting, 0, sizeof meeting);
+        pthread_barrier_init(&meeting.barrier, NULL, workers);
+        SLC_ASSERT_OK(slc_team_run(workers, meet, &meeting, &err), &err);
+        for (unsigned w = 0; w < workers; w++) {
+            CU_ASSERT_EQUAL(meeting.seen[w], workers);
+        }
+        pthread_barrier_destroy(&meeting.barrier);
+    }
+    slc_fault_arm(SLC_FAULT_THREAD, 1);
+    {
+        struct meeting meeting;
+
+        memset(&meeting, 0, sizeof meeting);
+        SLC_ASSERT_FAILS(slc_team_run(4, meet, &meeting, &err), SLC_ERR_SYSTEM, &err, "-t");
+        CU_ASSERT_EQUAL(meeting.seen[0], 0);
+    }
+    slc_fault_arm(SLC_FAULT_THREAD, 0);
+    CU_ASSERT_TRUE(slc_team_default_workers() >= 1);
+}
+
+static void mark(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    uint8_t *marks = context;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        marks[i]++;
+    }
+}
+
+static void ranges_cover_once(void)
+{
+    uint8_t marks[1000];
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        for (uint64_t grain = 1; grain < 1500; grain = grain * 3 + 1) {
+            memset(marks, 0, sizeof marks);
+            SLC_ASSERT_OK(slc_team_for(workers, sizeof marks, grain, mark, marks, &err), &err);
+            for (size_t i = 0; i < sizeof marks; i++) {
+                CU_ASSERT_EQUAL_FATAL(marks[i], 1);
+            }
+        }
+    }
+    SLC_ASSERT_OK(slc_team_for(2, 0, 5, mark, marks, &err), &err);
+}
+
+static const struct slc_test tests[] = {
+    {"first fault wins", first_fault_wins},
+    {"long paths keep their end", long_paths_keep_their_end},
+    {"exit codes", exit_codes},
+    {"checked arithmetic", checked_arithmetic},
+    {"bytes are little-endian", bytes_are_little_endian},
+    {"buffers", buffers},
+    {"matrices", matrices},
+    {"philox known answers", philox_known_answers},
+    {"random moments", random_moments},
+    {"hash known answers", hash_known_answers},
+    {"teams are complete", teams_are_complete},
+    {"ranges cover every index once", ranges_cover_once},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("base", tests, SLC_COUNT(tests), argc, argv);
+}

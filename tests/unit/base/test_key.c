@@ -1,0 +1,110 @@
+/* Keys: order, round trips, widths up to 128 bits, comparison without keys. */
+#include "slc_test.h"
+
+#include "base/key.h"
+#include "base/random.h"
+
+#include <string.h>
+
+static slc_u128 naive_key(unsigned order, const unsigned *bits, const uint64_t *coords)
+{
+    slc_u128 key = 0;
+
+    for (int level = 63; level >= 0; level--) {
+        for (unsigned n = 0; n < order; n++) {
+            if ((unsigned)level < bits[n]) {
+                key = key << 1 | ((coords[n] >> level) & 1U);
+            }
+        }
+    }
+    return key;
+}
+
+static void documented_example(void)
+{
+    /* docs/FORMAT.md, section 3: dims 4 x 2 x 3 gives a1 c1 a0 b0 c0. */
+    const uint64_t dims[3] = {4, 2, 3};
+    const uint64_t coords[3] = {2, 1, 2};
+    struct slc_key_layout layout;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 3, dims, &err), &err);
+    CU_ASSERT_EQUAL(layout.bits, 5);
+    CU_ASSERT_EQUAL((uint64_t)slc_key_encode(&layout, coords), 0x1A); /* 1 1 0 1 0 */
+}
+
+static void random_shapes(void)
+{
+    uint64_t seed = slc_test_seed();
+    unsigned tried = 0;
+
+    for (uint64_t shape = 0; tried < 400; shape++) {
+        unsigned order = 1 + (unsigned)slc_random_below(seed, 1, shape, SLC_MAX_ORDER);
+        uint64_t dims[SLC_MAX_ORDER], a[SLC_MAX_ORDER], b[SLC_MAX_ORDER], back[SLC_MAX_ORDER];
+        struct slc_key_layout layout;
+        slc_u128 key_a, key_b;
+
+        for (unsigned n = 0; n < order; n++) {
+            unsigned bits = (unsigned)slc_random_below(seed, 2 + n, shape, 40);
+            dims[n] = 1 + (slc_random_u64(seed, 20 + n, shape) >> (63 - bits));
+        }
+        if (slc_key_layout_init(&layout, order, dims, NULL) != SLC_OK) {
+            continue;
+        }
+        tried++;
+        for (unsigned n = 0; n < order; n++) {
+            a[n] = slc_random_below(seed, 40 + n, shape, dims[n]);
+            b[n] = shape % 3 == 0 ? a[n] : slc_random_below(seed, 60 + n, shape, dims[n]);
+        }
+        b[0] = slc_random_below(seed, 80, shape, dims[0]);
+        key_a = slc_key_encode(&layout, a);
+        key_b = slc_key_encode(&layout, b);
+        CU_ASSERT_TRUE(key_a == naive_key(order, layout.mode_bits, a));
+        slc_key_decode(&layout, key_a, back);
+        CU_ASSERT_EQUAL(memcmp(a, back, order * sizeof a[0]), 0);
+        CU_ASSERT_EQUAL(slc_coords_compare(order, a, b), (key_a > key_b) - (key_a < key_b));
+        CU_ASSERT_EQUAL(slc_coords_compare(order, a, a), 0);
+    }
+}
+
+static void limits(void)
+{
+    uint64_t dims[17];
+    struct slc_key_layout layout;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (unsigned n = 0; n < 17; n++) {
+        dims[n] = 256;
+    }
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 16, dims, &err), &err);
+    CU_ASSERT_EQUAL(layout.bits, 128);
+    dims[3] = 257;
+    SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 16, dims, &err), SLC_ERR_UNSUPPORTED, &err,
+                     "129 bits");
+    CU_ASSERT_EQUAL(layout.bits, 128);
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 17, dims, &err), SLC_ERR_USAGE, &err, "17");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 0, dims, &err), SLC_ERR_USAGE, &err, "not 0");
+    slc_error_clear(&err);
+    dims[1] = 0;
+    SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 2, dims, &err), SLC_ERR_USAGE, &err, "mode 2");
+    slc_error_clear(&err);
+    dims[1] = (UINT64_C(1) << 62) + 1;
+    SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 2, dims, &err), SLC_ERR_USAGE, &err, "2^62");
+    slc_error_clear(&err);
+    dims[0] = dims[1] = 1;
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 2, dims, &err), &err);
+    CU_ASSERT_EQUAL(layout.bits, 0);
+}
+
+static const struct slc_test tests[] = {
+    {"the documented example", documented_example},
+    {"random shapes: naive key, round trip, comparison", random_shapes},
+    {"limits of order, length and bits", limits},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("key", tests, SLC_COUNT(tests), argc, argv);
+}
