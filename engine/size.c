@@ -1,8 +1,9 @@
 /*
  * Sizes as people write them: "512MiB", "4G", "1.5GiB", "200MB", "50%".
  *
- * Numbers are parsed as decimal fractions of 128-bit integers, never through floating point, so that
- * what is understood depends on neither locale nor rounding: "0.1GiB" is 107374182 bytes everywhere.
+ * Numbers are parsed as decimal fractions of 128-bit integers, never through floating point, so
+ * that what is understood depends on neither locale nor rounding: "0.1GiB" is 107374182 bytes
+ * everywhere.
  */
 #include "engine/plan.h"
 
@@ -27,12 +28,10 @@ struct decimal {
 
 static enum slc_status fail_size(struct slc_error *err, const char *text, const char *what)
 {
-    return slc_fail(err,
-                    SLC_ERR_USAGE,
+    return slc_fail(err, SLC_ERR_USAGE,
                     "\"%.64s\" is not a size: %s; understood are bytes (1048576), binary units "
                     "(64K, 512MiB, 4G), decimal units (200MB) and a share of memory (50%%)",
-                    text,
-                    what);
+                    text, what);
 }
 
 static bool is_digit(char c)

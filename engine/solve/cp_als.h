@@ -34,13 +34,19 @@ struct slc_cp_iteration {
 };
 
 struct slc_cp_als_options {
+    const struct slc_files *files; /* for init_folder; NULL: the operating system */
     uint32_t rank;
     unsigned iterations;   /* at most; 0 computes nothing but the start */
     double tolerance;      /* stop when |change of fit| < tolerance; 0 never */
-    double max_seconds;    /* 0: none */
+    double max_seconds;    /* 0: none; looked at before every MTTKRP and after every iteration */
     double regularization; /* added to the diagonal of every Gram matrix before solving */
     uint64_t seed;
-    const char *init_folder;            /* NULL: uniform random from `seed` */
+    /*
+     * NULL: uniform random from `seed`. Else a folder with mode-K.npy for every mode; weights in
+     * its lambda.npy count only when iterations is 0, as the first solve absorbs the scales of a
+     * start.
+     */
+    const char *init_folder;
     unsigned mode_order[SLC_MAX_ORDER]; /* 0-based permutation; used when mode_order_set */
     bool mode_order_set;
     bool deterministic;
@@ -57,9 +63,13 @@ struct slc_cp_als_options {
 struct slc_cp_result {
     unsigned order;
     uint32_t rank;
-    struct slc_matrix factors[SLC_MAX_ORDER]; /* unit 2-norm columns */
-    double *lambda;                           /* descending magnitude, >= 0 (docs: signs) */
-    unsigned iterations;
+    struct slc_matrix factors[SLC_MAX_ORDER]; /* unit 2-norm columns; a zero component has zeros */
+    double *lambda;                           /* descending, >= 0 */
+    unsigned iterations;                      /* completed */
+    /*
+     * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
+     * modes updated since can only have improved on; 0 while no iteration has completed.
+     */
     double fit;
     double norm_x;
     enum slc_stop_reason reason;
@@ -68,15 +78,27 @@ struct slc_cp_result {
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
 /*
+ * Bytes that slc_cp_als maps beside factors, MTTKRP output and kernel scratch: dense algebra's
+ * scratch, the solver and the R x R matrices. UINT64_MAX on overflow. For plans.
+ */
+uint64_t
+slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
+
+/*
  * Factorizes. `plan` must have been made with SLC_OP_CPD for the same reader and rank.
  * Math: for each mode n in turn A(n) = M(n) V(n)^-1, V(n) the Hadamard product of the other Gram
  * matrices; fit = 1 - ||X - M|| / ||X||, with the inner product from the last mode's MTTKRP (GENTEN
  * section 2). Normalization: 2-norm in iteration 1, max(1, max-norm) after; at the end 2-norms into
- * lambda, components sorted by lambda, signs fixed so that in each component every factor but the
- * last has its largest-magnitude entry positive where an even number of flips allows.
+ * lambda, components sorted by lambda, signs fixed as the Tensor Toolbox's fixsigns does: of the
+ * factors of a component whose largest-magnitude entry is negative an even number is flipped, lower
+ * modes first, so that at most one (the last of them) stays negative.
+ * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
+ * works: its Gram matrix (all ones) is singular and solved as such.
  * Order: bitwise reproducible for any threads, I/O method, block size, codec and budget when
  * `deterministic`; to rounding otherwise.
- * Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names it), those of the stream. *result is empty then.
+ * Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names it) or when values overflow; SLC_ERR_USAGE when
+ * options and plan do not agree; those of the stream. *result is empty then.
+ * A stop by time or signal is not an error: *result holds the factors as far as they came.
  */
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,

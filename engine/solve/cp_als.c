@@ -1,0 +1,340 @@
+/*
+ * CP-ALS: the loop over iterations and modes.
+ *
+ * Each mode takes one pass over the store (the MTTKRP), one solve with an R x R matrix, and two
+ * sweeps over its factor (solve and norms, scale and Gram matrix). The fit takes one sweep more per
+ * iteration. Sums are made in an order that depends on neither threads nor arrival wherever the
+ * backend's MTTKRP is deterministic, so the whole run then is.
+ *
+ * Invariant: between two passes the result holds a model, whatever the reason to stop there.
+ */
+#include "base/clock.h"
+#include "engine/mttkrp.h"
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+const char *slc_stop_reason_name(enum slc_stop_reason reason)
+{
+    switch (reason) {
+    case SLC_STOP_TOLERANCE:
+        return "tol";
+    case SLC_STOP_ITERATIONS:
+        return "iterations";
+    case SLC_STOP_TIME:
+        return "time";
+    case SLC_STOP_SIGNAL:
+        return "signal";
+    }
+    return "?";
+}
+
+void slc_cp_result_destroy(struct slc_cp_result *result)
+{
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&result->factors[n]);
+    }
+    slc_free(result->lambda);
+    memset(result, 0, sizeof *result);
+}
+
+static enum slc_status check_options(const struct slc_store *store,
+                                     const struct slc_plan *plan,
+                                     const struct slc_cp_als_options *options,
+                                     struct slc_error *err)
+{
+    if (plan->request.operation != SLC_OP_CPD || plan->request.rank != options->rank ||
+        plan->request.deterministic != options->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan (rank %" PRIu32 ", deterministic %d) is not one for this "
+                        "decomposition (rank %" PRIu32 ", deterministic %d)",
+                        plan->request.rank, (int)plan->request.deterministic, options->rank,
+                        (int)options->deterministic);
+    }
+    /* Written so that NaN fails, too. */
+    if (!(options->tolerance >= 0.0) || !(options->max_seconds >= 0.0)) {
+        return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit have to be 0 or more");
+    }
+    if (!(options->regularization >= 0.0) || !isfinite(options->regularization)) {
+        return slc_fail(err, SLC_ERR_USAGE, "the regularization has to be finite and 0 or more");
+    }
+    if (store->manifest.nnz == 0) {
+        return slc_fail(
+            err, SLC_ERR_NUMERIC,
+            "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
+    }
+    if (!(store->manifest.sum_of_squares > 0.0) || !isfinite(store->manifest.sum_of_squares)) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "the sum of squares of the tensor is %g, so its fit is not defined; scale "
+                        "its values and convert it again",
+                        store->manifest.sum_of_squares);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status take_mode_order(struct cp_state *state, struct slc_error *err)
+{
+    unsigned seen = 0;
+
+    for (unsigned k = 0; k < state->order; k++) {
+        const unsigned mode = state->options->mode_order_set ? state->options->mode_order[k] : k;
+
+        if (mode >= state->order || (seen & (1U << mode)) != 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the mode order has to name each of the modes 1 to %u once; entry %u "
+                            "is %u",
+                            state->order, k + 1, mode + 1);
+        }
+        seen |= 1U << mode;
+        state->mode_order[k] = mode;
+    }
+    return SLC_OK;
+}
+
+static bool stop_requested(const struct cp_state *state)
+{
+    return state->options->stop != NULL && *state->options->stop != 0;
+}
+
+static bool time_is_up(const struct cp_state *state)
+{
+    return state->options->max_seconds > 0.0 &&
+           slc_seconds_since(state->start_ns) >= state->options->max_seconds;
+}
+
+static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
+{
+    const struct cp_state *state = context;
+
+    (void)bytes;
+    state->options->progress(state->options->context, state->iteration, state->mode, blocks_done,
+                             blocks);
+}
+
+static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_matrix output = cp_output_view(state, mode);
+    struct slc_mttkrp_job job = {.order = state->order,
+                                 .mode = mode,
+                                 .rank = state->rank,
+                                 .nnz = state->store->manifest.nnz,
+                                 .workers = state->plan->threads,
+                                 .deterministic = state->options->deterministic,
+                                 .conflict = state->plan->conflict[mode],
+                                 .output = &output};
+    enum slc_status status;
+
+    for (unsigned n = 0; n < state->order; n++) {
+        job.factors[n] = &state->result->factors[n];
+    }
+    state->mode = mode;
+    status =
+        slc_mttkrp_stream(state->stream, state->backend, &job, state->options->stop,
+                          state->options->progress != NULL ? report_progress : NULL, state, err);
+    state->result->times.mttkrp += slc_seconds_since(start_ns);
+    return status;
+}
+
+/* A(mode) = M V^-1, normalized, with its new Gram matrix. */
+static enum slc_status
+solve_mode(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    const struct slc_matrix output = cp_output_view(state, mode);
+    double *lambda = state->result->lambda;
+    enum slc_status status;
+
+    cp_hadamard(state, mode);
+    for (uint32_t r = 0; r < state->rank; r++) {
+        state->system[(size_t)r * state->rank + r] += state->options->regularization;
+    }
+    status = slc_dense_factorize(state->dense, state->system, &state->solver, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    *singular = state->solver.singular;
+    status = slc_dense_update(state->dense, &state->solver, &output, &state->result->factors[mode],
+                              state->iteration == 1 ? SLC_NORM_2 : SLC_NORM_MAX1, lambda,
+                              state->gram[mode], err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < state->rank; r++) {
+        if (!isfinite(lambda[r])) {
+            return slc_fail(err, SLC_ERR_NUMERIC,
+                            "iteration %u, mode %u: component %" PRIu32
+                            " is not finite; scale the values of the tensor or compute in f64",
+                            state->iteration, mode + 1, r + 1);
+        }
+    }
+    state->result->times.solve += slc_seconds_since(start_ns);
+    return SLC_OK;
+}
+
+static enum slc_status
+measure_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = cp_fit(state, mode, fit, err);
+
+    state->result->times.fit += slc_seconds_since(start_ns);
+    return status;
+}
+
+/*
+ * The updates of one iteration. *stopped: it was left before its end, for result->reason; the fit
+ * is then that of the model as it stands where it can still be had (see slc_cp_result.fit).
+ */
+static enum slc_status update_modes(struct cp_state *state,
+                                    struct slc_cp_iteration *report,
+                                    bool *stopped,
+                                    struct slc_error *err)
+{
+    for (unsigned k = 0; k < state->order; k++) {
+        const unsigned mode = state->mode_order[k];
+        const uint64_t mode_start_ns = slc_clock_ns();
+        struct slc_error fault = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        if (stop_requested(state) || time_is_up(state)) {
+            state->result->reason = stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
+            *stopped = true;
+            /* The output still holds the MTTKRP of the mode just updated. */
+            return k == 0 ? SLC_OK
+                          : measure_fit(state, state->mode_order[k - 1], &state->result->fit, err);
+        }
+        status = stream_mttkrp(state, mode, &fault);
+        if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {
+            state->result->reason = SLC_STOP_SIGNAL;
+            *stopped = true;
+            return SLC_OK;
+        }
+        if (status != SLC_OK) {
+            if (err != NULL && err->status == SLC_OK) {
+                *err = fault;
+            }
+            return status;
+        }
+        status = solve_mode(state, mode, &report->singular[mode], err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
+    }
+    return SLC_OK;
+}
+
+/* One iteration; *done when it is the last, with result->reason set. */
+static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_error *err)
+{
+    const struct slc_cp_als_options *options = state->options;
+    struct slc_cp_result *result = state->result;
+    struct slc_cp_iteration report = {.iteration = state->iteration};
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_stream_stats before, after;
+    enum slc_status status;
+
+    slc_stream_stats(state->stream, &before);
+    status = update_modes(state, &report, done, err);
+    if (status != SLC_OK || *done) {
+        return status;
+    }
+    status = measure_fit(state, state->mode_order[state->order - 1], &report.fit, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_stream_stats(state->stream, &after);
+    report.delta = state->iteration == 1 ? report.fit : report.fit - result->fit;
+    report.bytes_read = after.bytes_read - before.bytes_read;
+    report.seconds = slc_seconds_since(start_ns);
+    result->fit = report.fit;
+    result->iterations = state->iteration;
+    if (options->iteration != NULL) {
+        options->iteration(options->context, &report);
+    }
+    *done = true;
+    if (state->iteration > 1 && fabs(report.delta) < options->tolerance) {
+        result->reason = SLC_STOP_TOLERANCE;
+    } else if (state->iteration == options->iterations) {
+        result->reason = SLC_STOP_ITERATIONS;
+    } else if (stop_requested(state)) {
+        result->reason = SLC_STOP_SIGNAL;
+    } else if (time_is_up(state)) {
+        result->reason = SLC_STOP_TIME;
+    } else {
+        *done = false;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status run(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_cp_result *result = state->result;
+    bool done = state->options->iterations == 0;
+    enum slc_status status;
+
+    status = cp_state_create(state, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = cp_start(state, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    result->times.init = slc_seconds_since(state->start_ns);
+    result->reason = SLC_STOP_ITERATIONS;
+    while (!done) {
+        state->iteration++;
+        status = iterate(state, &done, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return cp_finish(state, err);
+}
+
+enum slc_status slc_cp_als(const struct slc_store *store,
+                           struct slc_stream *stream,
+                           struct slc_backend *backend,
+                           const struct slc_plan *plan,
+                           const struct slc_cp_als_options *options,
+                           struct slc_cp_result *result,
+                           struct slc_error *err)
+{
+    struct cp_state state = {.store = store,
+                             .stream = stream,
+                             .backend = backend,
+                             .plan = plan,
+                             .options = options,
+                             .result = result,
+                             .order = store->manifest.order,
+                             .rank = options->rank,
+                             .dims = store->manifest.dims,
+                             .start_ns = slc_clock_ns()};
+    enum slc_status status;
+
+    memset(result, 0, sizeof *result);
+    status = check_options(store, plan, options, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = take_mode_order(&state, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    state.norm_x = sqrt(store->manifest.sum_of_squares);
+    result->order = state.order;
+    result->rank = state.rank;
+    result->norm_x = state.norm_x;
+    status = run(&state, err);
+    cp_state_destroy(&state);
+    if (status != SLC_OK) {
+        slc_cp_result_destroy(result);
+        return status;
+    }
+    result->times.total = slc_seconds_since(state.start_ns);
+    return SLC_OK;
+}

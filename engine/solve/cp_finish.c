@@ -1,0 +1,137 @@
+/*
+ * The end of a decomposition, after the Tensor Toolbox's arrange and fixsigns: columns of unit
+ * 2-norm with their norms in lambda, components by falling lambda (equal ones in their old order),
+ * and signs that do not depend on the start.
+ *
+ * Cost: three sweeps over the factors.
+ */
+#include "engine/solve/cp_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct component {
+    double lambda;
+    uint32_t index;
+};
+
+static int compare_components(const void *left, const void *right)
+{
+    const struct component *a = left;
+    const struct component *b = right;
+
+    if (a->lambda != b->lambda) {
+        return a->lambda > b->lambda ? -1 : 1;
+    }
+    return a->index < b->index ? -1 : 1;
+}
+
+/* Moves the columns' 2-norms into lambda; signs[n * R + r] becomes that of the largest entry. */
+static enum slc_status absorb_norms(struct cp_state *state, double *signs, struct slc_error *err)
+{
+    double *lambda = state->result->lambda;
+    double *norms = state->system; /* at least R numbers, free at the end of a run */
+
+    for (unsigned n = 0; n < state->order; n++) {
+        enum slc_status status;
+
+        status = slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
+                                        signs + (size_t)n * state->rank, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        for (uint32_t r = 0; r < state->rank; r++) {
+            lambda[r] *= norms[r];
+            norms[r] = norms[r] > 0.0 ? 1.0 / norms[r] : 1.0;
+        }
+        status = slc_dense_scale(state->dense, &state->result->factors[n], norms, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return SLC_OK;
+}
+
+/* Turns signs into +1 (keep) and -1 (flip): an even number of flips, lower modes first. */
+static void choose_flips(const struct cp_state *state, double *signs)
+{
+    for (uint32_t r = 0; r < state->rank; r++) {
+        unsigned negative = 0;
+
+        for (unsigned n = 0; n < state->order; n++) {
+            negative += signs[(size_t)n * state->rank + r] < 0.0;
+        }
+        negative -= negative % 2;
+        for (unsigned n = 0; n < state->order; n++) {
+            double *sign = &signs[(size_t)n * state->rank + r];
+
+            if (*sign < 0.0 && negative > 0) {
+                negative--;
+            } else {
+                *sign = 1.0;
+            }
+        }
+    }
+}
+
+static enum slc_status
+arrange(struct cp_state *state, const double *signs, uint32_t *order, struct slc_error *err)
+{
+    for (unsigned n = 0; n < state->order; n++) {
+        struct slc_matrix *factor = &state->result->factors[n];
+        enum slc_status status;
+
+        status = slc_dense_scale(state->dense, factor, signs + (size_t)n * state->rank, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        status = slc_dense_permute(state->dense, factor, order, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
+{
+    const uint32_t rank = state->rank;
+    double *lambda = state->result->lambda;
+    struct component *components = slc_calloc(rank, sizeof *components);
+    uint32_t *order = slc_calloc(rank, sizeof *order);
+    double *signs = slc_calloc((size_t)rank * state->order, sizeof *signs);
+    enum slc_status status;
+
+    if (components == NULL || order == NULL || signs == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to sort the components");
+        goto done;
+    }
+    status = absorb_norms(state, signs, err);
+    if (status != SLC_OK) {
+        goto done;
+    }
+    for (uint32_t r = 0; r < rank; r++) {
+        if (!isfinite(lambda[r])) {
+            status = slc_fail(err, SLC_ERR_NUMERIC,
+                              "the weight of component %u is not finite; scale the values of the "
+                              "tensor or compute in f64",
+                              r + 1);
+            goto done;
+        }
+        components[r].lambda = lambda[r];
+        components[r].index = r;
+    }
+    qsort(components, rank, sizeof *components, compare_components);
+    for (uint32_t r = 0; r < rank; r++) {
+        lambda[r] = components[r].lambda;
+        order[r] = components[r].index;
+    }
+    choose_flips(state, signs);
+    status = arrange(state, signs, order, err);
+
+done:
+    slc_free(components);
+    slc_free(order);
+    slc_free(signs);
+    return status;
+}

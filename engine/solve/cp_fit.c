@@ -1,0 +1,71 @@
+/*
+ * Gram algebra of CP-ALS: Hadamard products and the fit that costs no pass (GENTEN section 2).
+ *
+ * Everything here is R x R and in f64, computed by one thread in index order: the same bits
+ * whatever the threads.
+ */
+#include "engine/solve/cp_state.h"
+
+#include <math.h>
+
+void cp_hadamard(struct cp_state *state, unsigned skip)
+{
+    const size_t entries = (size_t)state->rank * state->rank;
+
+    for (size_t i = 0; i < entries; i++) {
+        state->system[i] = 1.0;
+    }
+    for (unsigned m = 0; m < state->order; m++) {
+        const double *gram = state->gram[m];
+
+        if (m == skip) {
+            continue;
+        }
+        for (size_t i = 0; i < entries; i++) {
+            state->system[i] *= gram[i];
+        }
+    }
+}
+
+/* ||M||^2 = lambda^T system lambda, with system the Hadamard product of all Gram matrices. */
+static double model_norm_squared(const struct cp_state *state)
+{
+    const double *lambda = state->result->lambda;
+    double sum = 0.0;
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        const double *row = state->system + (size_t)r * state->rank;
+        double row_sum = 0.0;
+
+        for (uint32_t s = 0; s < state->rank; s++) {
+            row_sum += row[s] * lambda[s];
+        }
+        sum += row_sum * lambda[r];
+    }
+    return sum;
+}
+
+enum slc_status cp_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err)
+{
+    const struct slc_matrix output = cp_output_view(state, mode);
+    const double norm_squared = state->norm_x * state->norm_x;
+    double inner, residual_squared;
+    enum slc_status status;
+
+    status = slc_dense_inner(state->dense, &state->result->factors[mode], &output,
+                             state->result->lambda, &inner, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    cp_hadamard(state, SLC_MAX_ORDER);
+    residual_squared = norm_squared + model_norm_squared(state) - 2.0 * inner;
+    if (!isfinite(residual_squared)) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "iteration %u: the residual is not finite (inner product %g, tensor norm "
+                        "%g); scale the values of the tensor",
+                        state->iteration, inner, state->norm_x);
+    }
+    /* Close to an exact fit the difference may come out below zero by rounding. */
+    *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
+    return SLC_OK;
+}

@@ -1,0 +1,64 @@
+/*
+ * The parts of CP-ALS that its source files share: state of one run, Gram algebra, start and
+ * finish. Internal to engine/solve.
+ */
+#ifndef SLC_ENGINE_SOLVE_CP_STATE_H
+#define SLC_ENGINE_SOLVE_CP_STATE_H
+
+#include "cpu/dense.h"
+#include "engine/solve/cp_als.h"
+
+/*
+ * One run. Factors live in the result from the start, so that a stop at any point leaves a model
+ * behind: at every moment it is [lambda; A(0), .., A(N-1)], lambda from the mode updated last.
+ */
+struct cp_state {
+    const struct slc_store *store;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+    const struct slc_plan *plan;
+    const struct slc_cp_als_options *options;
+    struct slc_cp_result *result;
+
+    unsigned order;
+    uint32_t rank;
+    const uint64_t *dims;
+    unsigned mode_order[SLC_MAX_ORDER];
+    double norm_x;
+    uint64_t start_ns;
+    unsigned iteration; /* being computed, from 1 */
+    unsigned mode;      /* being computed, 0-based */
+
+    struct slc_dense *dense;
+    struct slc_solver solver;
+    struct slc_buffer output;  /* MTTKRP results of every mode in turn */
+    struct slc_buffer squares; /* R x R matrices: gram[0 .. N-1], then `system` */
+    double *gram[SLC_MAX_ORDER];
+    double *system; /* Hadamard product of Gram matrices */
+};
+
+/* Takes the memory of a run; cp_state_destroy takes a partly created one. */
+enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+void cp_state_destroy(struct cp_state *state);
+
+/* Fills the factors (random or from files), lambda and the Gram matrices. */
+enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/* A view of the output buffer with the shape of factor `mode`. */
+struct slc_matrix cp_output_view(const struct cp_state *state, unsigned mode);
+
+/* system = Hadamard product of all Gram matrices but `skip` (SLC_MAX_ORDER: of all). */
+void cp_hadamard(struct cp_state *state, unsigned skip);
+
+/*
+ * Fit of the model right after the update of `mode`, whose MTTKRP the output still holds:
+ * ||X - M||^2 = ||X||^2 + lambda^T (Hadamard of all Gram matrices) lambda - 2 <X, M>, clamped at 0.
+ * Overwrites state->system. Errors: SLC_ERR_NUMERIC when a term is not finite.
+ */
+enum slc_status
+cp_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err) SLC_NODISCARD;
+
+/* 2-norms into lambda, components sorted, signs fixed. */
+enum slc_status cp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+#endif
