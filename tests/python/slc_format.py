@@ -1,0 +1,637 @@
+"""An independent reader and writer of sluice stores, written from docs/FORMAT.md alone.
+
+It shares nothing with the C code but the specification, checks every byte it reads, and is the
+second opinion of the tests: if the two disagree, one of them or the page is wrong. Coordinates are
+0-based NumPy arrays; keys are Python integers or uint64 arrays where 64 bits are enough.
+"""
+
+import json
+import os
+import struct
+
+import lz4.block
+import numpy as np
+import xxhash
+
+PAGE = 4096
+MAGIC = b"\x89SLC\r\n\x1a\n"
+END_MAGIC = b"\x89SLCEND\n"
+MASK64 = (1 << 64) - 1
+CODECS = {1: "packed", 2: "lz4", 3: "blco"}
+
+
+class FormatError(Exception):
+    """A store that docs/FORMAT.md does not allow."""
+
+
+def require(condition, message):
+    if not condition:
+        raise FormatError(message)
+
+
+def hash64(data):
+    return xxhash.xxh3_64_intdigest(bytes(data))
+
+
+def round_up(value, unit):
+    return (value + unit - 1) // unit * unit
+
+
+# ---- section 3: keys
+
+
+def mode_bits(length):
+    return (length - 1).bit_length()
+
+
+def key_positions(dims):
+    """For every key bit, from the least significant: (mode, bit of the coordinate)."""
+    bits = [mode_bits(length) for length in dims]
+    positions = []
+    for level in range(max(bits, default=0)):
+        for mode in reversed(range(len(dims))):
+            if level < bits[mode]:
+                positions.append((mode, level))
+    return positions
+
+
+def keys_of(dims, coords):
+    """Keys of an N x nnz coordinate array, as an object array of Python integers."""
+    keys = np.zeros(coords.shape[1], dtype=object)
+    for place, (mode, bit) in enumerate(key_positions(dims)):
+        keys += ((coords[mode] >> np.uint64(bit)) & np.uint64(1)).astype(object) << place
+    return keys
+
+
+def coords_of(dims, keys_lo, keys_hi):
+    """Coordinates (N x nnz, uint64) of keys given as two uint64 arrays."""
+    coords = np.zeros((len(dims), len(keys_lo)), dtype=np.uint64)
+    one = np.uint64(1)
+    for place, (mode, bit) in enumerate(key_positions(dims)):
+        half, shift = (keys_lo, place) if place < 64 else (keys_hi, place - 64)
+        coords[mode] |= ((half >> np.uint64(shift)) & one) << np.uint64(bit)
+    return coords
+
+
+# ---- section 6: packing
+
+
+def unpack_bits(data, width, count):
+    """`count` packed values of `width` bits as Python integers (width > 64) or uint64."""
+    require(len(data) == (width * count + 7) // 8, "packed bits have the wrong length")
+    if width == 0:
+        return np.zeros(count, dtype=np.uint64)
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
+    require(not bits[width * count:].any(), "unused bits of packed values are not zero")
+    bits = bits[: width * count].reshape(count, width)
+    if width <= 64:
+        values = np.zeros(count, dtype=np.uint64)
+        for bit in range(width):
+            values |= bits[:, bit].astype(np.uint64) << np.uint64(bit)
+        return values
+    values = np.zeros(count, dtype=object)
+    for bit in range(width):
+        values += bits[:, bit].astype(object) << bit
+    return values
+
+
+def pack_bits(values, width):
+    total = 0
+    for i, value in enumerate(values):
+        total |= int(value) << (i * width)
+    return total.to_bytes((len(values) * width + 7) // 8, "little")
+
+
+def read_patched(data, start, count, end_exact=None):
+    """Patched groups at data[start:]; returns (values as an object array, end)."""
+    groups = (count + 127) // 128
+    widths = data[start:start + groups]
+    extra = data[start + groups:start + 2 * groups]
+    counts = data[start + 2 * groups:start + 3 * groups]
+    require(len(counts) == groups, "patched groups are cut short")
+    place = start + round_up(3 * groups, 8)
+    require(not any(data[start + 3 * groups:place]), "padding after the widths is not zero")
+    values = np.zeros(count, dtype=object)
+    for g in range(groups):
+        m = min(128, count - 128 * g)
+        w, e, c = widths[g], extra[g], counts[g]
+        require(w + e <= 128 and c <= m and (c == 0) == (e == 0), f"group {g} has bad widths")
+        size = (m * w + 7) // 8
+        low = unpack_bits(data[place:place + size], w, m).astype(object)
+        place += size
+        where = list(data[place:place + c])
+        place += c
+        require(len(where) == c and sorted(set(where)) == where and all(p < m for p in where),
+                f"group {g} has bad exception positions")
+        size = (c * e + 7) // 8
+        high = unpack_bits(data[place:place + size], e, c)
+        place += size
+        for position, part in zip(where, high):
+            require(int(part) != 0, f"group {g} has an exception of zero")
+            low[position] += int(part) << w
+        values[128 * g:128 * g + m] = low
+    return values, place
+
+
+def write_patched(values):
+    """Patched groups without exceptions: legal, if not the fewest bytes."""
+    widths, body = bytearray(), bytearray()
+    for start in range(0, len(values), 128):
+        group = [int(v) for v in values[start:start + 128]]
+        width = max(v.bit_length() for v in group)
+        widths.append(width)
+        body += pack_bits(group, width)
+    groups = len(widths)
+    head = bytes(widths) + bytes(2 * groups)
+    return head.ljust(round_up(3 * groups, 8), b"\0") + bytes(body)
+
+
+# ---- section 7: tile data
+
+
+def zero_to(data, place, end, what):
+    require(place <= end <= len(data), f"{what}: sections overlap")
+    require(not any(data[place:end]), f"{what}: padding is not zero")
+
+
+def unshuffle(raw, count, width, dtype):
+    planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, count)
+    return np.ascontiguousarray(planes.T).reshape(-1).view(dtype)
+
+
+def read_values(data, start, form, count):
+    if form == 0:
+        values, end = np.full(count, struct.unpack_from("<d", data, start)[0]), start + 8
+    elif form == 1:
+        (low,) = struct.unpack_from("<q", data, start)
+        offsets, end = read_patched(data, start + 8, count)
+        whole = [low + int(v) for v in offsets]
+        require(all(abs(v) <= 1 << 53 for v in whole), "an integer value exceeds 2^53")
+        values = np.array([float(v) for v in whole])
+    elif form == 2:
+        entries, width = struct.unpack_from("<IB", data, start)
+        require(2 <= entries <= 65536 and width == (entries - 1).bit_length(), "bad dictionary")
+        require(data[start + 5:start + 8] == b"\0\0\0", "dictionary padding is not zero")
+        table = np.frombuffer(data, "<u8", entries, start + 8)
+        require((table[1:] > table[:-1]).all(), "the dictionary is not ascending")
+        place = start + 8 + 8 * entries
+        end = place + (count * width + 7) // 8
+        index = unpack_bits(data[place:end], width, count)
+        require(int(index.max()) < entries, "a dictionary index is out of range")
+        values = table.view("<f8")[index.astype(np.int64)]
+    elif form in (3, 4):
+        kind, width = ("<f4", 4) if form == 3 else ("<f8", 8)
+        values, end = np.frombuffer(data, kind, count, start), start + width * count
+    elif form in (5, 6):
+        width = 4 if form == 5 else 8
+        size, zero = struct.unpack_from("<II", data, start)
+        require(zero == 0, "reserved word of shuffled values is not zero")
+        end = start + 8 + size
+        raw = lz4.block.decompress(data[start + 8:end], uncompressed_size=width * count)
+        require(len(raw) == width * count, "shuffled values have the wrong length")
+        values = unshuffle(raw, count, width, "<f4" if width == 4 else "<f8")
+    else:
+        raise FormatError(f"unknown value form {form}")
+    return values.astype(np.float64), end
+
+
+def read_packed(data, nnz, first):
+    base_width, form, zero, values_at = struct.unpack_from("<BBHI", data, 0)
+    require(zero == 0 and values_at % 8 == 0, "bad tile head")
+    groups = (nnz + 127) // 128
+    size = (groups * base_width + 7) // 8
+    bases = unpack_bits(data[8:8 + size], base_width, groups)
+    place = round_up(8 + size, 8)
+    zero_to(data, 8 + size, place, "bases")
+    gaps, end = read_patched(data, place, nnz)
+    zero_to(data, end, values_at, "gaps")
+    require(gaps[0] == 0, "the first gap is not zero")
+    keys = first + np.cumsum(gaps + 1) - 1
+    for g in range(groups):
+        want = 0 if g == 0 else keys[128 * g - 1] + 1 - first
+        require(int(bases[g]) == want, f"base of group {g} is wrong")
+    require(base_width == max(int(b) for b in bases).bit_length(), "the base width is not the least")
+    values, end = read_values(data, values_at, form, nnz)
+    zero_to(data, end, len(data), "values")
+    return keys, values
+
+
+def read_lz4(data, nnz, first):
+    gap_bytes, value_bytes, packed, zero, size = struct.unpack_from("<BBBBI", data, 0)
+    require(zero == 0 and gap_bytes <= 16 and value_bytes in (4, 8) and packed in (0, 1),
+            "bad tile head")
+    raw_size = nnz * (gap_bytes + value_bytes)
+    raw = data[8:8 + size]
+    zero_to(data, 8 + size, len(data), "tile")
+    if packed:
+        raw = lz4.block.decompress(raw, uncompressed_size=raw_size)
+    require(len(raw) == raw_size, "planes have the wrong length")
+    gaps = np.zeros(nnz, dtype=object)
+    for b in range(gap_bytes):
+        plane = np.frombuffer(raw, np.uint8, nnz, b * nnz)
+        gaps += plane.astype(object) << (8 * b)
+    require(gaps[0] == 0, "the first gap is not zero")
+    values = unshuffle(raw[nnz * gap_bytes:], nnz, value_bytes, f"<f{value_bytes}")
+    return first + np.cumsum(gaps + 1) - 1, values.astype(np.float64)
+
+
+def read_blco(data, nnz, dims):
+    subs, zero = struct.unpack_from("<II", data, 0)
+    require(zero == 0 and 1 <= subs <= nnz, "bad tile head")
+    upper = np.zeros(nnz, dtype=np.uint64)
+    place, at = 8, 0
+    last = -1
+    for _ in range(subs):
+        hi, begin, count = struct.unpack_from("<QII", data, place)
+        require(begin == at and count > 0 and hi > last, "bad sub-block")
+        upper[begin:begin + count] = hi
+        at, last, place = at + count, hi, place + 16
+    require(at == nnz, "sub-blocks do not cover the tile")
+    index = np.frombuffer(data, "<u8", nnz, place)
+    values = np.frombuffer(data, "<f8", nnz, place + 8 * nnz)
+    zero_to(data, place + 16 * nnz, len(data), "tile")
+    keys_lo = np.zeros(nnz, dtype=np.uint64)
+    shift = 0
+    low_places = [(p, m, b) for p, (m, b) in enumerate(key_positions(dims)) if p < 64]
+    for mode in range(len(dims)):
+        for p, _, _ in (x for x in low_places if x[1] == mode):
+            keys_lo |= ((index >> np.uint64(shift)) & np.uint64(1)) << np.uint64(p)
+            shift += 1
+    if shift < 64:
+        require(not (index >> np.uint64(shift)).any(), "unused index bits are not zero")
+    keys = keys_lo.astype(object) + (upper.astype(object) << 64)
+    return keys, values
+
+
+# ---- section 8: content sum
+
+
+def mix(x):
+    with np.errstate(over="ignore"):
+        x = x ^ (x >> np.uint64(30))
+        x = x * np.uint64(0xBF58476D1CE4E5B9)
+        x = x ^ (x >> np.uint64(27))
+        x = x * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def content_sum(keys_lo, keys_hi, values):
+    with np.errstate(over="ignore"):
+        terms = mix(mix(mix(keys_lo) + keys_hi) + values.astype("<f8").view(np.uint64))
+        return int(terms.sum(dtype=np.uint64))
+
+
+def sum_squares(values):
+    return float(np.add.accumulate(values * values)[-1]) if len(values) else 0.0
+
+
+def split_keys(keys):
+    lo = np.array([int(k) & MASK64 for k in keys], dtype=np.uint64)
+    hi = np.array([int(k) >> 64 for k in keys], dtype=np.uint64)
+    return lo, hi
+
+
+# ---- sections 4 and 5: reading a block file
+
+
+def read_header(page, file_bytes):
+    require(page[:8] == MAGIC, "bad magic")
+    require(struct.unpack_from("<Q", page, 4088)[0] == hash64(page[:4088]), "header hash")
+    major, _minor, header_bytes, reserved = struct.unpack_from("<HHIQ", page, 8)
+    require(major == 1 and header_bytes == PAGE and reserved == 0, "version or reserved bits")
+    layout, mode, value_type, order, codec = struct.unpack_from("<BBBBI", page, 32)
+    names = ("nnz", "sum_bits", "blocks", "tiles", "index_at", "index_bytes", "index_hash",
+             "file_bytes", "content")
+    head = dict(zip(names, struct.unpack_from("<9Q", page, 40)))
+    require(layout in (1, 2, 3) and mode < order and value_type in (1, 2), "layout fields")
+    require(1 <= order <= 16 and codec in CODECS, "order or codec")
+    dims = struct.unpack_from("<16Q", page, 128)
+    require(not any(dims[order:]) and all(dims[:order]), "dims")
+    require(not any(page[112:128]) and not any(page[256:4088]), "unused header bytes")
+    require(head["file_bytes"] == file_bytes, "file size")
+    head.update(order=order, dims=list(dims[:order]), value_type=value_type, codec=codec,
+                layout=layout, sum_of_squares=struct.unpack_from("<d", page, 48)[0])
+    return head
+
+
+def read_block(data, entry, number, head):
+    """Yields (tile number in file, keys, values) of one block."""
+    dims, n = head["dims"], head["order"]
+    magic, codec, zero, ordinal, nnz, tiles, entry_bytes, first_tile = struct.unpack_from(
+        "<4sHHQQIIQ", data, 0)
+    require(magic == b"SBLK" and zero == 0 and not any(data[40:64]), "block header")
+    require((codec, ordinal, nnz, tiles, first_tile)
+            == (entry["codec"], number, entry["nnz"], entry["tiles"], entry["first_tile"]),
+            "block header and index disagree")
+    require(entry_bytes == round_up(64 + 12 * n, 8), "directory entry size")
+    place = 64 + tiles * entry_bytes
+    total = 0
+    for t in range(tiles):
+        at = 64 + t * entry_bytes
+        offset, size, tile_nnz, f_lo, f_hi, l_lo, l_hi, squares, content = struct.unpack_from(
+            "<QIIQQQQdQ", data, at)
+        low = np.array(struct.unpack_from(f"<{n}Q", data, at + 64), dtype=np.uint64)
+        extent = np.array(struct.unpack_from(f"<{n}I", data, at + 64 + 8 * n), dtype=np.uint64)
+        require(not any(data[at + 64 + 12 * n:at + entry_bytes]), "directory padding")
+        require(offset == place and size % 8 == 0, "tile offset")
+        tile = data[offset:offset + size]
+        require(len(tile) == size, "tile is cut short")
+        first = f_lo | f_hi << 64
+        if codec == 1:
+            keys, values = read_packed(tile, tile_nnz, first)
+        elif codec == 2:
+            keys, values = read_lz4(tile, tile_nnz, first)
+        else:
+            keys, values = read_blco(tile, tile_nnz, dims)
+        require(len(keys) == tile_nnz and int(keys[0]) == first
+                and int(keys[-1]) == (l_lo | l_hi << 64), "first or last key")
+        require(int(keys[-1]) < 1 << len(key_positions(dims)), "key out of range")
+        lo, hi = split_keys(keys)
+        coords = coords_of(dims, lo, hi)
+        require((coords.min(axis=1) == low).all()
+                and (coords.max(axis=1) - low == extent).all(), "coordinate range of a tile")
+        require(np.isfinite(values).all() and (values != 0).all(), "values")
+        require(sum_squares(values) == squares, "sum of squares of a tile")
+        require(content_sum(lo, hi, values) == content, "content sum of a tile")
+        place += size
+        total += tile_nnz
+        yield dict(keys=keys, coords=coords, values=values, squares=squares, content=content)
+    require(total == nnz, "nnz of a block")
+    require(place + 64 == entry["bytes"], "payload bytes")
+    require(not any(data[place:]), "slack or padding of a block")
+
+
+def read_block_file(path):
+    """Reads and checks everything. Returns dict(dims, coords, values, header, block_nnz)."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    require(len(raw) >= 2 * PAGE and len(raw) % PAGE == 0, "file size")
+    head = read_header(raw[:PAGE], len(raw))
+    n = head["order"]
+    end = raw[-PAGE:]
+    require(end[:8] == END_MAGIC, "closing magic")
+    require(struct.unpack_from("<Q", end, 4088)[0] == hash64(end[:4088]), "closing hash")
+    require(not any(end[48:4088]), "closing page padding")
+    require(struct.unpack_from("<5Q", end, 8) == (
+        struct.unpack_from("<Q", raw, 4088)[0], head["index_at"], head["index_bytes"],
+        head["index_hash"], head["file_bytes"]), "closing page and header disagree")
+    entry_bytes = 88 + 16 * n
+    require(head["index_bytes"] == round_up(head["blocks"] * entry_bytes, PAGE), "index size")
+    require(head["index_at"] + head["index_bytes"] + PAGE == len(raw), "index place")
+    index = raw[head["index_at"]:head["index_at"] + head["index_bytes"]]
+    require(hash64(index) == head["index_hash"], "index hash")
+    require(not any(index[head["blocks"] * entry_bytes:]), "index padding")
+
+    place, tiles_seen, squares, content = PAGE, 0, 0.0, 0
+    coords, values, block_nnz, last_key = [], [], [], -1
+    for b in range(head["blocks"]):
+        at = b * entry_bytes
+        names = ("offset", "bytes", "nnz", "hash", "first_tile")
+        entry = dict(zip(names, struct.unpack_from("<5Q", index, at)))
+        entry["tiles"], entry["codec"], k_lo, k_hi, b_squares, b_content, zero = (
+            struct.unpack_from("<IIQQdQQ", index, at + 40))
+        low = np.array(struct.unpack_from(f"<{n}Q", index, at + 88), dtype=np.uint64)
+        high = np.array(struct.unpack_from(f"<{n}Q", index, at + 88 + 8 * n), dtype=np.uint64)
+        require(zero == 0 and entry["offset"] == place and entry["first_tile"] == tiles_seen,
+                "index entry")
+        padded = round_up(entry["bytes"], PAGE)
+        data = raw[place:place + padded]
+        require(len(data) == padded and hash64(data) == entry["hash"], f"hash of block {b}")
+        own_squares, own_content, tiles = 0.0, 0, []
+        for tile in read_block(data, entry, b, head):
+            require(int(tile["keys"][0]) > last_key, "keys do not ascend")
+            last_key = int(tile["keys"][-1])
+            own_squares += tile["squares"]
+            own_content = (own_content + tile["content"]) & MASK64
+            tiles.append(tile)
+        block_coords = np.concatenate([t["coords"] for t in tiles], axis=1)
+        require(int(tiles[0]["keys"][0]) == (k_lo | k_hi << 64), "first key of a block")
+        require(own_squares == b_squares and own_content == b_content, "sums of a block")
+        require((block_coords.min(axis=1) == low).all()
+                and (block_coords.max(axis=1) == high).all(), "coordinate range of a block")
+        coords.append(block_coords)
+        values += [t["values"] for t in tiles]
+        block_nnz.append(entry["nnz"])
+        squares += b_squares
+        content = (content + b_content) & MASK64
+        place += padded
+        tiles_seen += entry["tiles"]
+    require(place == head["index_at"] and tiles_seen == head["tiles"], "blocks and index")
+    require(sum(block_nnz) == head["nnz"], "nnz")
+    require(squares == head["sum_of_squares"] and content == head["content"], "sums")
+    values = np.concatenate(values) if values else np.zeros(0)
+    coords = (np.concatenate(coords, axis=1) if coords else np.zeros((n, 0), dtype=np.uint64))
+    all_f32 = bool((values.astype(np.float32).astype(np.float64) == values).all())
+    require(head["value_type"] == (1 if all_f32 else 2), "value type")
+    require((coords < np.array(head["dims"], dtype=np.uint64)[:, None]).all(), "coordinates")
+    return dict(dims=head["dims"], coords=coords, values=values, header=head,
+                block_nnz=block_nnz)
+
+
+# ---- section 9: manifest
+
+
+def read_manifest(folder):
+    with open(os.path.join(folder, "tensor.json"), "rb") as file:
+        raw = file.read()
+    start = b'{"checksum":"xxh3-64:'
+    require(raw.startswith(start), "manifest does not start with its checksum")
+    digits = raw[len(start):len(start) + 16]
+    zeroed = start + b"0" * 16 + raw[len(start) + 16:]
+    require(digits == b"%016x" % hash64(zeroed), "manifest checksum")
+    manifest = json.loads(raw)
+    require(manifest["format"] == "sluice-store" and manifest["version"] == 1, "manifest version")
+    return manifest
+
+
+def read_store(folder):
+    """Reads a store: manifest and layout `blco`, checked against one another."""
+    manifest = read_manifest(folder)
+    layouts = {entry["layout"]: entry for entry in manifest["layouts"]}
+    entry = layouts["blco"]
+    path = os.path.join(folder, entry["file"])
+    tensor = read_block_file(path)
+    head = tensor["header"]
+    require(manifest["dims"] == tensor["dims"] and manifest["nnz"] == head["nnz"], "manifest shape")
+    require(entry["file_bytes"] == os.path.getsize(path), "manifest file size")
+    require(entry["block_count"] == head["blocks"], "manifest block count")
+    with open(path, "rb") as file:
+        file.seek(4088)
+        require(entry["header_hash"] == "%016x" % struct.unpack("<Q", file.read(8))[0],
+                "manifest header hash")
+    require(manifest["sum_of_squares"]
+            == "%016x" % struct.unpack("<Q", struct.pack("<d", head["sum_of_squares"]))[0],
+            "manifest sum of squares")
+    require(manifest["content_sum"] == "%016x" % head["content"], "manifest content sum")
+    require(manifest["value_type"] == {1: "f32", 2: "f64"}[head["value_type"]], "manifest value type")
+    require(entry["codec"] == CODECS[head["codec"]], "manifest codec")
+    tensor["manifest"] = manifest
+    return tensor
+
+
+# ---- writing
+
+
+def encode_values(values):
+    """Form 0, 1 or 4, whichever first fits: legal, if not the fewest bytes."""
+    if len(set(values.tolist())) == 1:
+        return 0, struct.pack("<d", values[0])
+    if (values == np.floor(values)).all() and (abs(values) <= 2.0 ** 53).all():
+        low = int(values.min())
+        return 1, struct.pack("<q", low) + write_patched([int(v) - low for v in values])
+    return 4, values.astype("<f8").tobytes()
+
+
+def encode_packed(keys, values):
+    bases = [0] + [int(keys[s - 1]) + 1 - int(keys[0]) for s in range(128, len(keys), 128)]
+    width = max(b.bit_length() for b in bases)
+    packed = pack_bits(bases, width)
+    body = packed.ljust(round_up(len(packed), 8), b"\0")
+    gaps = [0] + [int(b) - int(a) - 1 for a, b in zip(keys[:-1], keys[1:])]
+    body += write_patched(gaps)
+    body = body.ljust(round_up(len(body), 8), b"\0")
+    form, raw = encode_values(values)
+    data = struct.pack("<BBHI", width, form, 0, 8 + len(body)) + body + raw
+    return data.ljust(round_up(len(data), 8), b"\0")
+
+
+def encode_lz4(keys, values):
+    gaps = [0] + [int(b) - int(a) - 1 for a, b in zip(keys[:-1], keys[1:])]
+    gap_bytes = (max(g.bit_length() for g in gaps) + 7) // 8
+    raw = b"".join(bytes((g >> (8 * b)) & 255 for g in gaps) for b in range(gap_bytes))
+    raw += values.astype("<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    packed = lz4.block.compress(raw, store_size=False)
+    use = len(packed) < len(raw)
+    body = packed if use else raw
+    data = struct.pack("<BBBBI", gap_bytes, 8, int(use), 0, len(body)) + body
+    return data.ljust(round_up(len(data), 8), b"\0")
+
+
+def encode_blco(keys, values, dims):
+    lo, hi = split_keys(keys)
+    positions = key_positions(dims)
+    index = np.zeros(len(keys), dtype=np.uint64)
+    shift = 0
+    for mode in range(len(dims)):
+        for place, (m, _bit) in enumerate(positions[:64]):
+            if m == mode:
+                index |= ((lo >> np.uint64(place)) & np.uint64(1)) << np.uint64(shift)
+                shift += 1
+    starts = [0] + [i for i in range(1, len(hi)) if hi[i] != hi[i - 1]]
+    data = struct.pack("<II", len(starts), 0)
+    for begin, end in zip(starts, starts[1:] + [len(hi)]):
+        data += struct.pack("<QII", int(hi[begin]), begin, end - begin)
+    return data + index.astype("<u8").tobytes() + values.astype("<f8").tobytes()
+
+
+def tile_spans(coords, tile_nnz):
+    """Cuts of sorted nonzeros: by count, and where an extent would exceed 2^32 - 2."""
+    spans, start = [], 0
+    low = high = None
+    for i in range(coords.shape[1]):
+        here = [int(c) for c in coords[:, i]]
+        if i > start:
+            wider_low = [min(a, b) for a, b in zip(low, here)]
+            wider_high = [max(a, b) for a, b in zip(high, here)]
+            fits = all(b - a <= (1 << 32) - 2 for a, b in zip(wider_low, wider_high))
+            if i - start < tile_nnz and fits:
+                low, high = wider_low, wider_high
+                continue
+            spans.append((start, i))
+            start = i
+        low = high = here
+    return spans + [(start, coords.shape[1])] if coords.shape[1] else []
+
+
+def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4):
+    """Writes a block file (layout blco). Returns (header hash, facts for the manifest)."""
+    n = len(dims)
+    codec_number = {name: number for number, name in CODECS.items()}[codec]
+    keys = keys_of(dims, coords)
+    order = np.argsort(keys, kind="stable") if len(keys) else np.zeros(0, dtype=int)
+    keys, values = keys[order], np.asarray(values, dtype=np.float64)[order]
+    coords = coords[:, order]
+    lo, hi = split_keys(keys)
+    blob, index = bytearray(), bytearray()
+    squares, content, tile_number, blocks = 0.0, 0, 0, 0
+    spans = tile_spans(coords, tile_nnz)
+    for first in range(0, len(spans), tiles_per_block):
+        group = spans[first:first + tiles_per_block]
+        entry_bytes = round_up(64 + 12 * n, 8)
+        place = 64 + len(group) * entry_bytes
+        directory, data, b_squares, b_content = bytearray(), bytearray(), 0.0, 0
+        for s, e in group:
+            if codec == "packed":
+                tile = encode_packed(keys[s:e], values[s:e])
+            elif codec == "lz4":
+                tile = encode_lz4(keys[s:e], values[s:e])
+            else:
+                tile = encode_blco(keys[s:e], values[s:e], dims)
+            low, high = coords[:, s:e].min(axis=1), coords[:, s:e].max(axis=1)
+            t_squares = sum_squares(values[s:e])
+            t_content = content_sum(lo[s:e], hi[s:e], values[s:e])
+            record = struct.pack("<QIIQQQQdQ", place, len(tile), e - s, int(lo[s]), int(hi[s]),
+                                 int(lo[e - 1]), int(hi[e - 1]), t_squares, t_content)
+            record += struct.pack(f"<{n}Q", *map(int, low))
+            record += struct.pack(f"<{n}I", *(int(h) - int(l) for h, l in zip(high, low)))
+            directory += record.ljust(entry_bytes, b"\0")
+            data += tile
+            place += len(tile)
+            b_squares += t_squares
+            b_content = (b_content + t_content) & MASK64
+        s, e = group[0][0], group[-1][1]
+        block = struct.pack("<4sHHQQIIQ", b"SBLK", codec_number, 0, blocks, e - s, len(group),
+                            entry_bytes, tile_number).ljust(64, b"\0")
+        block += directory + data + bytes(64)
+        padded = block.ljust(round_up(len(block), PAGE), b"\0")
+        index += struct.pack("<5QIIQQdQQ", PAGE + len(blob), len(block), e - s, hash64(padded),
+                             tile_number, len(group), codec_number, int(lo[s]), int(hi[s]),
+                             b_squares, b_content, 0)
+        index += struct.pack(f"<{n}Q", *map(int, coords[:, s:e].min(axis=1)))
+        index += struct.pack(f"<{n}Q", *map(int, coords[:, s:e].max(axis=1)))
+        blob += padded
+        squares += b_squares
+        content = (content + b_content) & MASK64
+        tile_number += len(group)
+        blocks += 1
+    index = bytes(index).ljust(round_up(len(index), PAGE), b"\0")
+    index_at = PAGE + len(blob)
+    file_bytes = index_at + len(index) + PAGE
+    all_f32 = bool((values.astype(np.float32).astype(np.float64) == values).all())
+    head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, 0, 0)
+    head += struct.pack("<BBBBI", 1, 0, 1 if all_f32 else 2, n, codec_number)
+    head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
+                        hash64(index), file_bytes, content)
+    head = head.ljust(128, b"\0") + struct.pack("<16Q", *(list(dims) + [0] * (16 - n)))
+    head = head.ljust(4088, b"\0")
+    header_hash = hash64(head)
+    end = END_MAGIC + struct.pack("<5Q", header_hash, index_at, len(index), hash64(index),
+                                  file_bytes)
+    end = end.ljust(4088, b"\0")
+    with open(path, "wb") as file:
+        file.write(head + struct.pack("<Q", header_hash) + bytes(blob) + index + end
+                   + struct.pack("<Q", hash64(end)))
+    return dict(header_hash=header_hash, nnz=len(keys), squares=squares, content=content,
+                value_type="f32" if all_f32 else "f64", blocks=blocks, file_bytes=file_bytes)
+
+
+def write_store(folder, dims, coords, values, codec="packed", **cuts):
+    os.makedirs(folder)
+    facts = write_block_file(os.path.join(folder, "blco.blk"), dims, coords, values, codec, **cuts)
+    manifest = {
+        "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,
+        "dims": [int(d) for d in dims], "nnz": facts["nnz"], "value_type": facts["value_type"],
+        "sum_of_squares": "%016x" % struct.unpack("<Q", struct.pack("<d", facts["squares"]))[0],
+        "norm": float(np.sqrt(facts["squares"])), "content_sum": "%016x" % facts["content"],
+        "layouts": [{"file": "blco.blk", "layout": "blco", "mode": 0, "codec": codec,
+                     "file_bytes": facts["file_bytes"], "block_count": facts["blocks"],
+                     "index_bytes": 0, "header_hash": "%016x" % facts["header_hash"]}],
+        "origin": {"source": "python", "dialect": "none", "index_base": 0,
+                   "entries_read": facts["nnz"], "duplicates": 0, "explicit_zeros": 0,
+                   "duplicate_policy": "sum", "writer": "slc_format.py"},
+    }
+    text = json.dumps(manifest, separators=(",", ":")).encode()
+    digits = b"%016x" % hash64(text)
+    text = text.replace(b"xxh3-64:" + b"0" * 16, b"xxh3-64:" + digits, 1)
+    with open(os.path.join(folder, "tensor.json"), "wb") as file:
+        file.write(text)

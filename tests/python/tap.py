@@ -1,0 +1,68 @@
+"""A few lines of TAP, and what the tests need to run the command."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+SLUICE = os.environ.get("SLUICE", "sluice")
+SOURCE = os.environ.get("SLC_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
+FULL = os.environ.get("SLC_TEST_FULL") == "1"
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; says why."""
+
+
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def sluice(*args, status=0, **kw):
+    """Runs the command; checks the exit status; returns (stdout, stderr)."""
+    done = subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, **kw)
+    if done.returncode != status:
+        raise AssertionError(f"sluice {' '.join(map(str, args))}: exit {done.returncode}, wanted "
+                             f"{status}\n{done.stdout}{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def bundled(name):
+    """Path of a real tensor: bundled, or among the data shared beside the checkout."""
+    for folder in (os.path.join(SOURCE, "data"), os.path.join(SOURCE, "..", "shared", "data")):
+        path = os.path.join(folder, name + ".tns.xz")
+        if os.path.exists(path):
+            return path
+    raise Skip(f"{name} is not bundled and not beside the checkout")
+
+
+def run(tests):
+    """Runs [(name, function(folder))] and prints TAP. A name on the command line selects."""
+    chosen = [t for t in tests if len(sys.argv) < 2 or sys.argv[1] in t[0]]
+    print(f"1..{len(chosen)}")
+    failed = 0
+    for number, (name, function) in enumerate(chosen, 1):
+        folder = tempfile.mkdtemp(prefix="slc-py-", dir=os.environ.get("SLC_TEST_DIR"))
+        try:
+            function(folder)
+            print(f"ok {number} - {name}")
+        except Skip as reason:
+            print(f"ok {number} - {name} # SKIP {reason}")
+        except Exception:
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+            print(f"not ok {number} - {name}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            sys.stdout.flush()
+    sys.exit(1 if failed else 0)
+
+
+def load_json(path):
+    with open(path) as file:
+        return json.load(file)

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""The store as others see it: what sluice writes is read by slc_format.py, and the reverse."""
+
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import cp_als  # noqa: E402
+import slc_format  # noqa: E402
+from tap import FULL, check, run, sluice  # noqa: E402
+from tap import bundled  # noqa: E402
+
+CODECS = ("packed", "lz4", "blco")
+
+
+def write_tns(path, coords, values):
+    with open(path, "w") as file:
+        for i in range(coords.shape[1]):
+            index = " ".join(str(int(c) + 1) for c in coords[:, i])
+            file.write(f"{index} {values[i]!r}\n")
+
+
+def random_tensor(rng, dims, nnz, kind):
+    coords = np.unique(np.array([rng.integers(0, d, nnz, dtype=np.uint64) for d in dims]).T,
+                       axis=0).T.copy()
+    count = coords.shape[1]
+    values = {
+        "ones": np.ones(count),
+        "counts": np.floor(rng.pareto(1.0, count)) + 1,
+        "signed": rng.integers(-500, 500, count) + 0.0,
+        "few": rng.choice(np.array([0.1, 2.5, -7e300, 1e-310]), count),
+        "halves": rng.integers(1, 1 << 20, count) / 4096.0,
+        "reals": rng.normal(size=count),
+    }[kind]
+    values = np.where(values == 0, 1.0, values)
+    return coords, values
+
+
+SHAPES = [
+    [5], [1], [1, 1], [4, 2, 3], [1, 1000, 1], [300, 40, 5000, 2], [1 << 20, 5, 1 << 31],
+    [2 ** 33, 3, 2 ** 40], [2 ** 33, 3, 2 ** 40, 5, 2 ** 13], [2] * 16, [256] * 16, [2 ** 62, 7],
+]
+KINDS = ("ones", "counts", "signed", "few", "halves", "reals")
+
+
+def same(tensor, dims, coords, values):
+    keys = slc_format.keys_of(dims, coords)
+    order = np.argsort(keys) if len(keys) else np.zeros(0, dtype=int)
+    check(tensor["dims"] == list(dims), "dims differ")
+    check((tensor["coords"] == coords[:, order].astype(np.uint64)).all(), "coordinates differ")
+    check((tensor["values"].view(np.uint64) == values[order].view(np.uint64)).all(), "values differ")
+
+
+def written_by_sluice(folder):
+    """Random shapes, all codecs: convert, read by the second reader, compare bit for bit."""
+    rng = np.random.default_rng(7)
+    count = 0
+    for s, dims in enumerate(SHAPES):
+        for k, kind in enumerate(KINDS if FULL else (KINDS[s % 6], KINDS[(s + 3) % 6])):
+            coords, values = random_tensor(rng, dims, 3000 if s % 2 else 700, kind)
+            text = os.path.join(folder, "t.tns")
+            write_tns(text, coords, values)
+            for codec in CODECS:
+                store = os.path.join(folder, f"s{count}.slc")
+                count += 1
+                sluice("convert", text, store, "--codec", codec, "--block-bytes", "4096",
+                       "--dims", "x".join(map(str, dims)), "--threads", 1 + k % 2)
+                same(slc_format.read_store(store), dims, coords, values)
+                sluice("check", store)
+
+
+def written_by_python(folder):
+    """The same shapes written by the second writer: sluice check and export agree."""
+    rng = np.random.default_rng(8)
+    count = 0
+    for s, dims in enumerate(SHAPES):
+        coords, values = random_tensor(rng, dims, 1500, KINDS[s % 6])
+        for codec in CODECS:
+            store = os.path.join(folder, f"p{count}.slc")
+            count += 1
+            slc_format.write_store(store, dims, coords, values, codec, tile_nnz=300,
+                                   tiles_per_block=2)
+            sluice("check", store)
+            out = os.path.join(folder, f"p{count}.tns")
+            sluice("export", store, out)
+            with open(out) as file:
+                rows = [line.split() for line in file if not line.startswith("#")]
+            got = np.array([[int(x) - 1 for x in row[:-1]] for row in rows], dtype=np.uint64).T
+            tensor = dict(dims=list(dims), coords=got, values=np.array([float(r[-1]) for r in rows]))
+            same(tensor, dims, coords, values)
+
+
+def real_tensors(folder):
+    """Bundled tensors through every codec; text to store to text loses nothing."""
+    for name in ("splatt-small", "splatt-small4", "parti-3d_dense", "genten-aminoacid_data",
+                 "gitlog-petsc-5d") + (("cmudict-wpp", "wordnet30-srs") if FULL else ()):
+        dims, coords, values = cp_als.read_tns(bundled(name))
+        for codec in CODECS:
+            store = os.path.join(folder, f"{name}-{codec}.slc")
+            sluice("convert", bundled(name), store, "--codec", codec)
+            tensor = slc_format.read_store(store)
+            same(tensor, dims, coords.astype(np.uint64), values)
+        back, again = os.path.join(folder, "back.tns"), os.path.join(folder, "again.slc")
+        sluice("export", store, back)
+        sluice("convert", back, again, "--dims", "x".join(map(str, dims)))
+        same(slc_format.read_store(again), dims, coords.astype(np.uint64), values)
+        os.remove(back)
+
+
+def block_sizes(folder):
+    """Block size changes the cut into blocks and nothing else; tiles are whole."""
+    dims, coords, values = cp_als.read_tns(bundled("gitlog-petsc-5d"))
+    seen = set()
+    for size in ("4KiB", "256KiB", "1MiB", "64MiB"):
+        store = os.path.join(folder, size + ".slc")
+        sluice("convert", bundled("gitlog-petsc-5d"), store, "--block-bytes", size)
+        tensor = slc_format.read_store(store)
+        same(tensor, dims, coords.astype(np.uint64), values)
+        seen.add(tuple(tensor["block_nnz"]))
+        check(all(n % 65536 == 0 for n in tensor["block_nnz"][:-1]), "a block splits a tile")
+    check(len(seen) >= 3, f"block sizes do not matter: {seen}")
+
+
+run([
+    ("stores written by sluice, read by the second reader", written_by_sluice),
+    ("stores written by the second writer, read by sluice", written_by_python),
+    ("real tensors in every codec, and back to text", real_tensors),
+    ("block sizes", block_sizes),
+])

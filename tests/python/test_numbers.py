@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""The numbers: MTTKRP and CP-ALS against NumPy, and the published fits of the amino acid data."""
+
+import itertools
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import cp_als  # noqa: E402
+from tap import FULL, Skip, bundled, check, load_json, run, sluice  # noqa: E402
+
+TENSORS = ("splatt-small", "splatt-small4", "parti-3d_dense", "genten-aminoacid_data",
+           "tkg-icews14", "splatt-med4", "kg-fb15k-237", "uber-part", "wordnet30-srs",
+           "gitlog-petsc-5d", "cmudict-wpp", "flights-4d")
+CODECS, IOS = ("packed", "lz4", "blco"), ("uring", "pread", "mmap")
+COMBOS = list(itertools.product(CODECS, IOS, (1, 2)))
+
+
+def usable_ios():
+    """io_uring may be refused where this runs; the other two always work."""
+    return IOS if os.environ.get("SLC_NO_URING") != "1" else IOS[1:]
+
+
+def write_factors(folder, factors):
+    os.makedirs(folder, exist_ok=True)
+    for n, factor in enumerate(factors, 1):
+        np.save(os.path.join(folder, f"mode-{n}.npy"), np.ascontiguousarray(factor))
+
+
+def mttkrp_of(name):
+    def test(folder):
+        path = bundled(name)
+        dims, coords, values = cp_als.read_tns(path)
+        stores = {}
+        for codec in CODECS:
+            stores[codec] = os.path.join(folder, codec + ".slc")
+            sluice("convert", path, stores[codec], "--codec", codec, "--block-bytes", "256KiB")
+        rng = np.random.default_rng(3)
+        turn = 0
+        worst = {"f64": 0.0, "f32": 0.0}
+        for rank in (1, 7, 16, 33):
+            for precision, bound in (("f64", 1e-12), ("f32", 1e-5)):
+                kind = np.float64 if precision == "f64" else np.float32
+                factors = [rng.random((d, rank)).astype(kind) for d in dims]
+                given = os.path.join(folder, "factors")
+                write_factors(given, factors)
+                wide = [f.astype(np.float64) for f in factors]
+                for mode in range(len(dims)):
+                    combos = COMBOS if FULL else [COMBOS[(turn * 7) % len(COMBOS)]]
+                    turn += 1
+                    want = cp_als.mttkrp(dims, coords, values, wide, mode)
+                    scale = cp_als.mttkrp(dims, coords, abs(values), wide, mode)
+                    for codec, io, threads in combos:
+                        if io not in usable_ios():
+                            continue
+                        out = os.path.join(folder, "m.npy")
+                        sluice("mttkrp", stores[codec], "--mode", mode + 1, "--factors", given,
+                               "-o", out, "--io", io, "--threads", threads,
+                               "--precision", precision)
+                        got = np.load(out)
+                        check(got.shape == want.shape and got.dtype == kind, "shape or type")
+                        error = float((abs(got - want) / np.where(scale == 0, 1, scale)).max())
+                        worst[precision] = max(worst[precision], error)
+                        check(error <= bound, f"mode {mode + 1}, R = {rank}, {codec}, {io}, "
+                              f"{threads} threads, {precision}: relative error {error:.2e}")
+        print(f"# {name}: worst relative error {worst['f64']:.1e} (f64), {worst['f32']:.1e} (f32)")
+    return test
+
+
+def cpd(store, folder, rank, iterations, tolerance, init, *more):
+    out = os.path.join(folder, "run")
+    sluice("cpd", store, "-r", rank, "-i", iterations, "--tol", tolerance, "--init", init,
+           "-o", out, *more)
+    report = load_json(os.path.join(out, "run.json"))
+    fits = [entry["fit"] for entry in report["iterations"]]
+    return fits, out
+
+
+def amino_acids(folder):
+    """Known answers of the Tensor Toolbox documentation, rank 3 from leading singular vectors."""
+    path = bundled("genten-aminoacid_data")
+    dims, coords, values = cp_als.read_tns(path)
+    store = os.path.join(folder, "a.slc")
+    sluice("convert", path, store)
+    init = os.path.join(folder, "init")
+    write_factors(init, [cp_als.nvecs(dims, coords, values, n, 3) for n in range(3)])
+    fits, _ = cpd(store, folder, 3, 100, 1e-4, init)
+    for iteration, fit in ((10, 0.9334888), (20, 0.9604549), (30, 0.9712518), (40, 0.9741285)):
+        check(abs(fits[iteration - 1] - fit) < 5e-8, f"fit {fits[iteration - 1]} at {iteration}")
+    check(len(fits) == 43 and abs(fits[-1] - 0.9744312) < 5e-8, f"{len(fits)} its, {fits[-1]}")
+    fits, _ = cpd(store, folder, 3, 100, 1e-4, init, "--mode-order", "2,3,1")
+    check(len(fits) == 39 and abs(fits[-1] - 0.9743928) < 5e-8, f"{len(fits)} its, {fits[-1]}")
+    fits, _ = cpd(store, folder, 3, 3000, 0, init)
+    check(abs(fits[-1] - 0.97495148) < 5e-9, f"converges to {fits[-1]}")
+    norm_x = float(np.sqrt(values @ values))
+    check(abs(norm_x - 47991.95013) < 1e-5, f"norm {norm_x}")
+
+
+def follows(name, rank):
+    def test(folder):
+        path = bundled(name)
+        dims, coords, values = cp_als.read_tns(path)
+        store = os.path.join(folder, "t.slc")
+        sluice("convert", path, store)
+        rng = np.random.default_rng(11)
+        factors = [rng.random((d, rank)) for d in dims]
+        init = os.path.join(folder, "init")
+        write_factors(init, factors)
+        want, _, _, _ = cp_als.cp_als(dims, coords, values, factors, 20)
+        for more in ((), ("--deterministic",)):
+            got, _ = cpd(store, folder, rank, 20, 0, init, *more)
+            check(len(got) == 20, f"{len(got)} iterations")
+            worst = max(abs(a - b) for a, b in zip(got, want))
+            print(f"# {name}, rank {rank}: fit {got[-1]:.6f}, worst difference {worst:.1e}")
+            check(worst <= 1e-9, f"fit differs by {worst:.2e}")
+    return test
+
+
+def factors_reproduce_the_fit(folder):
+    """The written model, evaluated by NumPy, has the reported fit; its columns are normalized."""
+    path = bundled("genten-aminoacid_data")
+    dims, coords, values = cp_als.read_tns(path)
+    store = os.path.join(folder, "a.slc")
+    sluice("convert", path, store)
+    out = os.path.join(folder, "run")
+    sluice("cpd", store, "-r", 4, "-i", 30, "--tol", 0, "-o", out)
+    weights = np.load(os.path.join(out, "lambda.npy"))
+    factors = [np.load(os.path.join(out, f"mode-{n}.npy")) for n in (1, 2, 3)]
+    dense = np.zeros(dims)
+    dense[tuple(coords)] = values
+    model = np.einsum("r,ir,jr,kr->ijk", weights, *factors)
+    fit = 1 - np.linalg.norm(dense - model) / np.linalg.norm(dense)
+    reported = load_json(os.path.join(out, "run.json"))["iterations"][-1]["fit"]
+    check(abs(fit - reported) < 1e-10, f"fit {fit}, reported {reported}")
+    check((np.diff(weights) <= 0).all() and (weights >= 0).all(), "weights are not sorted")
+    for factor in factors:
+        check(abs(np.linalg.norm(factor, axis=0) - 1).max() < 1e-12, "columns are not unit")
+
+
+def same_bits(folder):
+    """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
+    path = bundled("gitlog-petsc-5d")
+    stores = []
+    for codec, size in (("packed", "256KiB"), ("lz4", "1MiB"), ("blco", "64KiB")):
+        stores.append(os.path.join(folder, codec + ".slc"))
+        sluice("convert", path, stores[-1], "--codec", codec, "--block-bytes", size)
+    seen = {}
+    runs = [(s, io, t, more) for s in range(3) for io in usable_ios() for t in (1, 2, 3)
+            for more in ((), ("--no-cache",))]
+    for turn, (s, io, threads, more) in enumerate(runs):
+        if not FULL and turn % 5:
+            continue
+        out = os.path.join(folder, "run")
+        sluice("cpd", stores[s], "-r", 8, "-i", 4, "--tol", 0, "--deterministic", "--io", io,
+               "--threads", threads, "-o", out, *more)
+        bits = b"".join(open(os.path.join(out, f"mode-{n}.npy"), "rb").read() for n in range(1, 6))
+        seen.setdefault(bits, []).append((s, io, threads, more))
+    check(len(seen) == 1, f"{len(seen)} different results: {list(seen.values())}")
+
+
+tests = [
+    ("amino acids: the published fits", amino_acids),
+    ("amino acids: the model on disk has the reported fit", factors_reproduce_the_fit),
+    ("CP-ALS follows NumPy: uber-part, rank 4", follows("uber-part", 4)),
+    ("CP-ALS follows NumPy: gitlog-petsc-5d, rank 3", follows("gitlog-petsc-5d", 3)),
+    ("CP-ALS follows NumPy: cmudict-wpp, rank 5", follows("cmudict-wpp", 5)),
+    ("CP-ALS follows NumPy: splatt-med4, rank 2", follows("splatt-med4", 2)),
+    ("CP-ALS follows NumPy: wordnet30-srs, rank 4", follows("wordnet30-srs", 4)),
+    ("deterministic runs have the same bits", same_bits),
+]
+tests += [(f"MTTKRP of every mode: {name}", mttkrp_of(name)) for name in TENSORS]
+run(tests)
