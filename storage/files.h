@@ -48,9 +48,9 @@ struct slc_files {
     int (*advise)(void *self, void *address, uint64_t bytes, int advice); /* madvise */
     int (*advise_file)(void *self, int fd, uint64_t offset, uint64_t bytes, int advice);
     /*
-     * Called with the result of every asynchronous read (bytes or negated errno) that went to the
-     * kernel past this table (io_uring); returns the result to use. The real table returns
-     * `result`.
+     * Called with the result of every read of a range (bytes or negated errno) that went to the kernel
+     * past this table (io_uring, pages of a map), from any thread; returns the result to use. The
+     * real table returns `result`.
      */
     int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
     /*

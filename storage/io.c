@@ -1,0 +1,385 @@
+/*
+ * Opens files for block reads and hands requests to the chosen implementation.
+ *
+ * Whether direct I/O is real is decided here once: statx says so, or, where it is silent (Linux
+ * before 6.1), one aligned direct read has to succeed; opening with O_DIRECT proves nothing.
+ * Without it reads go through the page cache and what they leave there is dropped at once, so that
+ * a stream stays within its budget either way.
+ *
+ * A short read is continued where it stopped. Direct I/O takes whole pages only, so the rest of a
+ * read that stopped inside a page comes through a second, buffered descriptor.
+ */
+#include "storage/io.h"
+
+#include "base/checked.h"
+#include "storage/io_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Slots at most: far more reads in flight than any drive gains from, and below the kernel's
+       limit on the entries of one io_uring. */
+    MAX_SLOTS = 4096,
+    /* Interruptions in a row without progress that end a read: see storage/files_whole.c. */
+    MAX_INTERRUPTIONS = 1000
+};
+
+static const char *const kind_names[] = {
+    [SLC_IO_AUTO] = "auto",
+    [SLC_IO_URING] = "uring",
+    [SLC_IO_PREAD] = "pread",
+    [SLC_IO_MMAP] = "mmap",
+};
+
+const char *slc_io_name(enum slc_io_kind kind)
+{
+    return (unsigned)kind < sizeof kind_names / sizeof kind_names[0] ? kind_names[kind] : "?";
+}
+
+bool slc_io_parse(const char *name, enum slc_io_kind *kind)
+{
+    for (unsigned k = 0; k < sizeof kind_names / sizeof kind_names[0]; k++) {
+        if (strcmp(name, kind_names[k]) == 0) {
+            *kind = (enum slc_io_kind)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+void slc_io_note(struct slc_io *io, const char *format, ...)
+{
+    size_t used = strlen(io->stats.note);
+    va_list args;
+
+    if (used > 0 && used + 2 < sizeof io->stats.note) {
+        memcpy(io->stats.note + used, "; ", 3);
+        used += 2;
+    }
+    va_start(args, format);
+    (void)vsnprintf(io->stats.note + used, sizeof io->stats.note - used, format, args);
+    va_end(args);
+}
+
+void slc_io_fail_request(const struct slc_io *io,
+                         struct slc_io_request *request,
+                         int system_errno,
+                         uint64_t offset)
+{
+    request->status = slc_fail_errno(&request->error, system_errno, io->path,
+                                     "reading %" PRIu64 " bytes", request->bytes);
+    slc_error_locate_block(&request->error, io->path, SLC_NOWHERE, offset);
+    request->data = NULL;
+}
+
+bool slc_io_advance(const struct slc_io *io,
+                    struct slc_io_request *request,
+                    struct slc_io_progress *progress,
+                    const void *data,
+                    int64_t result)
+{
+    uint64_t at = request->offset + progress->done;
+
+    if ((result == -EINTR || result == -EAGAIN) && ++progress->interruptions < MAX_INTERRUPTIONS) {
+        return false;
+    }
+    if (result < 0) {
+        slc_io_fail_request(io, request, (int)-result, at);
+        return true;
+    }
+    if (result == 0) {
+        request->status =
+            slc_fail(&request->error, SLC_ERR_DAMAGED,
+                     "the file ends at byte %" PRIu64 ", but %" PRIu64
+                     " more bytes should follow: it was cut; restore or convert it again",
+                     at, request->bytes - progress->done);
+        slc_error_locate_block(&request->error, io->path, SLC_NOWHERE, at);
+        request->data = NULL;
+        return true;
+    }
+    progress->interruptions = 0;
+    progress->done += slc_min_u64((uint64_t)result, request->bytes - progress->done);
+    if (progress->done < request->bytes) {
+        return false;
+    }
+    request->status = SLC_OK;
+    request->data = data;
+    return true;
+}
+
+void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request)
+{
+    if (!io->direct) {
+        /* Advice: a refusal costs page cache, nothing else. */
+        (void)io->files->advise_file(io->files->self, io->fd, request->offset, request->bytes,
+                                     POSIX_FADV_DONTNEED);
+    }
+}
+
+static enum slc_status check_options(const struct slc_io_options *options, struct slc_error *err)
+{
+    if (options->slot_count == 0 || options->slot_count > MAX_SLOTS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u slots for reading; expected 1 to %d",
+                        options->slot_count, (int)MAX_SLOTS);
+    }
+    if (options->slot_bytes == 0 || options->slot_bytes % SLC_PAGE_BYTES != 0 ||
+        options->slot_bytes > SLC_MAX_BLOCK_BYTES) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "slots of %" PRIu64 " bytes; expected a multiple of %d up to %" PRIu64,
+                        options->slot_bytes, (int)SLC_PAGE_BYTES, SLC_MAX_BLOCK_BYTES);
+    }
+    return SLC_OK;
+}
+
+/* Opens the file for buffered reads and learns what it is. */
+static enum slc_status
+open_buffered(struct slc_io *io, struct slc_file_stat *stat, struct slc_error *err)
+{
+    enum slc_status status;
+    int rc;
+
+    io->buffered_fd = io->files->open(io->files->self, io->path, O_RDONLY, 0);
+    if (io->buffered_fd < 0) {
+        return slc_fail_errno(err, -io->buffered_fd, io->path, "opening the file");
+    }
+    io->fd = io->buffered_fd;
+    rc = io->files->stat_fd(io->files->self, io->buffered_fd, stat);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, io->path, "asking for the file's size");
+    }
+    if (stat->kind != 'f') {
+        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
+        slc_error_locate_file(err, io->path);
+        return status;
+    }
+    return SLC_OK;
+}
+
+/* Whether direct I/O is worth trying, from what the system says; notes why not. */
+static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *stat)
+{
+    if (!stat->direct_known) {
+        return true;
+    }
+    if (stat->direct_memory_align == 0 || stat->direct_offset_align == 0) {
+        slc_io_note(io, "no direct I/O on this file system");
+        return false;
+    }
+    if (stat->direct_memory_align > SLC_PAGE_BYTES || stat->direct_offset_align > SLC_PAGE_BYTES) {
+        slc_io_note(io, "no direct I/O: it needs %u-byte memory, %u-byte offsets here",
+                    stat->direct_memory_align, stat->direct_offset_align);
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Opens a second descriptor with O_DIRECT where that is real. A refusal leaves buffered reads; only
+ * a file that was replaced between the two openings is an error.
+ */
+static enum slc_status
+open_direct(struct slc_io *io, const struct slc_file_stat *stat, struct slc_error *err)
+{
+    struct slc_file_stat again;
+    enum slc_status status;
+    int fd;
+
+    if (!direct_is_offered(io, stat)) {
+        return SLC_OK;
+    }
+    fd = io->files->open(io->files->self, io->path, O_RDONLY | O_DIRECT, 0);
+    if (fd < 0) {
+        slc_io_note(io, "no direct I/O: %s", strerror(-fd));
+        return SLC_OK;
+    }
+    if (io->files->stat_fd(io->files->self, fd, &again) < 0 || again.inode != stat->inode ||
+        again.device != stat->device) {
+        (void)io->files->close(io->files->self, fd);
+        status =
+            slc_fail(err, SLC_ERR_IO, "the file was replaced while it was being opened; try again");
+        slc_error_locate_file(err, io->path);
+        return status;
+    }
+    if (!stat->direct_known && stat->bytes > 0) {
+        int64_t got = io->files->read_at(io->files->self, fd, io->slots.data, SLC_PAGE_BYTES, 0);
+        if (got < 0) {
+            (void)io->files->close(io->files->self, fd);
+            slc_io_note(io, "no direct I/O: %s", strerror((int)-got));
+            return SLC_OK;
+        }
+    }
+    io->fd = fd;
+    io->direct = true;
+    return SLC_OK;
+}
+
+/* Starts the implementation; AUTO is io_uring for direct reads where the kernel allows it. */
+static enum slc_status start(struct slc_io *io, struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    switch (io->kind) {
+    case SLC_IO_URING:
+        return slc_io_uring_open(io, err);
+    case SLC_IO_MMAP:
+        return slc_io_mmap_open(io, err);
+    case SLC_IO_AUTO:
+        /* Reads through the page cache block in io_uring's own threads: ours do as well. */
+        if (io->direct) {
+            io->kind = SLC_IO_URING;
+            status = slc_io_uring_open(io, &refused);
+            if (status == SLC_OK) {
+                return SLC_OK;
+            }
+            if (status != SLC_ERR_UNSUPPORTED) {
+                return slc_fail(err, status, "%s", refused.message);
+            }
+            slc_io_note(io, "%s", refused.message);
+        }
+        break;
+    case SLC_IO_PREAD:
+        break;
+    }
+    io->kind = SLC_IO_PREAD;
+    return slc_io_pread_open(io, err);
+}
+
+static void close_files(struct slc_io *io)
+{
+    if (io->fd >= 0 && io->fd != io->buffered_fd) {
+        (void)io->files->close(io->files->self, io->fd);
+    }
+    if (io->buffered_fd >= 0) {
+        (void)io->files->close(io->files->self, io->buffered_fd);
+    }
+}
+
+enum slc_status slc_io_open(enum slc_io_kind kind,
+                            const struct slc_io_options *options,
+                            struct slc_io **result,
+                            struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    struct slc_io *io = NULL;
+    enum slc_status status = check_options(options, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    io = slc_calloc(1, sizeof *io);
+    if (io == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block reader");
+    }
+    io->fd = -1;
+    io->buffered_fd = -1;
+    io->kind = kind;
+    io->files = slc_files_or_system(options->files);
+    io->slot_count = options->slot_count;
+    io->slot_bytes = options->slot_bytes;
+    io->threads = options->threads;
+    io->path = slc_strdup(options->path);
+    if (io->path == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        goto out;
+    }
+    if (kind != SLC_IO_MMAP) {
+        status = slc_buffer_create(&io->slots, (size_t)(io->slot_count * io->slot_bytes),
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = open_buffered(io, &stat, err);
+    }
+    if (status == SLC_OK && options->direct && kind != SLC_IO_MMAP) {
+        status = open_direct(io, &stat, err);
+    }
+    if (status == SLC_OK) {
+        status = start(io, err);
+    }
+    if (status == SLC_OK) {
+        io->stats.direct = io->direct;
+        *result = io;
+        io = NULL;
+    }
+out:
+    slc_io_close(io);
+    return status;
+}
+
+enum slc_status
+slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (request->slot >= io->slot_count || request->bytes == 0 || request->bytes > io->slot_bytes ||
+        request->bytes % SLC_PAGE_BYTES != 0 || request->offset % SLC_PAGE_BYTES != 0 ||
+        request->offset > INT64_MAX - request->bytes) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a read of %" PRIu64 " bytes at offset %" PRIu64 " into slot %u of %u slots of "
+            "%" PRIu64 " bytes",
+            request->bytes, request->offset, request->slot, io->slot_count, io->slot_bytes);
+    }
+    request->data = NULL;
+    request->status = SLC_OK;
+    slc_error_clear(&request->error);
+    status = io->ops->submit(io, request, err);
+    if (status == SLC_OK) {
+        io->in_flight++;
+    }
+    return status;
+}
+
+enum slc_status
+slc_io_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (io->in_flight == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "waiting for a read while none is in flight");
+    }
+    status = io->ops->wait(io, request, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    io->in_flight--;
+    if ((*request)->status == SLC_OK) {
+        io->stats.reads++;
+        io->stats.bytes += (*request)->bytes;
+    }
+    return SLC_OK;
+}
+
+void slc_io_release(struct slc_io *io, struct slc_io_request *request)
+{
+    io->ops->release(io, request);
+}
+
+enum slc_io_kind slc_io_kind(const struct slc_io *io)
+{
+    return io->kind;
+}
+
+void slc_io_stats(const struct slc_io *io, struct slc_io_stats *stats)
+{
+    *stats = io->stats;
+}
+
+void slc_io_close(struct slc_io *io)
+{
+    if (io == NULL) {
+        return;
+    }
+    if (io->ops != NULL) {
+        io->ops->close(io);
+    }
+    close_files(io);
+    slc_buffer_destroy(&io->slots);
+    slc_free(io->path);
+    slc_free(io);
+}

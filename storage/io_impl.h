@@ -1,0 +1,86 @@
+/*
+ * What the three block readers share: the open file, the slots, and the one place that decides what
+ * the result of a transfer means. Private to storage/io*.c.
+ */
+#ifndef SLC_STORAGE_IO_IMPL_H
+#define SLC_STORAGE_IO_IMPL_H
+
+#include "base/limits.h"
+#include "base/memory.h"
+#include "storage/io.h"
+
+struct slc_io_ops {
+    enum slc_status (*submit)(struct slc_io *io,
+                              struct slc_io_request *request,
+                              struct slc_error *err);
+    enum slc_status (*wait)(struct slc_io *io,
+                            struct slc_io_request **request,
+                            struct slc_error *err);
+    void (*release)(struct slc_io *io, struct slc_io_request *request);
+    /* Ends what is in flight and frees `backend`; the file and the slots are closed after it. */
+    void (*close)(struct slc_io *io);
+};
+
+struct slc_io {
+    const struct slc_io_ops *ops;
+    enum slc_io_kind kind;
+    void *backend; /* the implementation's own state */
+    const struct slc_files *files;
+    char *path;
+    int fd;          /* of transfers at page-aligned offsets; O_DIRECT where `direct` */
+    int buffered_fd; /* of all others: the rest of a short read; equal to fd unless `direct` */
+    bool direct;
+    unsigned slot_count;
+    uint64_t slot_bytes;
+    unsigned threads;
+    struct slc_buffer slots; /* empty for mmap */
+    unsigned in_flight;
+    struct slc_io_stats stats;
+};
+
+/* How far one request has come. */
+struct slc_io_progress {
+    uint64_t done;
+    unsigned interruptions; /* in a row, without progress */
+};
+
+static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
+{
+    return (char *)io->slots.data + (uint64_t)slot * io->slot_bytes;
+}
+
+/* The descriptor for the next transfer at `offset`: direct I/O takes whole pages only. */
+static inline int slc_io_fd_at(const struct slc_io *io, uint64_t offset)
+{
+    return offset % SLC_PAGE_BYTES == 0 ? io->fd : io->buffered_fd;
+}
+
+/*
+ * Takes the result (bytes or negated errno) of the transfer at progress->done. True when the
+ * request is complete, with status, error and (for SLC_OK) `data` set; false when the rest, from
+ * progress->done on, has to be asked for. Threads: any, each on its own request.
+ */
+bool slc_io_advance(const struct slc_io *io,
+                    struct slc_io_request *request,
+                    struct slc_io_progress *progress,
+                    const void *data,
+                    int64_t result);
+
+/* Ends a request with a failed system call at `offset`. */
+void slc_io_fail_request(const struct slc_io *io,
+                         struct slc_io_request *request,
+                         int system_errno,
+                         uint64_t offset);
+
+/* Where reads go through the page cache: drops what this request left there. */
+void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request);
+
+/* Adds a sentence to the note of the statistics. */
+void slc_io_note(struct slc_io *io, const char *format, ...) SLC_PRINTF(2, 3);
+
+/* The implementations: each fills in io->ops and io->backend. */
+enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
+
+#endif

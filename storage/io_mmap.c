@@ -1,0 +1,190 @@
+/*
+ * Block reads through a memory map, one window of the file per slot.
+ *
+ * Submitting maps the block's range and asks for it with MADV_WILLNEED, so that up to slot_count
+ * ranges ahead of the consumer are on their way; waiting makes the pages of the oldest range
+ * resident; releasing drops and unmaps them. The windows slide over files of any size, and what
+ * they keep resident never exceeds slot_count * slot_bytes.
+ *
+ * A page that cannot be read (a bad sector, a file that shrank) would be a SIGBUS at first touch.
+ * MADV_POPULATE_READ (Linux 5.14) turns that into an error; where it fails or is missing, one byte
+ * of every page is read through the table instead, which finds the place and the reason and leaves
+ * the pages in the cache.
+ */
+#include "storage/io_impl.h"
+
+#include "base/checked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; missing from older C libraries */
+#endif
+
+/* Kernels cut one WILLNEED to the drive's read-ahead, 128 KiB by default: ask piece by piece. */
+#define READ_AHEAD_BYTES (UINT64_C(128) << 10)
+
+struct window {
+    struct slc_io_request *request;
+    void *address; /* NULL: not mapped */
+    uint64_t bytes;
+};
+
+struct mmap_backend {
+    struct window *windows; /* one per slot */
+    unsigned *order;        /* slots in the order of submission, a queue of in_flight entries */
+    unsigned head;
+};
+
+static void window_drop(const struct slc_io *io, struct window *window)
+{
+    if (window->address != NULL) {
+        (void)io->files->advise(io->files->self, window->address, window->bytes, MADV_DONTNEED);
+        (void)io->files->unmap(io->files->self, window->address, window->bytes);
+        window->address = NULL;
+    }
+}
+
+/* Maps the range if the file still reaches so far; a refusal travels with the completion. */
+static void window_map(const struct slc_io *io, struct window *window)
+{
+    struct slc_io_request *request = window->request;
+    struct slc_file_stat stat;
+    int rc = io->files->stat_fd(io->files->self, io->fd, &stat);
+
+    if (rc < 0) {
+        slc_io_fail_request(io, request, -rc, request->offset);
+        return;
+    }
+    if (stat.bytes < request->offset + request->bytes) {
+        struct slc_io_progress progress = {0, 0};
+
+        if (stat.bytes > request->offset) {
+            progress.done = stat.bytes - request->offset;
+        }
+        (void)slc_io_advance(io, request, &progress, NULL, 0);
+        return;
+    }
+    rc = io->files->map(io->files->self, io->fd, request->bytes, request->offset, &window->address);
+    if (rc < 0) {
+        window->address = NULL;
+        slc_io_fail_request(io, request, -rc, request->offset);
+        return;
+    }
+    window->bytes = request->bytes;
+    for (uint64_t at = 0; at < window->bytes; at += READ_AHEAD_BYTES) {
+        (void)io->files->advise(io->files->self, (char *)window->address + at,
+                                slc_min_u64(READ_AHEAD_BYTES, window->bytes - at), MADV_WILLNEED);
+    }
+}
+
+/* Reads a byte of every page from `done` on: `bytes`, fewer where the file ends, or an errno. */
+static int64_t
+touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
+{
+    uint64_t at = done - done % SLC_PAGE_BYTES;
+
+    for (; at < request->bytes; at += SLC_PAGE_BYTES) {
+        char byte;
+        int64_t got = io->files->read_at(io->files->self, io->fd, &byte, 1, request->offset + at);
+
+        if (got <= 0) {
+            /* What lies before is good: it is reported first, the fault by the next call. */
+            return at > done ? (int64_t)(at - done) : got;
+        }
+    }
+    return (int64_t)(request->bytes - done);
+}
+
+static int64_t make_resident(const struct slc_io *io, const struct window *window, uint64_t done)
+{
+    uint64_t from = done - done % SLC_PAGE_BYTES;
+    int64_t result = (int64_t)(window->bytes - done);
+
+    if (io->files->advise(io->files->self, (char *)window->address + from, window->bytes - from,
+                          MADV_POPULATE_READ) < 0) {
+        result = touch_pages(io, window->request, done);
+    }
+    return io->files->completed(io->files->self, io->fd, window->request->offset + done,
+                                window->bytes - done, result);
+}
+
+static enum slc_status
+mmap_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error *err)
+{
+    struct mmap_backend *mmap = io->backend;
+    struct window *window = &mmap->windows[request->slot];
+
+    (void)err;
+    window_drop(io, window);
+    window->request = request;
+    mmap->order[(mmap->head + io->in_flight) % io->slot_count] = request->slot;
+    window_map(io, window);
+    return SLC_OK;
+}
+
+static enum slc_status
+mmap_wait(struct slc_io *io, struct slc_io_request **result, struct slc_error *err)
+{
+    struct mmap_backend *mmap = io->backend;
+    struct window *window = &mmap->windows[mmap->order[mmap->head]];
+    struct slc_io_request *request = window->request;
+    struct slc_io_progress progress = {0, 0};
+
+    (void)err;
+    mmap->head = (mmap->head + 1) % io->slot_count;
+    if (request->status == SLC_OK) {
+        while (!slc_io_advance(io, request, &progress, window->address,
+                               make_resident(io, window, progress.done))) {
+        }
+    }
+    if (request->status != SLC_OK) {
+        window_drop(io, window);
+    }
+    *result = request;
+    return SLC_OK;
+}
+
+static void mmap_release(struct slc_io *io, struct slc_io_request *request)
+{
+    struct mmap_backend *mmap = io->backend;
+
+    window_drop(io, &mmap->windows[request->slot]);
+    slc_io_drop_behind(io, request);
+    request->data = NULL;
+}
+
+static void mmap_close(struct slc_io *io)
+{
+    struct mmap_backend *mmap = io->backend;
+
+    if (mmap->windows != NULL) {
+        for (unsigned slot = 0; slot < io->slot_count; slot++) {
+            window_drop(io, &mmap->windows[slot]);
+        }
+    }
+    slc_free(mmap->windows);
+    slc_free(mmap->order);
+    slc_free(mmap);
+    io->backend = NULL;
+}
+
+enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err)
+{
+    static const struct slc_io_ops ops = {mmap_submit, mmap_wait, mmap_release, mmap_close};
+    struct mmap_backend *mmap = slc_calloc(1, sizeof *mmap);
+
+    if (mmap == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the windows of a memory map");
+    }
+    io->backend = mmap;
+    io->ops = &ops;
+    mmap->windows = slc_calloc(io->slot_count, sizeof *mmap->windows);
+    mmap->order = slc_calloc(io->slot_count, sizeof *mmap->order);
+    if (mmap->windows == NULL || mmap->order == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the windows of a memory map");
+    }
+    return SLC_OK;
+}
