@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""Work larger than memory: peak resident size within the budget, passes read from the drive.
+
+The plain form uses a few million nonzeros; SLC_TEST_FULL=1 runs the 200-million-nonzero case inside a
+cgroup of 256 MiB (memory and page cache).
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(__file__))
+from tap import FULL, SLUICE, Skip, check, load_json, run, sluice  # noqa: E402
+
+MIB = 1 << 20
+
+
+def memory_cgroup(limit_bytes):
+    """A fresh cgroup with this limit, or Skip: (folder, remove)."""
+    for root, limit, procs in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "cgroup.procs"),
+                               ("/sys/fs/cgroup", "memory.max", "cgroup.procs")):
+        folder = os.path.join(root, f"slc-test-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+            with open(os.path.join(folder, limit), "w") as file:
+                file.write(str(limit_bytes))
+            return os.path.join(folder, procs), lambda: os.rmdir(folder)
+        except OSError:
+            try:
+                os.rmdir(folder)
+            except OSError:
+                pass
+    raise Skip("no permission to make a memory cgroup here")
+
+
+def measured(args, cgroup=None):
+    """Runs sluice; returns (peak resident bytes, bytes read from the drive, stdout)."""
+    def enter():
+        if cgroup:
+            with open(cgroup, "w") as file:
+                file.write(str(os.getpid()))
+
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as messages:
+        child = subprocess.Popen([SLUICE, *map(str, args)], stdout=out, stderr=messages,
+                                 preexec_fn=enter)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        messages.seek(0)
+        if child.returncode != 0:
+            raise AssertionError(f"sluice {args}: exit {child.returncode}\n{messages.read()}")
+        return usage.ru_maxrss * 1024, usage.ru_inblock * 512, out.read()
+
+
+def last_fit(folder):
+    return load_json(os.path.join(folder, "run.json"))["iterations"][-1]["fit"]
+
+
+def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least):
+    text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+    sluice("generate", text, "--dims", dims, "--nnz", nnz, "--dist", "uniform", "--seed", 4)
+    cgroup, remove = memory_cgroup(limit)
+    try:
+        peak, _, _ = measured(["convert", text, store, "--memory", memory], cgroup)
+        print(f"# convert: peak {peak / MIB:.1f} MiB of {memory / MIB:.0f}")
+        check(peak <= memory, f"convert: peak {peak} above the budget {memory}")
+        os.remove(text)
+        blocks = os.path.getsize(os.path.join(store, "blco.blk"))
+        check(blocks >= store_at_least, f"the store has only {blocks} bytes")
+        free = os.path.join(folder, "free")
+        sluice("cpd", store, "-r", rank, "-i", 2, "--tol", 0, "-o", free, "--deterministic")
+        for io in ("uring", "pread", "mmap"):
+            run_folder = os.path.join(folder, io)
+            peak, read, _ = measured(["cpd", store, "-r", rank, "-i", 2, "--tol", 0, "--memory",
+                                      memory, "--io", io, "-o", run_folder, "--deterministic"],
+                                     cgroup)
+            passes = 2 * len(dims.split("x"))
+            share = read / (passes * blocks)
+            print(f"# cpd {io}: peak {peak / MIB:.1f} MiB, {share:.0%} of each pass from the drive")
+            check(peak <= memory, f"cpd {io}: peak {peak} above the budget {memory}")
+            check(share >= 0.7, f"cpd {io}: only {share:.0%} of each pass read from the drive")
+            check(last_fit(run_folder) == last_fit(free), "the fit depends on the budget")
+    finally:
+        remove()
+
+
+def small_out_of_core(folder):
+    out_of_core(folder, 6_000_000, "40000x3000x20000", 64 * MIB, 80 * MIB, 4, 20 * MIB)
+
+
+def large_out_of_core(folder):
+    if not FULL:
+        raise Skip("takes many minutes: SLC_TEST_FULL=1")
+    out_of_core(folder, 200_000_000, "200000x100000x50000", 200 * MIB, 256 * MIB, 16, 800 * 10**6)
+
+
+def too_small(folder):
+    """Refused at once with exit 4; the smallest budget that is named works, one below does not."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "300000", "--seed", 1)
+    for command in (["cpd", store, "-r", 16, "-i", 1, "--nowrite"],
+                    ["plan", store, "-r", 16]):
+        _, messages = sluice(*command, "--memory", "1MiB", status=4)
+        found = re.search(r"--memory (\d+)([KMG]iB)?", messages)
+        check(found, f"no budget is named: {messages}")
+        sluice(*command, "--memory", found[1] + (found[2] or ""))
+    text, other = os.path.join(folder, "t.tns"), os.path.join(folder, "u.slc")
+    sluice("export", store, text)
+    _, messages = sluice("convert", text, other, "--memory", "1MiB", status=4)
+    found = re.search(r"--memory (\d+)([KMG]iB)?", messages)
+    check(found, f"no budget is named: {messages}")
+    check(not os.path.exists(other), "a refused conversion left something")
+    sluice("convert", text, other, "--memory", found[1] + (found[2] or ""))
+    sluice("check", other)
+
+
+def same_store_from_any_budget(folder):
+    """The store is the same, byte for byte, from any budget, thread count and input form."""
+    text = os.path.join(folder, "t.tns")
+    sluice("generate", text, "--dims", "5000x700x90000", "--nnz", "1500000", "--dist",
+           "zipf-shuffled:1.1", "--seed", 2)
+    seen = set()
+    for number, more in enumerate((["--memory", "1GiB"], ["--memory", "64MiB", "--threads", 1],
+                                   ["--memory", "96MiB", "--threads", 3])):
+        store = os.path.join(folder, f"{number}.slc")
+        sluice("convert", text, store, *more)
+        with open(os.path.join(store, "blco.blk"), "rb") as file:
+            seen.add(file.read())
+    store = os.path.join(folder, "pipe.slc")
+    with open(text) as file:
+        sluice("convert", "-", store, "--memory", "80MiB", stdin=file)
+    with open(os.path.join(store, "blco.blk"), "rb") as file:
+        seen.add(file.read())
+    check(len(seen) == 1, f"{len(seen)} different stores")
+
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+run([
+    ("a budget too small is refused and the smallest named", too_small),
+    ("the same store from any budget, threads and input", same_store_from_any_budget),
+    ("out of core: a few million nonzeros in 80 MiB", small_out_of_core),
+    ("out of core: 200 million nonzeros in 256 MiB", large_out_of_core),
+])
