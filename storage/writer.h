@@ -24,6 +24,7 @@ struct slc_writer_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *path;              /* must not exist */
     enum slc_layout_kind layout;
+    unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
     unsigned order;
     const uint64_t *dims;
     enum slc_codec codec;
@@ -45,17 +46,28 @@ struct slc_writer_summary {
 
 struct slc_writer;
 
-/* Memory: block_bytes plus one tile, plus the index. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, .. */
+/*
+ * Creates the file. `options` and what it points to are copied, but for `files`.
+ * Memory: block_bytes (or one tile, if that is larger), plus the index: 88 + 16 N bytes a block.
+ * Owns: slc_writer_finish or slc_writer_abandon.
+ * Errors: SLC_ERR_IO (the path exists), SLC_ERR_USAGE (a block size or shape out of range), ..
+ */
 enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_writer **writer,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Appends an encoded tile (copied). Tiles come in ascending key order without overlap. */
+/*
+ * Appends an encoded tile (copied). Tiles come in ascending key order without overlap.
+ * After an error the file cannot be completed: finish repeats the status, abandon cleans up.
+ */
 enum slc_status slc_writer_append(struct slc_writer *writer,
                                   const struct slc_tile_blob *tile,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Completes, syncs and closes the file. The writer is destroyed whatever happens. */
+/*
+ * Completes, syncs and closes the file. The writer is destroyed whatever happens, and after an
+ * error the file is gone. The folder of the file is the caller's to sync.
+ */
 enum slc_status slc_writer_finish(struct slc_writer *writer,
                                   struct slc_writer_summary *summary,
                                   struct slc_error *err) SLC_NODISCARD;

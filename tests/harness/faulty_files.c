@@ -277,6 +277,18 @@ static int64_t faulty_completed(void *self, int fd, uint64_t offset, uint64_t by
     return result;
 }
 
+static int faulty_list_folder(void *self,
+                              const char *path,
+                              int (*entry)(void *context, const char *name, char kind),
+                              void *context)
+{
+    struct slc_faulty *faulty = self;
+    int fault = strike_plain(faulty, SLC_FAULTY_FOLDER);
+
+    return fault != 0 ? fault
+                      : faulty->below->list_folder(faulty->below->self, path, entry, context);
+}
+
 void slc_faulty_init(struct slc_faulty *faulty)
 {
     memset(faulty, 0, sizeof *faulty);
@@ -303,6 +315,7 @@ void slc_faulty_init(struct slc_faulty *faulty)
         .advise = faulty_advise,
         .advise_file = faulty_advise_file,
         .completed = faulty_completed,
+        .list_folder = faulty_list_folder,
     };
     atomic_store(&faulty->room, UINT64_MAX);
 }

@@ -34,7 +34,7 @@ enum slc_faulty_kind {
     SLC_FAULTY_STAT, /* stat_fd and stat_path */
     SLC_FAULTY_RENAME,
     SLC_FAULTY_UNLINK,
-    SLC_FAULTY_FOLDER, /* make_folder and remove_folder */
+    SLC_FAULTY_FOLDER, /* make_folder, remove_folder and list_folder */
     SLC_FAULTY_MAP,    /* map and unmap */
     SLC_FAULTY_ADVISE, /* advise and advise_file */
     SLC_FAULTY_COMPLETED,

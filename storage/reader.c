@@ -1,0 +1,372 @@
+/*
+ * Opening a block file: header, closing page and index are read, hashed and checked against one
+ * another and against the size of the file (docs/FORMAT.md, section 4). Sizes are only believed
+ * once they agree with what is on disk, so a forged header cannot ask for more memory than its file
+ * has bytes. The index stays in memory as it is in the file; entries are taken apart on demand.
+ *
+ * Cost: reads and hashes the index once, one pass over its entries.
+ */
+#include "storage/reader.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "storage/block_layout.h"
+#include "storage/file_layout.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct slc_reader {
+    char *path;
+    struct slc_file_header header;
+    struct slc_buffer index; /* as in the file, padding included */
+};
+
+static slc_u128 join_key(uint64_t lo, uint64_t hi)
+{
+    return (slc_u128)hi << 64 | lo;
+}
+
+/* Opens `path` and reads its header; on success *fd is open and the header agrees with the file. */
+static enum slc_status open_header(const struct slc_files *files,
+                                   const char *path,
+                                   int *fd,
+                                   struct slc_file_header *header,
+                                   struct slc_error *err)
+{
+    uint8_t page[SLC_PAGE_BYTES] = {0};
+    struct slc_file_stat stat;
+    enum slc_status status;
+    int rc;
+
+    *fd = files->open(files->self, path, O_RDONLY, 0);
+    if (*fd < 0) {
+        return slc_fail_errno(err, -*fd, path, "opening a block file");
+    }
+    rc = files->stat_fd(files->self, *fd, &stat);
+    if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+        goto fail;
+    }
+    if (stat.kind != 'f') {
+        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
+        goto fail;
+    }
+    status = slc_file_read_at(files, *fd, path, page, slc_min_u64(stat.bytes, sizeof page), 0, err);
+    if (status != SLC_OK) {
+        goto fail;
+    }
+    /* A file that is too short is damaged if it once was ours, and foreign otherwise. */
+    if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) == 0 &&
+        (stat.bytes % SLC_PAGE_BYTES != 0 || stat.bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
+        status =
+            slc_fail(err, SLC_ERR_DAMAGED,
+                     "the file has %" PRIu64 " bytes, but a block file consists of two or more "
+                     "whole pages of %d: it was cut or extended",
+                     stat.bytes, SLC_PAGE_BYTES);
+        slc_error_locate_block(err, path, SLC_NOWHERE, stat.bytes);
+        goto fail;
+    }
+    status = slc_header_decode(page, stat.bytes, header, err);
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+fail:
+    slc_error_locate_file(err, path);
+    (void)files->close(files->self, *fd);
+    return status;
+}
+
+/* What the entries so far add up to. */
+struct index_totals {
+    uint64_t next_offset;
+    uint64_t nnz;
+    uint64_t tiles;
+    uint64_t content_sum;
+    double sum_of_squares;
+    slc_u128 last_first_key;
+};
+
+/* Where the block lies and how large it may be. */
+static enum slc_status check_entry_place(const struct slc_file_header *header,
+                                         const struct slc_block_entry *entry,
+                                         const struct index_totals *totals,
+                                         struct slc_error *err)
+{
+    uint64_t least = slc_tile_entry_offset(header->info.order, entry->tile_count) +
+                     8 * (uint64_t)entry->tile_count + SLC_BLOCK_SLACK_BYTES;
+
+    if (entry->offset != totals->next_offset) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index puts the block at %" PRIu64 " instead of %" PRIu64,
+                        entry->offset, totals->next_offset);
+    }
+    if (entry->tile_count == 0 || entry->bytes < least ||
+        entry->padded_bytes > SLC_MAX_BLOCK_BYTES) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index gives the block %" PRIu64 " bytes for %" PRIu32
+                        " tiles; %" PRIu64 " to %" PRIu64 " are possible",
+                        entry->bytes, entry->tile_count, least, SLC_MAX_BLOCK_BYTES);
+    }
+    if (entry->padded_bytes > header->index_offset - entry->offset) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index lets the block end after byte %" PRIu64
+                        ", where the index itself begins",
+                        header->index_offset);
+    }
+    return SLC_OK;
+}
+
+/* What the block is said to contain. */
+static enum slc_status check_entry_content(const struct slc_layout_info *info,
+                                           uint64_t block,
+                                           const struct slc_block_entry *entry,
+                                           const struct index_totals *totals,
+                                           struct slc_error *err)
+{
+    slc_u128 key = join_key(entry->first_key_lo, entry->first_key_hi);
+
+    if (entry->nnz < entry->tile_count || entry->nnz > (uint64_t)entry->tile_count * SLC_TILE_NNZ) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "%" PRIu64 " nonzeros in %" PRIu32 " tiles are not possible", entry->nnz,
+                        entry->tile_count);
+    }
+    if (entry->first_tile != totals->tiles) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the block's first tile is %" PRIu64 " instead of %" PRIu64,
+                        entry->first_tile, totals->tiles);
+    }
+    if (entry->codec < SLC_CODEC_PACKED || entry->codec > SLC_CODEC_BLCO) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "the block's codec %u is unknown",
+                        (unsigned)entry->codec);
+    }
+    if ((info->keys.bits < SLC_MAX_KEY_BITS && key >> info->keys.bits != 0) ||
+        (info->layout == SLC_LAYOUT_BLCO && block > 0 && key <= totals->last_first_key)) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the block's first key is beyond the lengths or not above the previous");
+    }
+    if (!(entry->sum_of_squares >= 0)) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "the block's sum of squares %g is not possible",
+                        entry->sum_of_squares);
+    }
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        if (entry->min[mode] > entry->max[mode] || entry->max[mode] >= info->dims[mode]) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "coordinates %" PRIu64 " to %" PRIu64 " in mode %u of length %" PRIu64
+                            " are not possible",
+                            entry->min[mode], entry->max[mode], mode + 1, info->dims[mode]);
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status check_totals(const struct slc_file_header *header,
+                                    const struct index_totals *totals,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = &header->info;
+
+    if (totals->next_offset != header->index_offset) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the blocks end at %" PRIu64 ", but the index begins at %" PRIu64,
+                        totals->next_offset, header->index_offset);
+    }
+    if (totals->nnz != info->nnz || totals->tiles != info->tile_count) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index counts %" PRIu64 " nonzeros in %" PRIu64
+                        " tiles, the header %" PRIu64 " in %" PRIu64,
+                        totals->nnz, totals->tiles, info->nnz, info->tile_count);
+    }
+    if (slc_bits_f64(totals->sum_of_squares) != slc_bits_f64(info->sum_of_squares)) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index adds up to a sum of squares of %.17g, the header says %.17g",
+                        totals->sum_of_squares, info->sum_of_squares);
+    }
+    if (totals->content_sum != info->content_sum) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the index adds up to the content sum %016" PRIx64
+                        ", the header says %016" PRIx64,
+                        totals->content_sum, info->content_sum);
+    }
+    return SLC_OK;
+}
+
+/* Checks every entry, the sums over them and the padding, and finds the largest block. */
+static enum slc_status check_index(struct slc_reader *reader, struct slc_error *err)
+{
+    struct slc_file_header *header = &reader->header;
+    struct slc_layout_info *info = &header->info;
+    struct index_totals totals = {.next_offset = SLC_HEADER_BYTES};
+    const uint8_t *index = reader->index.data;
+    uint64_t entry_bytes = slc_index_entry_bytes(info->order);
+    uint64_t used = info->block_count * entry_bytes;
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t block = 0; block < info->block_count; block++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, block, &entry);
+        status = check_entry_place(header, &entry, &totals, err);
+        if (status == SLC_OK) {
+            status = check_entry_content(info, block, &entry, &totals, err);
+        }
+        if (status == SLC_OK && slc_load_u64(index + block * entry_bytes + SLC_INDEX_RESERVED)) {
+            status = slc_fail(err, SLC_ERR_DAMAGED, "reserved bytes of the index are not zero");
+        }
+        if (status == SLC_OK && !slc_add_u64(totals.nnz, entry.nnz, &totals.nnz)) {
+            status = slc_fail(err, SLC_ERR_DAMAGED, "the blocks' nonzeros exceed 64 bits");
+        }
+        if (status != SLC_OK) {
+            slc_error_locate_block(err, reader->path, block,
+                                   header->index_offset + block * entry_bytes);
+            return status;
+        }
+        totals.next_offset += entry.padded_bytes;
+        totals.tiles += entry.tile_count;
+        totals.content_sum += entry.content_sum;
+        totals.sum_of_squares += entry.sum_of_squares;
+        totals.last_first_key = join_key(entry.first_key_lo, entry.first_key_hi);
+        info->max_block_bytes = slc_max_u64(info->max_block_bytes, entry.padded_bytes);
+        info->max_block_nnz = slc_max_u64(info->max_block_nnz, entry.nnz);
+    }
+    if (header->index_bytes > 0) {
+        uint64_t nonzero = slc_find_nonzero(index, used, header->index_bytes);
+
+        if (nonzero != header->index_bytes) {
+            status = slc_fail(err, SLC_ERR_DAMAGED, "padding of the index is not zero");
+            slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset + nonzero);
+            return status;
+        }
+    }
+    status = check_totals(header, &totals, err);
+    if (status != SLC_OK) {
+        slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset);
+    }
+    return status;
+}
+
+/* Reads closing page and index. */
+static enum slc_status
+load_index(struct slc_reader *reader, const struct slc_files *files, int fd, struct slc_error *err)
+{
+    struct slc_file_header *header = &reader->header;
+    uint8_t page[SLC_PAGE_BYTES];
+    uint64_t hash;
+    enum slc_status status = slc_file_read_at(files, fd, reader->path, page, sizeof page,
+                                              header->info.file_bytes - SLC_CLOSING_BYTES, err);
+
+    if (status == SLC_OK) {
+        status = slc_closing_check(page, header, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&reader->index, header->index_bytes, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_file_read_at(files, fd, reader->path, reader->index.data, header->index_bytes,
+                                  header->index_offset, err);
+    }
+    if (status == SLC_OK) {
+        hash = slc_hash64(reader->index.data, header->index_bytes);
+        if (hash != header->index_hash) {
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the index's checksum should be %016" PRIx64
+                              ", but its bytes give %016" PRIx64
+                              ": it was altered; restore the file or convert it again",
+                              header->index_hash, hash);
+            slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset);
+        }
+    }
+    if (status == SLC_OK) {
+        status = check_index(reader, err);
+    }
+    slc_error_locate_file(err, reader->path);
+    return status;
+}
+
+enum slc_status slc_reader_open(const struct slc_files *files,
+                                const char *path,
+                                struct slc_reader **reader,
+                                struct slc_error *err)
+{
+    struct slc_reader *opened = slc_calloc(1, sizeof *opened);
+    enum slc_status status;
+    int fd;
+
+    files = files != NULL ? files : slc_files_system();
+    if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
+        slc_free(opened);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the reader of %s", path);
+    }
+    status = open_header(files, path, &fd, &opened->header, err);
+    if (status == SLC_OK) {
+        status = load_index(opened, files, fd, err);
+        (void)files->close(files->self, fd);
+    }
+    if (status != SLC_OK) {
+        slc_reader_close(opened);
+        return status;
+    }
+    *reader = opened;
+    return SLC_OK;
+}
+
+void slc_reader_close(struct slc_reader *reader)
+{
+    if (reader != NULL) {
+        slc_buffer_destroy(&reader->index);
+        slc_free(reader->path);
+        slc_free(reader);
+    }
+}
+
+const struct slc_layout_info *slc_reader_info(const struct slc_reader *reader)
+{
+    return &reader->header.info;
+}
+
+const char *slc_reader_path(const struct slc_reader *reader)
+{
+    return reader->path;
+}
+
+void slc_reader_entry(const struct slc_reader *reader,
+                      uint64_t block,
+                      struct slc_block_entry *entry)
+{
+    unsigned order = reader->header.info.order;
+    const uint8_t *index = reader->index.data;
+
+    slc_index_entry_decode(index + block * slc_index_entry_bytes(order), order, entry);
+}
+
+static uint64_t memory_bytes(const char *path, uint64_t index_bytes)
+{
+    return sizeof(struct slc_reader) + strlen(path) + 1 +
+           slc_buffer_footprint(index_bytes, SLC_PAGES_SMALL);
+}
+
+uint64_t slc_reader_memory_bytes(const struct slc_reader *reader)
+{
+    return memory_bytes(reader->path, reader->header.index_bytes);
+}
+
+enum slc_status slc_reader_peek_memory(const struct slc_files *files,
+                                       const char *path,
+                                       uint64_t *bytes,
+                                       struct slc_error *err)
+{
+    struct slc_file_header header;
+    enum slc_status status;
+    int fd;
+
+    files = files != NULL ? files : slc_files_system();
+    status = open_header(files, path, &fd, &header, err);
+    if (status == SLC_OK) {
+        (void)files->close(files->self, fd);
+        *bytes = memory_bytes(path, header.index_bytes);
+    }
+    return status;
+}

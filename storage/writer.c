@@ -1,0 +1,462 @@
+/*
+ * The writer of a block file (docs/FORMAT.md, sections 4 and 5).
+ *
+ * Tile data gathers in one buffer, directory entries in another, because the length of the
+ * directory is only known when the block closes; then the data moves up behind it, the block is
+ * hashed and goes to the file in one write. The index stays in memory until finish. The header is
+ * written last, after everything else is on the disk, so that a file with a sound header is a whole
+ * file.
+ *
+ * Cost: one copy of every tile, one move and one xxh3 pass over every block.
+ */
+#include "storage/writer.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "storage/block_layout.h"
+#include "storage/file_layout.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct slc_writer {
+    const struct slc_files *files;
+    char *path;
+    int fd;
+    enum slc_status status; /* of the first failure; nothing is written after one */
+
+    struct slc_file_header header; /* totals so far */
+    bool all_f32;
+    uint64_t coordinate_bytes;
+    uint64_t target_bytes;
+
+    struct slc_buffer block; /* tile data of the open block, from its start until it closes */
+    uint64_t data_bytes;
+    struct slc_block_entry entry; /* of the open block; tile_count 0: none is open */
+    slc_u128 last_key;
+
+    uint8_t *directory; /* entries of the open block, data offsets counted from the data's start */
+    uint64_t directory_room;
+    uint8_t *index; /* entries of closed blocks, as in the file */
+    uint64_t index_room;
+};
+
+static slc_u128 join_key(uint64_t lo, uint64_t hi)
+{
+    return (slc_u128)hi << 64 | lo;
+}
+
+/* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
+static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
+{
+    return SLC_BLOCK_HEADER_BYTES + tiles * slc_tile_entry_bytes(writer->header.info.order) +
+           data_bytes + SLC_BLOCK_SLACK_BYTES;
+}
+
+static uint64_t pad(uint64_t bytes)
+{
+    return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+}
+
+/* Makes room for `bytes` bytes in a growing array; doubling keeps the copying linear. */
+static enum slc_status
+reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
+    uint8_t *grown;
+
+    if (bytes <= *room) {
+        return SLC_OK;
+    }
+    grown = slc_realloc(*array, want);
+    if (grown == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of block index",
+                        want);
+    }
+    *array = grown;
+    *room = want;
+    return SLC_OK;
+}
+
+/* Makes the block buffer hold a block of `bytes` payload; only a tile beyond the target needs it.
+ */
+static enum slc_status
+reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_buffer grown = SLC_BUFFER_INIT;
+    enum slc_status status;
+
+    if (pad(bytes) <= writer->block.bytes) {
+        return SLC_OK;
+    }
+    status = slc_buffer_create(&grown, pad(bytes), SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        if (writer->data_bytes > 0) {
+            memcpy(grown.data, writer->block.data, writer->data_bytes);
+        }
+        slc_buffer_destroy(&writer->block);
+        writer->block = grown;
+    }
+    return status;
+}
+
+static void destroy(struct slc_writer *writer)
+{
+    slc_buffer_destroy(&writer->block);
+    slc_free(writer->directory);
+    slc_free(writer->index);
+    slc_free(writer->path);
+    slc_free(writer);
+}
+
+static enum slc_status check_options(const struct slc_writer_options *options,
+                                     struct slc_error *err)
+{
+    if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
+                                      options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a block of %" PRIu64 " bytes; %" PRIu64 " to %" PRIu64 " are possible",
+                        options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
+    }
+    if (options->layout_mode != 0 &&
+        (options->layout == SLC_LAYOUT_BLCO || options->layout_mode >= options->order)) {
+        return slc_fail(err, SLC_ERR_USAGE, "the layout cannot have mode %u of %u",
+                        options->layout_mode + 1, options->order);
+    }
+    return SLC_OK;
+}
+
+/* Fills in what is known before the first tile and takes the memory. */
+static enum slc_status
+prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    enum slc_status status = slc_key_layout_init(&info->keys, options->order, options->dims, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    info->layout = options->layout;
+    info->layout_mode = options->layout_mode;
+    info->codec = options->codec;
+    info->order = options->order;
+    memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
+    writer->header.index_offset = SLC_HEADER_BYTES;
+    writer->all_f32 = true;
+    writer->target_bytes =
+        options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
+    return reserve_block(writer, writer->target_bytes, err);
+}
+
+enum slc_status slc_writer_open(const struct slc_writer_options *options,
+                                struct slc_writer **writer,
+                                struct slc_error *err)
+{
+    enum slc_status status = check_options(options, err);
+    struct slc_writer *opened;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    opened = slc_calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
+    }
+    opened->files = options->files != NULL ? options->files : slc_files_system();
+    opened->path = slc_strdup(options->path);
+    if (opened->path == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    } else {
+        status = prepare(opened, options, err);
+    }
+    if (status == SLC_OK) {
+        opened->fd =
+            opened->files->open(opened->files->self, opened->path, O_RDWR | O_CREAT | O_EXCL, 0666);
+        if (opened->fd < 0) {
+            status = slc_fail_errno(err, -opened->fd, opened->path, "creating a block file");
+        }
+    }
+    if (status != SLC_OK) {
+        destroy(opened);
+        return status;
+    }
+    *writer = opened;
+    return SLC_OK;
+}
+
+/* Puts header and directory before the tile data, slack and padding behind it; hashes the block. */
+static void assemble_block(struct slc_writer *writer)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    struct slc_block_entry *entry = &writer->entry;
+    uint8_t *block = writer->block.data;
+    uint64_t entry_bytes = slc_tile_entry_bytes(info->order);
+    uint64_t data_at = slc_tile_entry_offset(info->order, entry->tile_count);
+    uint64_t data_end = data_at + writer->data_bytes;
+
+    entry->bytes = data_end + SLC_BLOCK_SLACK_BYTES;
+    entry->padded_bytes = pad(entry->bytes);
+    memmove(block + data_at, block, writer->data_bytes);
+    memset(block + data_end, 0, entry->padded_bytes - data_end);
+
+    memset(block, 0, SLC_BLOCK_HEADER_BYTES);
+    slc_store_u32(block + SLC_BLOCK_AT_MAGIC, SLC_BLOCK_MAGIC);
+    slc_store_u16(block + SLC_BLOCK_AT_CODEC, (uint16_t)entry->codec);
+    slc_store_u64(block + SLC_BLOCK_AT_ORDINAL, info->block_count);
+    slc_store_u64(block + SLC_BLOCK_AT_NNZ, entry->nnz);
+    slc_store_u32(block + SLC_BLOCK_AT_TILE_COUNT, entry->tile_count);
+    slc_store_u32(block + SLC_BLOCK_AT_ENTRY_BYTES, (uint32_t)entry_bytes);
+    slc_store_u64(block + SLC_BLOCK_AT_FIRST_TILE, entry->first_tile);
+
+    memcpy(block + SLC_BLOCK_HEADER_BYTES, writer->directory, entry->tile_count * entry_bytes);
+    for (uint32_t tile = 0; tile < entry->tile_count; tile++) {
+        uint8_t *at = block + slc_tile_entry_offset(info->order, tile) + SLC_TILE_AT_DATA_OFFSET;
+
+        slc_store_u64(at, slc_load_u64(at) + data_at);
+    }
+    entry->hash = slc_hash64(block, entry->padded_bytes);
+}
+
+/* Writes the open block, if there is one, and notes it in the index. */
+static enum slc_status close_block(struct slc_writer *writer, struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    struct slc_block_entry *entry = &writer->entry;
+    uint64_t index_entry = slc_index_entry_bytes(info->order);
+    uint64_t index_used = info->block_count * index_entry;
+    enum slc_status status;
+
+    if (entry->tile_count == 0) {
+        return SLC_OK;
+    }
+    status = reserve(&writer->index, &writer->index_room, index_used + index_entry, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    assemble_block(writer);
+    entry->offset = writer->header.index_offset;
+    status = slc_file_write_at(writer->files, writer->fd, writer->path, writer->block.data,
+                               entry->padded_bytes, entry->offset, err);
+    if (status != SLC_OK) {
+        slc_error_locate_block(err, writer->path, info->block_count, entry->offset);
+        return status;
+    }
+    slc_index_entry_encode(entry, info->order, writer->index + index_used);
+    writer->header.index_offset += entry->padded_bytes;
+    info->block_count++;
+    info->tile_count += entry->tile_count;
+    info->nnz += entry->nnz;
+    info->sum_of_squares += entry->sum_of_squares;
+    info->content_sum += entry->content_sum;
+    memset(entry, 0, sizeof *entry);
+    writer->data_bytes = 0;
+    return SLC_OK;
+}
+
+/* What the encoder and the caller promise; a mistake here would only be seen when reading. */
+static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    slc_u128 first = join_key(tile->first_lo, tile->first_hi);
+
+    assert(tile->nnz >= 1 && tile->nnz <= SLC_TILE_NNZ);
+    assert(tile->data_bytes % 8 == 0);
+    assert(first <= join_key(tile->last_lo, tile->last_hi));
+    assert(info->layout != SLC_LAYOUT_BLCO || first > writer->last_key ||
+           (info->block_count == 0 && writer->entry.tile_count == 0));
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        assert(tile->min[mode] <= tile->max[mode] && tile->max[mode] < info->dims[mode]);
+        assert(tile->max[mode] - tile->min[mode] < UINT32_MAX);
+    }
+    (void)info;
+    (void)first;
+}
+
+/* Notes `tile` in the directory and the entry of the open block. Room has been reserved. */
+static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    struct slc_block_entry *entry = &writer->entry;
+    struct slc_tile_entry listed = {
+        .data_offset = writer->data_bytes,
+        .data_bytes = tile->data_bytes,
+        .nnz = tile->nnz,
+        .first_lo = tile->first_lo,
+        .first_hi = tile->first_hi,
+        .last_lo = tile->last_lo,
+        .last_hi = tile->last_hi,
+        .sum_of_squares = tile->sum_of_squares,
+        .content_sum = tile->content_sum,
+    };
+    bool first = entry->tile_count == 0;
+
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        listed.corner[mode] = tile->min[mode];
+        listed.extent[mode] = (uint32_t)(tile->max[mode] - tile->min[mode]);
+        entry->min[mode] = first ? tile->min[mode] : slc_min_u64(entry->min[mode], tile->min[mode]);
+        entry->max[mode] = slc_max_u64(entry->max[mode], tile->max[mode]);
+    }
+    slc_tile_entry_store(writer->directory +
+                             (uint64_t)entry->tile_count * slc_tile_entry_bytes(info->order),
+                         info->order, &listed);
+    if (first) {
+        entry->codec = info->codec;
+        entry->first_tile = info->tile_count;
+        entry->first_key_lo = tile->first_lo;
+        entry->first_key_hi = tile->first_hi;
+    }
+    entry->tile_count++;
+    entry->nnz += tile->nnz;
+    entry->sum_of_squares += tile->sum_of_squares;
+    entry->content_sum += tile->content_sum;
+    writer->last_key = join_key(tile->last_lo, tile->last_hi);
+    writer->all_f32 = writer->all_f32 && tile->all_f32;
+    writer->coordinate_bytes += tile->index_bytes;
+}
+
+static enum slc_status
+append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_error *err)
+{
+    uint64_t entry_bytes = slc_tile_entry_bytes(writer->header.info.order);
+    uint64_t payload = payload_bytes(writer, (uint64_t)writer->entry.tile_count + 1,
+                                     writer->data_bytes + tile->data_bytes);
+    enum slc_status status;
+
+    if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
+        status = close_block(writer, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        payload = payload_bytes(writer, 1, tile->data_bytes);
+    }
+    if (payload > SLC_MAX_BLOCK_BYTES) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "a tile of %" PRIu32 " bytes does not fit into a block of %" PRIu64,
+                        tile->data_bytes, SLC_MAX_BLOCK_BYTES);
+    }
+    status = reserve(&writer->directory, &writer->directory_room,
+                     ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err);
+    if (status == SLC_OK) {
+        status = reserve_block(writer, payload, err);
+    }
+    if (status == SLC_OK) {
+        memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
+        add_to_block(writer, tile);
+        writer->data_bytes += tile->data_bytes;
+    }
+    return status;
+}
+
+enum slc_status slc_writer_append(struct slc_writer *writer,
+                                  const struct slc_tile_blob *tile,
+                                  struct slc_error *err)
+{
+    assert_tile(writer, tile);
+    if (writer->status != SLC_OK) {
+        return slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
+    }
+    writer->status = append(writer, tile, err);
+    return writer->status;
+}
+
+static enum slc_status sync_file(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->sync(writer->files->self, writer->fd);
+
+    return rc < 0 ? slc_fail_errno(err, -rc, writer->path, "syncing the block file") : SLC_OK;
+}
+
+/* Index, closing page and, when those are on the disk, the header. */
+static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *err)
+{
+    struct slc_file_header *header = &writer->header;
+    uint64_t used = header->info.block_count * slc_index_entry_bytes(header->info.order);
+    uint8_t page[SLC_PAGE_BYTES];
+    enum slc_status status;
+
+    header->index_bytes = pad(used);
+    status = reserve(&writer->index, &writer->index_room, header->index_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (header->index_bytes > used) {
+        memset(writer->index + used, 0, header->index_bytes - used);
+    }
+    header->index_hash = slc_hash64(writer->index, header->index_bytes);
+    header->info.value_type = writer->all_f32 ? SLC_F32 : SLC_F64;
+    header->info.file_bytes = header->index_offset + header->index_bytes + SLC_CLOSING_BYTES;
+
+    status = slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
+                               header->index_bytes, header->index_offset, err);
+    if (status == SLC_OK) {
+        slc_header_encode(header, page); /* for its hash, which the closing page repeats */
+        slc_closing_encode(header, page);
+        status = slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
+                                   header->info.file_bytes - SLC_CLOSING_BYTES, err);
+    }
+    if (status == SLC_OK) {
+        status = sync_file(writer, err);
+    }
+    if (status == SLC_OK) {
+        slc_header_encode(header, page);
+        status =
+            slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page, 0, err);
+    }
+    return status == SLC_OK ? sync_file(writer, err) : status;
+}
+
+enum slc_status slc_writer_finish(struct slc_writer *writer,
+                                  struct slc_writer_summary *summary,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    enum slc_status status = SLC_OK;
+    int rc;
+
+    if (writer->status != SLC_OK) {
+        status = slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
+    }
+    if (status == SLC_OK) {
+        status = close_block(writer, err);
+    }
+    if (status == SLC_OK) {
+        status = write_frame(writer, err);
+    }
+    /* Network file systems report a failed write as late as close. */
+    rc = writer->files->close(writer->files->self, writer->fd);
+    if (rc < 0 && status == SLC_OK) {
+        status = slc_fail_errno(err, -rc, writer->path, "closing the block file");
+    }
+    if (status != SLC_OK) {
+        (void)writer->files->unlink(writer->files->self, writer->path);
+    } else {
+        *summary = (struct slc_writer_summary){
+            .nnz = info->nnz,
+            .block_count = info->block_count,
+            .tile_count = info->tile_count,
+            .file_bytes = info->file_bytes,
+            .index_bytes = writer->coordinate_bytes,
+            .sum_of_squares = info->sum_of_squares,
+            .content_sum = info->content_sum,
+            .header_hash = info->header_hash,
+            .value_type = info->value_type,
+        };
+    }
+    destroy(writer);
+    return status;
+}
+
+void slc_writer_abandon(struct slc_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    (void)writer->files->close(writer->files->self, writer->fd);
+    (void)writer->files->unlink(writer->files->self, writer->path);
+    destroy(writer);
+}
