@@ -2,6 +2,7 @@
 """The store as others see it: what sluice writes is read by slc_format.py, and the reverse."""
 
 import os
+import re
 import sys
 
 import numpy as np
@@ -9,8 +10,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import cp_als  # noqa: E402
 import slc_format  # noqa: E402
-from tap import FULL, check, run, sluice  # noqa: E402
-from tap import bundled  # noqa: E402
+from tap import FULL, SOURCE, bundled, check, run, sluice  # noqa: E402
 
 CODECS = ("packed", "lz4", "blco")
 
@@ -123,7 +123,32 @@ def block_sizes(folder):
     check(len(seen) >= 3, f"block sizes do not matter: {seen}")
 
 
+def golden(folder):
+    """Committed stores stay readable, and the dump in docs/FORMAT.md is one of them."""
+    coords = np.array([[0, 0, 1, 2, 3], [0, 1, 0, 1, 1], [0, 2, 1, 0, 2]], dtype=np.uint64)
+    values = np.array([1.0, 3.0, 2.0, 7.0, 1.0])
+    for codec in CODECS:
+        store = os.path.join(SOURCE, "tests", "golden", f"tiny-{codec}.slc")
+        same(slc_format.read_store(store), [4, 2, 3], coords, values)
+        sluice("check", store)
+        out = os.path.join(folder, codec + ".tns")
+        sluice("export", store, out)
+        with open(out) as file:
+            rows = [line.strip() for line in file if not line.startswith("#")]
+        check(rows == ["1 1 1 1", "2 1 2 2", "1 2 3 3", "3 2 1 7", "4 2 3 1"], f"export: {rows}")
+    with open(os.path.join(SOURCE, "docs", "FORMAT.md")) as file:
+        dump = re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{8} ){4})", file.read(), flags=re.M)
+    with open(os.path.join(SOURCE, "tests", "golden", "tiny-packed.slc", "blco.blk"), "rb") as file:
+        raw = file.read()
+    shown = {int(at, 16): bytes.fromhex(row.replace(" ", "")) for at, row in dump}
+    check(len(shown) > 20, "docs/FORMAT.md has no dump")
+    for at in range(0, len(raw), 16):
+        want = shown.get(at, bytes(16))
+        check(raw[at:at + 16] == want, f"the dump in docs/FORMAT.md is wrong at {at:04x}")
+
+
 run([
+    ("golden stores and the dump of docs/FORMAT.md", golden),
     ("stores written by sluice, read by the second reader", written_by_sluice),
     ("stores written by the second writer, read by sluice", written_by_python),
     ("real tensors in every codec, and back to text", real_tensors),

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""The house itself: layering, headers that stand alone, no dead files, no forgotten words."""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SOURCE, check, run  # noqa: E402
+
+FLOORS = {
+    "base": set(), "storage": {"base"}, "cpu": {"base"}, "gpu": {"base"},
+    "convert": {"base", "storage"}, "engine": {"base", "storage", "cpu", "gpu"},
+    "api": {"base", "storage", "cpu", "gpu", "convert", "engine"},
+    "tools": {"base", "storage", "cpu", "gpu", "convert", "engine"},
+}
+
+
+def files(*endings, under=""):
+    for folder, folders, names in os.walk(os.path.join(SOURCE, under)):
+        folders[:] = [d for d in folders if not d.startswith((".", "build")) and d != "__pycache__"]
+        for name in sorted(names):
+            if name.endswith(endings):
+                yield os.path.relpath(os.path.join(folder, name), SOURCE)
+
+
+def text(path):
+    with open(os.path.join(SOURCE, path), errors="replace") as file:
+        return file.read()
+
+
+def layering(_folder):
+    """docs/ARCHITECTURE.md: a floor includes only the floors below it."""
+    for floor, allowed in FLOORS.items():
+        for path in files(".c", ".h", ".cu", under=floor):
+            for target in re.findall(r'#include "([a-z]+)/', text(path)):
+                check(target == floor or target == "sluice" or target in allowed,
+                      f"{path} includes {target}/")
+
+
+def no_cycles(_folder):
+    """Headers do not include one another in circles."""
+    headers = {path: re.findall(r'#include "([^"]+)"', text(path)) for path in files(".h")}
+    state = {}
+
+    def visit(path, trail):
+        check(state.get(path) != "open", "cycle: " + " -> ".join(trail + [path]))
+        if path in state or path not in headers:
+            return
+        state[path] = "open"
+        for target in headers[path]:
+            visit(target, trail + [path])
+        state[path] = "done"
+
+    for path in headers:
+        visit(path, [])
+
+
+def headers_stand_alone(folder):
+    """Every header compiles alone; the public ones also as C++."""
+    compiler = os.environ.get("CC", "cc").split()
+    flags = ["-I", SOURCE, "-I", os.path.join(SOURCE, "include"), "-I",
+             os.path.join(SOURCE, "tests", "harness"), "-fsyntax-only", "-Wall", "-Wextra",
+             "-Wpedantic", "-Werror", "-D_GNU_SOURCE", '-DSLC_VERSION="0"']
+    for path in files(".h"):
+        if path.endswith("_tmpl.h"):
+            continue  # compiled once per element type by the file that includes it
+        languages = [("c", "-std=c11")]
+        if path.startswith("include/"):
+            languages.append(("c++", "-std=c++11"))
+        for language, standard in languages:
+            source = os.path.join(folder, "alone.c")
+            with open(source, "w") as file:
+                file.write(f'#include "{os.path.join(SOURCE, path)}"\nint slc_unused;\n')
+            done = subprocess.run([*compiler, "-x", language, standard, *flags, source],
+                                  capture_output=True, text=True)
+            check(done.returncode == 0, f"{path} as {language}: {done.stderr}")
+
+
+def no_dead_files(_folder):
+    """Every source file is built, every header included, every test listed."""
+    builds = {os.path.dirname(p): text(p) for p in files("meson.build")}
+    everything = "\n".join(text(p) for p in files(".c", ".h", ".cu"))
+    for path in files(".c"):
+        name = os.path.basename(path)
+        stem = re.sub(r"^(test_|fuzz_)", "", name[:-2])
+        folder = os.path.dirname(path)
+        listed = any(f"'{name}'" in build or f"'{stem}'" in build or f"/{name}'" in build
+                     for where, build in builds.items()
+                     if folder.startswith(where) or where == "")
+        check(listed or f'"{path}"' in everything or f'/{name}"' in everything,
+              f"{path} is not built")
+    for path in files(".h"):
+        short = path[len("include/"):] if path.startswith("include/") else path
+        check(f'"{short}"' in everything or f'"{os.path.basename(path)}"' in everything
+              or f"<{short}>" in everything or path.startswith("include/"),
+              f"{path} is never included")
+
+
+def words(_folder):
+    """Nothing half done is left in the sources."""
+    pattern = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|#if 0")
+    for path in files(".c", ".h", ".cu"):
+        found = pattern.search(text(path))
+        check(not found, f"{path}: {found and found.group(0)}")
+
+
+def only_tools_print(_folder):
+    """The library neither prints nor exits."""
+    pattern = re.compile(r"\b(printf|puts|putchar|exit|abort|perror)\s*\(|\b(stdout|stderr)\b")
+    for floor in FLOORS:
+        if floor == "tools":
+            continue
+        for path in files(".c", under=floor):
+            code = re.sub(r"/\*.*?\*/|\"(\\.|[^\"])*\"|//[^\n]*", "", text(path), flags=re.S)
+            for line in code.splitlines():
+                found = pattern.search(line)
+                check(not found, f"{path}: {line.strip()}")
+
+
+def sizes(_folder):
+    """A file is one thing: about 600 lines at most."""
+    for path in files(".c", ".h", ".cu"):
+        count = text(path).count("\n")
+        check(count <= 620, f"{path} has {count} lines")
+
+
+run([
+    ("floors include only floors below", layering),
+    ("headers have no cycles", no_cycles),
+    ("headers stand alone", headers_stand_alone),
+    ("no dead files", no_dead_files),
+    ("no forgotten words", words),
+    ("only tools/ prints", only_tools_print),
+    ("file sizes", sizes),
+])

@@ -1,0 +1,21 @@
+#!/usr/bin/python3
+"""Writes tests/golden/tiny-CODEC.slc with the second writer. Run once per format version."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import slc_format  # noqa: E402
+
+DIMS = [4, 2, 3]
+COORDS = np.array([[0, 0, 1, 2, 3], [0, 1, 0, 1, 1], [0, 2, 1, 0, 2]], dtype=np.uint64)
+VALUES = np.array([1.0, 3.0, 2.0, 7.0, 1.0])
+
+golden = os.path.join(os.path.dirname(__file__), "..", "golden")
+for codec in ("packed", "lz4", "blco"):
+    folder = os.path.join(golden, f"tiny-{codec}.slc")
+    shutil.rmtree(folder, ignore_errors=True)
+    slc_format.write_store(folder, DIMS, COORDS, VALUES, codec)

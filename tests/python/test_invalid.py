@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""Forged stores: every field of every structure set to what docs/FORMAT.md forbids, with all
+checksums made right again, so that the check behind the checksum is reached.
+
+Each must be refused with the status the page gives (3: foreign or unsupported, 5: damaged), quickly
+and within 64 MiB, and named by file; none may crash or hang.
+"""
+
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import slc_format as f  # noqa: E402
+from tap import SLUICE, check, run, sluice  # noqa: E402
+
+PAGE = f.PAGE
+DIMS = [50, 40, 30]
+
+
+class Forgery:
+    """A block file taken apart, to be changed and put together with right checksums."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            raw = file.read()
+        self.path = path
+        self.original = raw
+        self.header = bytearray(raw[:PAGE])
+        self.index_at, self.index_bytes = struct.unpack_from("<QQ", raw, 72)
+        self.blocks = bytearray(raw[PAGE:self.index_at])
+        self.index = bytearray(raw[self.index_at:self.index_at + self.index_bytes])
+        self.end = bytearray(raw[-PAGE:])
+        self.entry_bytes = 88 + 16 * len(DIMS)
+        self.keep_hash = set()
+
+    def set(self, part, offset, form, *values):
+        struct.pack_into("<" + form, getattr(self, part), offset, *values)
+        return self
+
+    def write(self):
+        count = len(self.index) // self.entry_bytes
+        offsets = [struct.unpack_from("<QQ", self.original, self.index_at + b * self.entry_bytes)
+                   for b in range(min(count, struct.unpack_from("<Q", self.original, 56)[0]))]
+        if "block" not in self.keep_hash:
+            for b, (offset, size) in enumerate(offsets):
+                at = offset - PAGE
+                data = self.blocks[at:at + f.round_up(size, PAGE)]
+                struct.pack_into("<Q", self.index, b * self.entry_bytes + 24, f.hash64(data))
+        if "index" not in self.keep_hash:
+            struct.pack_into("<Q", self.header, 88, f.hash64(self.index))
+            struct.pack_into("<Q", self.end, 32, f.hash64(self.index))
+        if "header" not in self.keep_hash:
+            struct.pack_into("<Q", self.header, 4088, f.hash64(self.header[:4088]))
+            struct.pack_into("<Q", self.end, 8, struct.unpack_from("<Q", self.header, 4088)[0])
+        if "end" not in self.keep_hash:
+            struct.pack_into("<Q", self.end, 4088, f.hash64(self.end[:4088]))
+        with open(self.path, "wb") as file:
+            file.write(self.header + self.blocks + self.index + self.end)
+
+    def restore(self):
+        with open(self.path, "wb") as file:
+            file.write(self.original)
+
+
+def make_store(folder, codec, name="s.slc"):
+    rng = np.random.default_rng(2)
+    coords = np.unique(np.array([rng.integers(0, d, 900) for d in DIMS]).T, axis=0).T.copy()
+    coords = coords.astype(np.uint64)
+    values = rng.integers(1, 50, coords.shape[1]) / 2.0
+    store = os.path.join(folder, name)
+    f.write_store(store, DIMS, coords, values, codec, tile_nnz=300, tiles_per_block=2)
+    # The manifest repeats the header's hash; forged block files must fail for their own reason.
+    return store
+
+
+def refused(store, statuses, what):
+    """check and cpd refuse with one of the statuses; nothing crashes, hangs or takes much memory."""
+    for command in (["check", store], ["cpd", store, "-r", "2", "-i", "1", "--nowrite"]):
+        done = subprocess.run(["/bin/sh", "-c", 'ulimit -c 0; exec "$0" "$@"', SLUICE, *command],
+                              capture_output=True, text=True, timeout=60)
+        check(done.returncode in statuses,
+              f"{what}: {command[0]} exits {done.returncode}, wanted {statuses}: {done.stderr}")
+        check("sluice:" in done.stderr or command[0] == "check", f"{what}: no message")
+
+
+def header_fields(folder):
+    """(offset, form, value, statuses). The manifest notices a changed header too: 5 is always
+    possible when the block file's own status would be found later."""
+    store = make_store(folder, "packed")
+    forgery = Forgery(os.path.join(store, "blco.blk"))
+    big = (1 << 60)
+    cases = [
+        (0, "Q", 0, {3}), (8, "H", 2, {3}), (8, "H", 0, {3}), (12, "I", 8192, {3, 5}),
+        (16, "Q", 1, {3}), (16, "Q", 1 << 63, {3}), (32, "B", 0, {3}), (32, "B", 9, {3}),
+        (33, "B", 200, {3, 5}), (34, "B", 0, {3, 5}), (34, "B", 3, {3, 5}), (35, "B", 0, {3}),
+        (35, "B", 17, {3}), (35, "B", 255, {3}), (36, "I", 0, {3}), (36, "I", 77, {3}),
+        (40, "Q", big, {5}), (40, "Q", 0, {5}), (48, "d", 1.5, {5}), (48, "d", float("nan"), {5}),
+        (56, "Q", big, {5}), (56, "Q", 0, {5}), (64, "Q", big, {5}), (64, "Q", 0, {5}),
+        (72, "Q", big, {5}), (72, "Q", 4097, {5}), (80, "Q", big, {5}), (80, "Q", 0, {5}),
+        (96, "Q", big, {5}), (104, "Q", 12345, {5}), (112, "Q", 1, {3, 5}),
+        (128, "Q", 0, {3, 5}), (128, "Q", (1 << 62) + 1, {3, 5}), (128, "Q", (1 << 64) - 1, {3, 5}),
+        (128, "Q", 2, {5}), (128 + 24, "Q", 7, {3, 5}), (300, "B", 1, {3, 5}),
+        (4087, "B", 1, {3, 5}),
+    ]
+    for offset, form, value, statuses in cases:
+        Forgery(forgery.path).set("header", offset, form, value).write()
+        refused(store, statuses | {5}, f"header {offset} = {value}")
+        forgery.restore()
+    sluice("check", store)
+
+
+def index_fields(folder):
+    store = make_store(folder, "packed")
+    forgery = Forgery(os.path.join(store, "blco.blk"))
+    n = len(DIMS)
+    fields = [(0, "Q"), (8, "Q"), (16, "Q"), (24, "Q"), (32, "Q"), (40, "I"), (44, "I"), (48, "Q"),
+              (56, "Q"), (64, "d"), (72, "Q"), (80, "Q")]
+    fields += [(88 + 8 * k, "Q") for k in range(2 * n)]
+    for entry in (0, 1):
+        for offset, form in fields:
+            for value in (0, 1, 4097, (1 << 31), (1 << 60), (1 << 64) - 1):
+                if form == "I":
+                    value &= 0xFFFFFFFF
+                if form == "d":
+                    value = float(value) + 0.25
+                forged = Forgery(forgery.path)
+                at = entry * forged.entry_bytes + offset
+                before = bytes(forged.index)
+                forged.set("index", at, form, value)
+                if bytes(forged.index) == before:
+                    continue
+                if offset == 24:
+                    forged.keep_hash.add("block")
+                forged.write()
+                refused(store, {5}, f"index entry {entry} field {offset} = {value}")
+                forgery.restore()
+    forged = Forgery(forgery.path)
+    forged.index[-1] = 1
+    forged.write()
+    refused(store, {5}, "index padding")
+    forgery.restore()
+    sluice("check", store)
+
+
+def closing_fields(folder):
+    store = make_store(folder, "packed")
+    forgery = Forgery(os.path.join(store, "blco.blk"))
+    for offset, form in ((0, "Q"), (8, "Q"), (16, "Q"), (24, "Q"), (32, "Q"), (40, "Q"), (48, "B"),
+                         (4087, "B"), (4088, "Q")):
+        forged = Forgery(forgery.path)
+        forged.set("end", offset, form, 77)
+        forged.keep_hash |= {"header", "index"} | ({"end"} if offset == 4088 else set())
+        if offset not in (8, 32):
+            forged.keep_hash -= {"header", "index"}
+        forged.write()
+        refused(store, {5}, f"closing page {offset}")
+        forgery.restore()
+    sluice("check", store)
+
+
+def every_byte_of_a_block(codec):
+    """Each byte of a block set to other values under a right checksum: refused, or - where the byte
+    is a value or a key that stays legal - caught by the content sums."""
+    def test(folder):
+        store = make_store(folder, codec)
+        forgery = Forgery(os.path.join(store, "blco.blk"))
+        _, size = struct.unpack_from("<QQ", forgery.index, 0)
+        step = 1 if os.environ.get("SLC_TEST_FULL") == "1" else 1 + size // 150
+        for place in list(range(0, 64)) + list(range(64, f.round_up(size, PAGE), step)):
+            for change in (0x01, 0x80, 0xFF):
+                forged = Forgery(forgery.path)
+                forged.blocks[place] ^= change
+                forged.write()
+                done = subprocess.run([SLUICE, "check", store], capture_output=True, text=True,
+                                      timeout=60)
+                check(done.returncode == 5, f"block byte {place} ^ {change}: exit "
+                      f"{done.returncode}: {done.stdout}{done.stderr}")
+                done = subprocess.run([SLUICE, "cpd", store, "-r", "2", "-i", "1", "--nowrite"],
+                                      capture_output=True, text=True, timeout=60)
+                check(done.returncode in (0, 5), f"block byte {place} ^ {change}: cpd exits "
+                      f"{done.returncode}: {done.stderr}")
+                forgery.restore()
+        sluice("check", store)
+    return test
+
+
+def manifests(folder):
+    """Manifests whose checksum is right and whose content is not."""
+    store = make_store(folder, "packed")
+    path = os.path.join(store, "tensor.json")
+    with open(path, "rb") as file:
+        good = file.read()
+
+    def write(text):
+        start = b'{"checksum":"xxh3-64:'
+        zeroed = start + b"0" * 16 + text[len(start) + 16:]
+        with open(path, "wb") as file:
+            file.write(start + b"%016x" % f.hash64(zeroed) + text[len(start) + 16:])
+
+    changes = [
+        (b'"sluice-store"', b'"other-store"', {3}), (b'"version":1', b'"version":2', {3}),
+        (b'"version":1', b'"version":"1"', {3, 5}), (b"[50,40,30]", b"[]", {3, 5}),
+        (b"[50,40,30]", b"[50,40]", {3, 5}), (b"[50,40,30]", b"[50,40,-30]", {3, 5}),
+        (b"[50,40,30]", b"[50,40,31]", {5}), (b"[50,40,30]", b"[50,40,1e3]", {3, 5}),
+        (b"[50,40,30]", b'["a",40,30]', {3, 5}), (b"[50,40,30]", b"[" + b"2," * 16 + b"2]", {3, 5}),
+        (b'"blco.blk"', b'"../../x"', {3, 5}), (b'"blco.blk"', b'"gone.blk"', {3, 5}),
+        (b'"blco.blk"', b'""', {3, 5}), (b'"layout":"blco"', b'"layout":"odd"', {3, 5}),
+        (b'"codec":"packed"', b'"codec":"lz4"', {5}), (b'"codec":"packed"', b'"codec":7', {3, 5}),
+        (b'"value_type":"f32"', b'"value_type":"f64"', {5}),
+        (b'"layouts":[', b'"layouts":[],"other":[', {3, 5}), (b'"origin"', b'"origin', {3, 5}),
+    ]
+    for old, new, statuses in changes:
+        check(old in good, f"{old} is not in the manifest")
+        write(good.replace(old, new, 1))
+        refused(store, statuses, f"manifest {old} -> {new}")
+    for text in (b"", b"{", b"\0" * 100, good[:len(good) // 2], good + b"x", b"[" * 100000):
+        with open(path, "wb") as file:
+            file.write(text)
+        refused(store, {3, 5}, f"manifest of {len(text)} bytes")
+    write(good.replace(b'"writer"', b'"more":{"a":[1,2,{}]},"writer"', 1))
+    sluice("check", store)
+
+
+run([
+    ("header fields", header_fields),
+    ("index fields", index_fields),
+    ("closing page fields", closing_fields),
+    ("every byte of a packed block", every_byte_of_a_block("packed")),
+    ("every byte of an lz4 block", every_byte_of_a_block("lz4")),
+    ("every byte of a blco block", every_byte_of_a_block("blco")),
+    ("manifests", manifests),
+])
