@@ -1,0 +1,233 @@
+/*
+ * Public API: plans, and one MTTKRP on arrays of the caller.
+ *
+ * The caller's matrices are copied into padded ones, so that kernels may run whole vectors over a
+ * row. The copies are part of the plan.
+ */
+#include "api/internal.h"
+#include "cpu/cpu.h"
+#include "engine/mttkrp.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status api_take_compute(struct sluice_compute_options *known,
+                                 const struct sluice_compute_options *given,
+                                 struct slc_error *err)
+{
+    enum slc_status status;
+
+    sluice_compute_options_init(known, sizeof *known);
+    status = api_take_options(known, sizeof *known, given, "sluice_compute_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if ((unsigned)known->io > SLUICE_IO_MMAP || (unsigned)known->schedule > SLUICE_SCHEDULE_FILE) {
+        return slc_fail(err, SLC_ERR_USAGE, "io %d or schedule %d is not one of the enumerations",
+                        (int)known->io, (int)known->schedule);
+    }
+    return SLC_OK;
+}
+
+struct slc_plan_request api_plan_request(const struct sluice_compute_options *options,
+                                         enum slc_operation operation,
+                                         unsigned mode,
+                                         uint32_t rank)
+{
+    const struct slc_plan_request request = {.operation = operation,
+                                             .mode = mode,
+                                             .rank = rank,
+                                             .precision = (enum slc_value_type)options->precision,
+                                             .threads = options->threads,
+                                             .deterministic = options->deterministic != 0,
+                                             .io = (enum slc_io_kind)options->io,
+                                             .schedule = (enum slc_schedule)options->schedule,
+                                             .memory_bytes = options->memory_bytes,
+                                             .slots = options->slots,
+                                             .cache = options->no_cache == 0};
+
+    return request;
+}
+
+enum slc_status api_session_open(struct api_session *session,
+                                 const struct sluice_store *store,
+                                 const struct slc_plan_request *request,
+                                 struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(session, 0, sizeof *session);
+    status = slc_plan_make(store->store.reader, request, &session->plan, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_open(NULL, store->store.reader, &session->plan, &session->stream, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_cpu_backend_create(&session->backend, err);
+}
+
+void api_session_close(struct api_session *session)
+{
+    slc_stream_close(session->stream);
+    if (session->backend != NULL) {
+        session->backend->ops->destroy(session->backend);
+    }
+    memset(session, 0, sizeof *session);
+}
+
+enum slc_status sluice_cpd_plan(const struct sluice_store *store,
+                                uint32_t rank,
+                                const struct sluice_compute_options *options,
+                                struct sluice_plan *plan,
+                                struct slc_error *err)
+{
+    struct sluice_compute_options known;
+    struct slc_plan_request request;
+    struct slc_plan made;
+    struct sluice_plan report = {.struct_bytes = sizeof report};
+    enum slc_status status, given;
+
+    status = api_take_compute(&known, options, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    request = api_plan_request(&known, SLC_OP_CPD, 0, rank);
+    status = slc_plan_make(store->store.reader, &request, &made, err);
+    if (status != SLC_OK && status != SLC_ERR_BUDGET) {
+        return status;
+    }
+    report.budget_bytes = made.budget_bytes;
+    report.minimum_bytes = made.minimum_bytes;
+    report.total_bytes = made.total_bytes;
+    report.process_bytes = made.process_bytes;
+    report.index_bytes = made.index_bytes;
+    report.factor_bytes = made.factor_bytes;
+    report.output_bytes = made.output_bytes;
+    report.dense_bytes = made.dense_bytes;
+    report.scratch_bytes = made.scratch_bytes;
+    report.decoder_bytes = made.decoder_bytes;
+    report.slot_bytes = made.slot_bytes;
+    report.cache_bytes = made.cache_bytes;
+    report.store_bytes = made.store_bytes;
+    report.pass_read_bytes = made.pass_read_bytes;
+    report.slot_count = made.slot_count;
+    report.threads = made.threads;
+    report.passes = made.passes;
+    given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
+    return status != SLC_OK ? status : given;
+}
+
+/* A padded copy of rows x rank numbers. */
+static enum slc_status copy_in(struct slc_matrix *matrix,
+                               enum slc_value_type type,
+                               uint64_t rows,
+                               uint32_t rank,
+                               const double *from,
+                               struct slc_error *err)
+{
+    enum slc_status status;
+
+    status = slc_matrix_create(matrix, type, rows, rank, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint64_t i = 0; i < rows; i++, from += rank) {
+        if (type == SLC_F64) {
+            memcpy(slc_matrix_row_f64(matrix, i), from, rank * sizeof *from);
+        } else {
+            float *row = slc_matrix_row_f32(matrix, i);
+
+            for (uint32_t r = 0; r < rank; r++) {
+                row[r] = (float)from[r];
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+void api_copy_out(const struct slc_matrix *matrix, double *to)
+{
+    for (uint64_t i = 0; i < matrix->rows; i++, to += matrix->cols) {
+        if (matrix->type == SLC_F64) {
+            memcpy(to, slc_matrix_row_f64(matrix, i), matrix->cols * sizeof *to);
+        } else {
+            const float *row = slc_matrix_row_f32(matrix, i);
+
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                to[r] = (double)row[r];
+            }
+        }
+    }
+}
+
+static enum slc_status check_factors(const struct slc_manifest *manifest,
+                                     uint32_t mode,
+                                     const double *const *factors,
+                                     struct slc_error *err)
+{
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (n != mode && factors[n] == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "the factor of mode %u is NULL", n);
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status sluice_mttkrp(const struct sluice_store *store,
+                              uint32_t mode,
+                              uint32_t rank,
+                              const double *const *factors,
+                              double *output,
+                              const struct sluice_compute_options *options,
+                              struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->store.manifest;
+    struct sluice_compute_options known;
+    struct slc_plan_request request;
+    struct api_session session = {0};
+    struct slc_matrix copies[SLC_MAX_ORDER] = {0};
+    struct slc_matrix result = {0};
+    struct slc_mttkrp_job job = {.order = manifest->order, .mode = mode, .rank = rank};
+    enum slc_status status;
+
+    status = api_take_compute(&known, options, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = check_factors(manifest, mode, factors, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    request = api_plan_request(&known, SLC_OP_MTTKRP, mode, rank);
+    status = api_session_open(&session, store, &request, err);
+    for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
+        if (n != mode) {
+            status =
+                copy_in(&copies[n], request.precision, manifest->dims[n], rank, factors[n], err);
+        }
+        job.factors[n] = &copies[n];
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&result, request.precision, manifest->dims[mode], rank, err);
+    }
+    if (status == SLC_OK) {
+        job.nnz = manifest->nnz;
+        job.workers = session.plan.threads;
+        job.deterministic = request.deterministic;
+        job.conflict = session.plan.conflict[mode];
+        job.output = &result;
+        status =
+            slc_mttkrp_stream(session.stream, session.backend, &job, known.stop, NULL, NULL, err);
+    }
+    if (status == SLC_OK) {
+        api_copy_out(&result, output);
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        slc_matrix_destroy(&copies[n]);
+    }
+    slc_matrix_destroy(&result);
+    api_session_close(&session);
+    return status;
+}

@@ -1,0 +1,131 @@
+/*
+ * Public API: making stores from text or random numbers, and text from stores.
+ */
+#include "convert/convert.h"
+#include "api/internal.h"
+#include "convert/export.h"
+#include "convert/generate.h"
+
+#include <string.h>
+
+static enum slc_status give_convert_report(struct sluice_convert_report *report,
+                                           const struct slc_convert_report *made,
+                                           struct slc_error *err)
+{
+    struct sluice_convert_report known = {.struct_bytes = sizeof known,
+                                          .dialect = (enum sluice_dialect)made->dialect,
+                                          .order = made->order,
+                                          .index_base = made->index_base,
+                                          .entries = made->build.entries,
+                                          .duplicates = made->build.duplicates,
+                                          .explicit_zeros = made->build.explicit_zeros,
+                                          .nnz = made->build.summary.nnz,
+                                          .text_bytes = made->text_bytes,
+                                          .store_bytes = made->build.summary.file_bytes,
+                                          .seconds = made->total_seconds};
+
+    memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
+    return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
+}
+
+enum slc_status sluice_convert(const char *input,
+                               const char *output,
+                               const struct sluice_convert_options *options,
+                               struct sluice_convert_report *report,
+                               struct slc_error *err)
+{
+    struct sluice_convert_options known;
+    struct slc_convert_options convert = {.input = input, .output = output};
+    struct slc_convert_report made = {0};
+    enum slc_status status;
+
+    sluice_convert_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_convert_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (known.dims_order > SLUICE_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
+                        known.dims_order, (int)SLUICE_MAX_ORDER);
+    }
+    convert.dialect = (enum slc_dialect)known.dialect;
+    convert.index_base = known.index_base;
+    convert.dims_order = known.dims_order;
+    memcpy(convert.dims, known.dims, sizeof convert.dims);
+    convert.duplicates = (enum slc_duplicates)known.duplicates;
+    convert.codec = (enum slc_codec)known.codec;
+    convert.value = (enum slc_value_choice)known.value;
+    convert.block_bytes = known.block_bytes;
+    convert.memory_bytes = api_memory_bytes(known.memory_bytes);
+    convert.temp_folder = known.temp_folder;
+    convert.max_temp = known.max_temp_bytes;
+    convert.threads = api_threads(known.threads);
+    convert.overwrite = known.overwrite != 0;
+    status = slc_convert(&convert, &made, err);
+    if (status != SLC_OK || report == NULL) {
+        return status;
+    }
+    return give_convert_report(report, &made, err);
+}
+
+enum slc_status sluice_generate(const char *output,
+                                uint32_t order,
+                                const uint64_t *dims,
+                                uint64_t nnz,
+                                const struct sluice_generate_options *options,
+                                struct slc_error *err)
+{
+    struct sluice_generate_options known;
+    struct slc_generate_options generate = {.output = output, .order = order, .nnz = nnz};
+    struct slc_generate_report report = {0};
+    enum slc_status status;
+
+    sluice_generate_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_generate_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (order < 1 || order > SLUICE_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "the order is %u; a tensor has 1 to %d modes", order,
+                        (int)SLUICE_MAX_ORDER);
+    }
+    memcpy(generate.dims, dims, order * sizeof *dims);
+    generate.distribution = (enum slc_distribution)known.distribution;
+    generate.zipf_exponent = known.zipf_exponent;
+    generate.rank = known.rank;
+    generate.noise = known.noise;
+    generate.seed = known.seed;
+    generate.codec = (enum slc_codec)known.codec;
+    generate.block_bytes = known.block_bytes;
+    generate.memory_bytes = api_memory_bytes(known.memory_bytes);
+    generate.threads = api_threads(known.threads);
+    generate.overwrite = known.overwrite != 0;
+    return slc_generate(&generate, &report, err);
+}
+
+enum slc_status sluice_export(const char *path,
+                              const char *output,
+                              const struct sluice_export_options *options,
+                              uint64_t *ret_lines,
+                              struct slc_error *err)
+{
+    struct sluice_export_options known;
+    struct slc_export_options export = {.store = path, .output = output};
+    uint64_t lines = 0;
+    enum slc_status status;
+
+    sluice_export_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_export_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    export.index_base = known.index_base;
+    export.memory_bytes = api_memory_bytes(known.memory_bytes);
+    export.threads = api_threads(known.threads);
+    export.overwrite = known.overwrite != 0;
+    status = slc_export_tns(&export, &lines, err);
+    if (status == SLC_OK && ret_lines != NULL) {
+        *ret_lines = lines;
+    }
+    return status;
+}

@@ -1,0 +1,74 @@
+/*
+ * What the files of the public API share: versioned structs, and the set-up of a computation.
+ * Internal to api/.
+ */
+#ifndef SLC_API_INTERNAL_H
+#define SLC_API_INTERNAL_H
+
+#include "base/error.h"
+#include "engine/plan.h"
+#include "engine/stream.h"
+#include "sluice/sluice.h"
+#include "storage/store.h"
+
+#include <stddef.h>
+
+struct sluice_store {
+    struct slc_store store;
+};
+
+/*
+ * Copies the options a program filled in (its struct_bytes first) over `known`, which holds the
+ * defaults. A shorter, older struct leaves the newer fields at their defaults; a longer, newer one
+ * is taken when what this library does not know is zero. `given` NULL leaves all defaults.
+ * Errors: SLC_ERR_USAGE when the struct was not initialized, SLC_ERR_UNSUPPORTED.
+ */
+enum slc_status api_take_options(void *known,
+                                 size_t known_bytes,
+                                 const void *given,
+                                 const char *name,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Copies `known` into a report of the caller, as far as its struct_bytes go, which stay. */
+enum slc_status api_give_report(void *given,
+                                const void *known,
+                                size_t known_bytes,
+                                const char *name,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Copies defaults into a fresh options struct of `bytes` bytes and records its size. */
+void api_init_options(void *options, uint64_t bytes, const void *defaults, size_t default_bytes);
+
+/* The defaults of sluice_compute_options with what the caller gave over them, checked. */
+enum slc_status api_take_compute(struct sluice_compute_options *known,
+                                 const struct sluice_compute_options *given,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* A memory budget: `bytes`, or 80 % of memory for 0. */
+uint64_t api_memory_bytes(uint64_t bytes);
+/* Threads: `threads`, or all for 0. */
+unsigned api_threads(uint32_t threads);
+
+/* A plan with the stream and the device it is for. */
+struct api_session {
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+};
+
+struct slc_plan_request api_plan_request(const struct sluice_compute_options *options,
+                                         enum slc_operation operation,
+                                         unsigned mode,
+                                         uint32_t rank);
+
+/* Owns: api_session_close, which takes an all-zero or partly opened session. */
+enum slc_status api_session_open(struct api_session *session,
+                                 const struct sluice_store *store,
+                                 const struct slc_plan_request *request,
+                                 struct slc_error *err) SLC_NODISCARD;
+void api_session_close(struct api_session *session);
+
+/* Copies a padded matrix into rows * cols contiguous numbers. */
+void api_copy_out(const struct slc_matrix *matrix, double *to);
+
+#endif

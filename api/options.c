@@ -1,0 +1,189 @@
+/*
+ * Versioned structs of the public API, and their defaults.
+ *
+ * Every options and report struct starts with its size as the program was compiled. Structs only
+ * grow at the end, so the common part of two versions is the shorter one's bytes.
+ */
+#include "api/internal.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/builder.h"
+#include "convert/convert.h"
+#include "convert/generate.h"
+#include "engine/solve/cp_als.h"
+#include "storage/io.h"
+#include "storage/model.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The public enumerations are the internal ones under another name. */
+#define SAME(public_name, internal_name)                                                           \
+    _Static_assert((int)(public_name) == (int)(internal_name), #public_name)
+SAME(SLUICE_MAX_ORDER, SLC_MAX_ORDER);
+SAME(SLUICE_F32, SLC_F32);
+SAME(SLUICE_F64, SLC_F64);
+SAME(SLUICE_IO_AUTO, SLC_IO_AUTO);
+SAME(SLUICE_IO_URING, SLC_IO_URING);
+SAME(SLUICE_IO_PREAD, SLC_IO_PREAD);
+SAME(SLUICE_IO_MMAP, SLC_IO_MMAP);
+SAME(SLUICE_SCHEDULE_AUTO, SLC_SCHEDULE_AUTO);
+SAME(SLUICE_SCHEDULE_LARGEST, SLC_SCHEDULE_LARGEST);
+SAME(SLUICE_SCHEDULE_FILE, SLC_SCHEDULE_FILE);
+SAME(SLUICE_CODEC_PACKED, SLC_CODEC_PACKED);
+SAME(SLUICE_CODEC_LZ4, SLC_CODEC_LZ4);
+SAME(SLUICE_CODEC_BLCO, SLC_CODEC_BLCO);
+SAME(SLUICE_VALUE_AUTO, SLC_VALUE_AUTO);
+SAME(SLUICE_VALUE_F32, SLC_VALUE_F32);
+SAME(SLUICE_VALUE_F64, SLC_VALUE_F64);
+SAME(SLUICE_DUPLICATES_SUM, SLC_DUPLICATES_SUM);
+SAME(SLUICE_DUPLICATES_ERROR, SLC_DUPLICATES_ERROR);
+SAME(SLUICE_DUPLICATES_KEEP_FIRST, SLC_DUPLICATES_KEEP_FIRST);
+SAME(SLUICE_DUPLICATES_KEEP_LAST, SLC_DUPLICATES_KEEP_LAST);
+SAME(SLUICE_DIALECT_AUTO, SLC_DIALECT_AUTO);
+SAME(SLUICE_DIALECT_TNS, SLC_DIALECT_TNS);
+SAME(SLUICE_DIALECT_PARTI, SLC_DIALECT_PARTI);
+SAME(SLUICE_DIALECT_FROSTT_EXT, SLC_DIALECT_FROSTT_EXT);
+SAME(SLUICE_DIALECT_GENTEN, SLC_DIALECT_GENTEN);
+SAME(SLUICE_DIALECT_TENSORTOOLBOX, SLC_DIALECT_TENSORTOOLBOX);
+SAME(SLUICE_DIALECT_TACO, SLC_DIALECT_TACO);
+SAME(SLUICE_DIALECT_MATRIXMARKET, SLC_DIALECT_MATRIXMARKET);
+SAME(SLUICE_DIST_UNIFORM, SLC_DIST_UNIFORM);
+SAME(SLUICE_DIST_ZIPF, SLC_DIST_ZIPF);
+SAME(SLUICE_DIST_ZIPF_SHUFFLED, SLC_DIST_ZIPF_SHUFFLED);
+SAME(SLUICE_MODEL_NPY, SLC_MODEL_NPY);
+SAME(SLUICE_MODEL_SPLATT, SLC_MODEL_SPLATT);
+SAME(SLUICE_MODEL_KTENSOR, SLC_MODEL_KTENSOR);
+SAME(SLUICE_STOP_TOLERANCE, SLC_STOP_TOLERANCE);
+SAME(SLUICE_STOP_ITERATIONS, SLC_STOP_ITERATIONS);
+SAME(SLUICE_STOP_TIME, SLC_STOP_TIME);
+SAME(SLUICE_STOP_SIGNAL, SLC_STOP_SIGNAL);
+
+/* struct_bytes, the first member of every versioned struct. */
+static uint64_t struct_bytes(const void *versioned)
+{
+    uint64_t bytes;
+
+    memcpy(&bytes, versioned, sizeof bytes);
+    return bytes;
+}
+
+static enum slc_status check_size(uint64_t bytes, const char *name, struct slc_error *err)
+{
+    /* No struct will outgrow a page; what does was never initialized. */
+    if (bytes < sizeof bytes || bytes > 4096) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "struct %s says that it has %" PRIu64
+                        " bytes; set struct_bytes, by its init function where it has one",
+                        name, bytes);
+    }
+    return SLC_OK;
+}
+
+enum slc_status api_take_options(
+    void *known, size_t known_bytes, const void *given, const char *name, struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t bytes;
+
+    if (given == NULL) {
+        return SLC_OK;
+    }
+    bytes = struct_bytes(given);
+    status = check_size(bytes, name, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (size_t i = known_bytes; i < bytes; i++) {
+        if (((const uint8_t *)given)[i] != 0) {
+            return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                            "struct %s comes from a newer version and uses an option that this "
+                            "library (%s) does not know",
+                            name, SLC_VERSION);
+        }
+    }
+    memcpy(known, given, bytes < known_bytes ? (size_t)bytes : known_bytes);
+    return SLC_OK;
+}
+
+enum slc_status api_give_report(
+    void *given, const void *known, size_t known_bytes, const char *name, struct slc_error *err)
+{
+    const uint64_t bytes = struct_bytes(given);
+    const size_t common = bytes < known_bytes ? (size_t)bytes : known_bytes;
+    enum slc_status status;
+
+    status = check_size(bytes, name, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    memcpy((uint8_t *)given + sizeof bytes, (const uint8_t *)known + sizeof bytes,
+           common - sizeof bytes);
+    return SLC_OK;
+}
+
+void api_init_options(void *options, uint64_t bytes, const void *defaults, size_t default_bytes)
+{
+    memset(options, 0, (size_t)bytes);
+    memcpy(options, defaults, bytes < default_bytes ? (size_t)bytes : default_bytes);
+    if (bytes >= sizeof bytes) {
+        memcpy(options, &bytes, sizeof bytes);
+    }
+}
+
+uint64_t api_memory_bytes(uint64_t bytes)
+{
+    return bytes != 0 ? bytes : slc_memory_total() / 5 * 4;
+}
+
+unsigned api_threads(uint32_t threads)
+{
+    return threads != 0 ? threads : slc_team_default_workers();
+}
+
+void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes)
+{
+    static const struct sluice_compute_options defaults = {
+        .struct_bytes = sizeof defaults, .precision = SLUICE_F64, .io = SLUICE_IO_AUTO};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_cpd_options_init(struct sluice_cpd_options *options, uint64_t bytes)
+{
+    static const struct sluice_cpd_options defaults = {
+        .struct_bytes = sizeof defaults, .iterations = 50, .tolerance = 1e-5};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes)
+{
+    static const struct sluice_convert_options defaults = {
+        .struct_bytes = sizeof defaults, .index_base = -1, .codec = SLUICE_CODEC_PACKED};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_generate_options_init(struct sluice_generate_options *options, uint64_t bytes)
+{
+    static const struct sluice_generate_options defaults = {
+        .struct_bytes = sizeof defaults, .codec = SLUICE_CODEC_PACKED, .zipf_exponent = 1.0};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_check_options_init(struct sluice_check_options *options, uint64_t bytes)
+{
+    static const struct sluice_check_options defaults = {.struct_bytes = sizeof defaults};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_export_options_init(struct sluice_export_options *options, uint64_t bytes)
+{
+    static const struct sluice_export_options defaults = {.struct_bytes = sizeof defaults,
+                                                          .index_base = 1};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}

@@ -1,0 +1,103 @@
+/*
+ * Public API: the library itself, opening and verifying stores.
+ */
+#include "api/internal.h"
+#include "base/memory.h"
+#include "storage/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *sluice_version(void)
+{
+    return SLC_VERSION;
+}
+
+const char *sluice_status_name(enum slc_status status)
+{
+    return slc_status_name(status);
+}
+
+int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes)
+{
+    return slc_error_format(err, text, text_bytes);
+}
+
+enum slc_status sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err)
+{
+    return slc_parse_size(text, ret_bytes, err);
+}
+
+enum slc_status
+sluice_store_open(const char *path, struct sluice_store **ret_store, struct slc_error *err)
+{
+    struct sluice_store *store = slc_calloc(1, sizeof *store);
+    enum slc_status status;
+
+    if (store == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
+    }
+    status = slc_store_open(NULL, path, &store->store, err);
+    if (status != SLC_OK) {
+        slc_free(store);
+        return status;
+    }
+    *ret_store = store;
+    return SLC_OK;
+}
+
+void sluice_store_close(struct sluice_store *store)
+{
+    if (store != NULL) {
+        slc_store_close(&store->store);
+        slc_free(store);
+    }
+}
+
+enum slc_status sluice_store_info(const struct sluice_store *store,
+                                  struct sluice_store_info *info,
+                                  struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->store.manifest;
+    const struct slc_layout_info *layout = slc_reader_info(store->store.reader);
+    struct sluice_store_info known = {.struct_bytes = sizeof known,
+                                      .order = manifest->order,
+                                      .value_type = (enum sluice_precision)manifest->value_type,
+                                      .nnz = manifest->nnz,
+                                      .norm = sqrt(manifest->sum_of_squares),
+                                      .block_count = layout->block_count,
+                                      .store_bytes = layout->file_bytes,
+                                      .content_sum = manifest->content_sum,
+                                      .codec = (enum sluice_codec)layout->codec};
+
+    memcpy(known.dims, manifest->dims, manifest->order * sizeof known.dims[0]);
+    return api_give_report(info, &known, sizeof known, "sluice_store_info", err);
+}
+
+enum slc_status sluice_check(const char *path,
+                             const struct sluice_check_options *options,
+                             uint64_t *ret_findings,
+                             struct slc_error *err)
+{
+    struct sluice_check_options known;
+    struct slc_verify_options verify = {0};
+    struct slc_verify_report report = {0};
+    enum slc_status status;
+
+    sluice_check_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_check_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    verify.decode = known.fast == 0;
+    verify.threads = api_threads(known.threads);
+    verify.memory_bytes = known.memory_bytes;
+    verify.max_findings = known.max_findings;
+    verify.found = known.found;
+    verify.context = known.context;
+    status = slc_verify_store(path, &verify, &report, err);
+    if (ret_findings != NULL) {
+        *ret_findings = report.findings;
+    }
+    return status;
+}

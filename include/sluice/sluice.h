@@ -1,0 +1,403 @@
+/*
+ * libsluice: sparse tensors larger than memory, factorized while they stream from disk.
+ *
+ *     struct slc_error err = SLC_ERROR_INIT;
+ *     struct sluice_store *store = NULL;
+ *     struct sluice_cpd *model = NULL;
+ *
+ *     if (sluice_convert("in.tns", "in.slc", NULL, NULL, &err) == SLC_OK &&
+ *         sluice_store_open("in.slc", &store, &err) == SLC_OK &&
+ *         sluice_cpd(store, 16, NULL, &model, &err) == SLC_OK) {
+ *         printf("fit %.6f\n", sluice_cpd_fit(model));
+ *     }
+ *     sluice_cpd_destroy(model);
+ *     sluice_store_close(store);
+ *
+ * Conventions. Every fallible function returns an enum slc_status and takes, last, a caller-owned
+ * struct slc_error that may be NULL (sluice/status.h); on failure the objects it would have
+ * returned are left as they were. Modes and indices count from 0. Matrices are dense, row-major,
+ * f64, without padding: rows x rank. Options may be NULL for the defaults; otherwise fill the
+ * struct by its sluice_.._options_init(&options, sizeof options) first and change what you need:
+ * the size recorded there keeps programs working with later versions of the library, whose structs
+ * only grow at the end. Nothing is printed and the process is never ended.
+ *
+ * Threads: different objects may be used by different threads at the same time; one object by one
+ * thread at a time. Work inside a call is spread over `threads` of its options.
+ *
+ * Memory: a `memory_bytes` option bounds the resident memory of the whole process, arrays of the
+ * caller included, and 0 stands for 80 % of the smaller of physical memory and the cgroup limit.
+ */
+#ifndef SLUICE_SLUICE_H
+#define SLUICE_SLUICE_H
+
+#include "sluice/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef SLC_API
+#define SLC_API __attribute__((visibility("default")))
+#endif
+
+enum { SLUICE_MAX_ORDER = 16 };
+
+/* ---- The library ---- */
+
+/* Version of the library that is running, e.g. "0.1.0". Never NULL. */
+SLC_API const char *sluice_version(void);
+
+/* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
+SLC_API const char *sluice_status_name(enum slc_status status);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
+ * into `text` (text_bytes, always terminated). Returns the length it wanted, like snprintf.
+ */
+SLC_API int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
+
+/*
+ * Parses a size as the command does: "512MiB", "4G" (= GiB), "200MB" (decimal), "50%" (of memory),
+ * plain bytes. Errors: SLC_ERR_USAGE.
+ */
+SLC_API enum slc_status
+sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err);
+
+/* ---- Values of options ---- */
+
+enum sluice_precision { SLUICE_F32 = 1, SLUICE_F64 = 2 };
+enum sluice_io { SLUICE_IO_AUTO, SLUICE_IO_URING, SLUICE_IO_PREAD, SLUICE_IO_MMAP };
+enum sluice_schedule { SLUICE_SCHEDULE_AUTO, SLUICE_SCHEDULE_LARGEST, SLUICE_SCHEDULE_FILE };
+enum sluice_codec { SLUICE_CODEC_PACKED = 1, SLUICE_CODEC_LZ4 = 2, SLUICE_CODEC_BLCO = 3 };
+enum sluice_value { SLUICE_VALUE_AUTO, SLUICE_VALUE_F32, SLUICE_VALUE_F64 };
+enum sluice_duplicates {
+    SLUICE_DUPLICATES_SUM,
+    SLUICE_DUPLICATES_ERROR,
+    SLUICE_DUPLICATES_KEEP_FIRST,
+    SLUICE_DUPLICATES_KEEP_LAST
+};
+enum sluice_dialect {
+    SLUICE_DIALECT_AUTO,          /* recognized from the first lines */
+    SLUICE_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
+    SLUICE_DIALECT_PARTI,         /* N, dims, rows */
+    SLUICE_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format" */
+    SLUICE_DIALECT_GENTEN,        /* sptensor, 0-based unless stated */
+    SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, 1-based */
+    SLUICE_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate */
+    SLUICE_DIALECT_MATRIXMARKET   /* %%MatrixMarket matrix coordinate */
+};
+enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };
+enum sluice_model_form {
+    SLUICE_MODEL_NPY,    /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
+    SLUICE_MODEL_SPLATT, /* STEMmode1.mat, .. and STEMlambda.mat */
+    SLUICE_MODEL_KTENSOR /* one text file, Tensor Toolbox */
+};
+enum sluice_stop {
+    SLUICE_STOP_TOLERANCE,
+    SLUICE_STOP_ITERATIONS,
+    SLUICE_STOP_TIME,
+    SLUICE_STOP_SIGNAL
+};
+
+/* ---- Making stores ---- */
+
+struct sluice_convert_options {
+    uint64_t struct_bytes; /* set by the init function */
+    enum sluice_dialect dialect;
+    int32_t index_base;  /* -1 found out, 0 or 1 */
+    uint32_t dims_order; /* 0: dims from the header or the data */
+    uint64_t dims[SLUICE_MAX_ORDER];
+    enum sluice_duplicates duplicates;
+    enum sluice_codec codec;
+    enum sluice_value value; /* SLUICE_VALUE_F32 rounds */
+    uint32_t threads;        /* 0: all */
+    uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
+    uint64_t memory_bytes;   /* 0: 80 % of memory */
+    const char *temp_folder; /* for spilled data; NULL: beside the output */
+    uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
+    uint32_t overwrite;      /* non-zero: replace an existing store, at the very end */
+    uint32_t reserved;
+};
+
+/* What a conversion decided and counted. */
+struct sluice_convert_report {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    enum sluice_dialect dialect;
+    uint32_t order;
+    uint64_t dims[SLUICE_MAX_ORDER];
+    uint32_t index_base;
+    uint32_t reserved;
+    uint64_t entries;        /* rows read */
+    uint64_t duplicates;     /* merged into an earlier entry */
+    uint64_t explicit_zeros; /* dropped */
+    uint64_t nnz;            /* stored */
+    uint64_t text_bytes;     /* read, decompressed */
+    uint64_t store_bytes;    /* of the block file */
+    double seconds;
+};
+
+SLC_API void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes);
+
+/*
+ * Converts the text tensor `input` (plain or compressed; "-": standard input) to the store
+ * `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be NULL. Order:
+ * the store depends on the entries and their order alone, not on threads or memory. Errors:
+ * SLC_ERR_INPUT with file, line and column for bad text; SLC_ERR_BUDGET naming the smallest budget;
+ * SLC_ERR_IO, SLC_ERR_NOSPACE. Nothing is left on disk after an error.
+ */
+SLC_API enum slc_status sluice_convert(const char *input,
+                                       const char *output,
+                                       const struct sluice_convert_options *options,
+                                       struct sluice_convert_report *report,
+                                       struct slc_error *err);
+
+struct sluice_generate_options {
+    uint64_t struct_bytes;
+    enum sluice_distribution distribution;
+    enum sluice_codec codec;
+    double zipf_exponent;
+    uint32_t rank; /* > 0: values of a planted low-rank model; 0: integers 1 to 9 */
+    uint32_t threads;
+    double noise; /* standard deviation relative to the root mean square of the model's values */
+    uint64_t seed;
+    uint64_t block_bytes;
+    uint64_t memory_bytes;
+    uint32_t overwrite;
+    uint32_t reserved;
+};
+
+SLC_API void sluice_generate_options_init(struct sluice_generate_options *options, uint64_t bytes);
+
+/*
+ * Writes a random tensor of `order` modes with `nnz` entries: a store when `output` ends in ".slc",
+ * text otherwise. Order: a function of options, shape and seed alone.
+ * Errors: SLC_ERR_USAGE for shapes that cannot hold nnz entries, those of writing.
+ */
+SLC_API enum slc_status sluice_generate(const char *output,
+                                        uint32_t order,
+                                        const uint64_t *dims,
+                                        uint64_t nnz,
+                                        const struct sluice_generate_options *options,
+                                        struct slc_error *err);
+
+/* ---- Reading stores ---- */
+
+struct sluice_store;
+
+struct sluice_store_info {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint32_t order;
+    enum sluice_precision value_type; /* SLUICE_F32 when every value is exactly a float */
+    uint64_t dims[SLUICE_MAX_ORDER];
+    uint64_t nnz;
+    double norm; /* 2-norm of all values */
+    uint64_t block_count;
+    uint64_t store_bytes; /* of the block file */
+    uint64_t content_sum; /* identifies the nonzeros, whatever their order */
+    enum sluice_codec codec;
+    uint32_t reserved;
+};
+
+/*
+ * Opens a finished store and validates manifest, header and index.
+ * Owns: the caller closes *ret_store with sluice_store_close, which takes NULL.
+ * Errors: SLC_ERR_FORMAT (not a store), SLC_ERR_UNSUPPORTED, SLC_ERR_DAMAGED, SLC_ERR_IO.
+ */
+SLC_API enum slc_status
+sluice_store_open(const char *path, struct sluice_store **ret_store, struct slc_error *err);
+SLC_API void sluice_store_close(struct sluice_store *store);
+
+SLC_API enum slc_status sluice_store_info(const struct sluice_store *store,
+                                          struct sluice_store_info *info,
+                                          struct slc_error *err);
+
+struct sluice_check_options {
+    uint64_t struct_bytes;
+    uint32_t fast;    /* non-zero: checksums only, nothing is decoded */
+    uint32_t threads; /* 0: all */
+    uint64_t memory_bytes;
+    uint32_t max_findings; /* stop after so many; 0: 64 */
+    uint32_t reserved;
+    /* Called for each fault found, from one thread at a time; NULL to count only. */
+    void (*found)(void *context, const struct slc_error *fault);
+    void *context;
+};
+
+SLC_API void sluice_check_options_init(struct sluice_check_options *options, uint64_t bytes);
+
+/*
+ * Verifies a store. *ret_findings (may be NULL): faults found.
+ * Errors: the status of the first fault; SLC_OK when there is none.
+ */
+SLC_API enum slc_status sluice_check(const char *path,
+                                     const struct sluice_check_options *options,
+                                     uint64_t *ret_findings,
+                                     struct slc_error *err);
+
+struct sluice_export_options {
+    uint64_t struct_bytes;
+    uint32_t index_base; /* of the text, 0 or 1 */
+    uint32_t threads;
+    uint64_t memory_bytes;
+    uint32_t overwrite;
+    uint32_t reserved;
+};
+
+SLC_API void sluice_export_options_init(struct sluice_export_options *options, uint64_t bytes);
+
+/*
+ * Writes a store as FROSTT text (`output` "-": standard output), values with the fewest digits that
+ * read back to the same bits. *ret_lines (may be NULL): rows written.
+ */
+SLC_API enum slc_status sluice_export(const char *path,
+                                      const char *output,
+                                      const struct sluice_export_options *options,
+                                      uint64_t *ret_lines,
+                                      struct slc_error *err);
+
+/* ---- Computing ---- */
+
+/* How to compute: common to plan, MTTKRP and CPD. */
+struct sluice_compute_options {
+    uint64_t struct_bytes;
+    uint64_t memory_bytes;           /* 0: 80 % of memory */
+    uint32_t threads;                /* 0: all */
+    enum sluice_precision precision; /* of factors and kernels; sums of fits are f64 always */
+    enum sluice_io io;
+    enum sluice_schedule schedule;
+    uint32_t deterministic; /* non-zero: the same bits for any threads, I/O, codec and budget */
+    uint32_t slots;         /* of the ring; 0: chosen */
+    uint32_t no_cache;      /* non-zero: read every block in every pass */
+    uint32_t reserved;
+    /*
+     * A non-zero value stops the call: MTTKRP returns SLC_ERR_INTERRUPTED, CPD a model with
+     * SLUICE_STOP_SIGNAL. May be set by a signal handler. NULL: none.
+     */
+    const volatile int *stop;
+};
+
+SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
+
+/* What an operation will hold in memory and read from the drive. All in bytes. */
+struct sluice_plan {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint64_t budget_bytes;
+    uint64_t minimum_bytes; /* the smallest budget that works */
+    uint64_t total_bytes;   /* the sum of the parts below */
+    uint64_t process_bytes;
+    uint64_t index_bytes;
+    uint64_t factor_bytes;
+    uint64_t output_bytes;
+    uint64_t dense_bytes;
+    uint64_t scratch_bytes;
+    uint64_t decoder_bytes;
+    uint64_t slot_bytes; /* of each of slot_count slots */
+    uint64_t cache_bytes;
+    uint64_t store_bytes;
+    uint64_t pass_read_bytes; /* per pass, once the cache is filled */
+    uint32_t slot_count;
+    uint32_t threads;
+    uint32_t passes; /* per iteration */
+    uint32_t reserved;
+};
+
+/*
+ * Plans sluice_cpd with this rank. `plan` is filled in after SLC_ERR_BUDGET, too.
+ * Cost: one look at the index. Errors: SLC_ERR_BUDGET naming the smallest budget, SLC_ERR_USAGE.
+ */
+SLC_API enum slc_status sluice_cpd_plan(const struct sluice_store *store,
+                                        uint32_t rank,
+                                        const struct sluice_compute_options *options,
+                                        struct sluice_plan *plan,
+                                        struct slc_error *err);
+
+/*
+ * Matricized tensor times Khatri-Rao product.
+ * Math: output(i, r) = sum over nonzeros x with index i in `mode` of x * product over m != mode of
+ * factors[m](i_m, r) (Kolda and Bader, SIAM Review 2009, section 2.6).
+ * Shapes: factors[m] is dims[m] x rank (factors[mode] may be NULL), output dims[mode] x rank.
+ * Owns: all arrays are the caller's; they are copied in and out.
+ * Order: as options->deterministic says; otherwise to rounding of reordered sums.
+ * Cost: one pass over the store, nnz * rank * order multiply-adds.
+ * Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_DAMAGED with file, block and offset,
+ * SLC_ERR_INTERRUPTED; `output` is unchanged then.
+ */
+SLC_API enum slc_status sluice_mttkrp(const struct sluice_store *store,
+                                      uint32_t mode,
+                                      uint32_t rank,
+                                      const double *const *factors,
+                                      double *output,
+                                      const struct sluice_compute_options *options,
+                                      struct slc_error *err);
+
+/* One completed iteration. */
+struct sluice_cpd_iteration {
+    uint32_t iteration; /* from 1 */
+    uint32_t singular;  /* bit n: the Gram matrix of mode n was singular, a pseudo-inverse served */
+    double fit;
+    double delta; /* change of fit; the fit itself in the first iteration */
+    double seconds;
+    uint64_t bytes_read; /* from the drive */
+};
+
+struct sluice_cpd_options {
+    uint64_t struct_bytes;
+    uint32_t iterations; /* at most; default 50 */
+    uint32_t mode_order_set;
+    double tolerance;        /* on |change of fit|; default 1e-5; 0: none */
+    double max_seconds;      /* 0: none */
+    double regularization;   /* added to the diagonal of the Gram matrices; default 0 */
+    uint64_t seed;           /* of the uniform random start; default 0 */
+    const char *init_folder; /* start from mode-1.npy, .. in this folder instead; NULL: random */
+    uint32_t mode_order[SLUICE_MAX_ORDER]; /* order of updates, where mode_order_set */
+    /* Called after every iteration by the calling thread; may be NULL. */
+    void (*iteration)(void *context, const struct sluice_cpd_iteration *iteration);
+    void *context;
+    const struct sluice_compute_options *compute; /* NULL: the defaults */
+};
+
+SLC_API void sluice_cpd_options_init(struct sluice_cpd_options *options, uint64_t bytes);
+
+/* A finished decomposition: sum over r of lambda[r] times the outer product of columns r. */
+struct sluice_cpd;
+
+/*
+ * CP decomposition by alternating least squares.
+ * Math: A(n) = X_(n) (Khatri-Rao of the others) V(n)^-1 for each mode in turn; fit =
+ * 1 - ||X - M|| / ||X||. Columns come with 2-norm 1, weights in lambda, descending, signs fixed.
+ * Needs: 1 <= rank <= 4096.
+ * Owns: the caller destroys *ret_model with sluice_cpd_destroy, which takes NULL.
+ * Order: as options->compute->deterministic says; the same seed gives the same result to rounding.
+ * Cost: N passes over the store per iteration.
+ * Errors: SLC_ERR_NUMERIC for a tensor without nonzeros; SLC_ERR_BUDGET, SLC_ERR_IO, ..
+ */
+SLC_API enum slc_status sluice_cpd(const struct sluice_store *store,
+                                   uint32_t rank,
+                                   const struct sluice_cpd_options *options,
+                                   struct sluice_cpd **ret_model,
+                                   struct slc_error *err);
+SLC_API void sluice_cpd_destroy(struct sluice_cpd *model);
+
+SLC_API uint32_t sluice_cpd_order(const struct sluice_cpd *model);
+SLC_API uint32_t sluice_cpd_rank(const struct sluice_cpd *model);
+SLC_API double sluice_cpd_fit(const struct sluice_cpd *model);
+SLC_API uint32_t sluice_cpd_iterations(const struct sluice_cpd *model);
+SLC_API enum sluice_stop sluice_cpd_stop(const struct sluice_cpd *model);
+/* Copies the weights into lambda[rank]. */
+SLC_API void sluice_cpd_lambda(const struct sluice_cpd *model, double *lambda);
+/* Rows of the factor of `mode` (below the order): dims[mode]. */
+SLC_API uint64_t sluice_cpd_rows(const struct sluice_cpd *model, uint32_t mode);
+/* Copies the factor of `mode` (below the order) into factor[rows * rank]. */
+SLC_API void sluice_cpd_factor(const struct sluice_cpd *model, uint32_t mode, double *factor);
+/* Writes the model; each file is replaced atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE. */
+SLC_API enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
+                                        enum sluice_model_form form,
+                                        const char *path,
+                                        struct slc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
