@@ -1,0 +1,97 @@
+/* What convert and generate share; see build_options.h. */
+#include "build_options.h"
+
+#include "base/memory.h"
+#include "base/team.h"
+#include "console.h"
+#include "format.h"
+#include "progress.h"
+#include "signals.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const build_codec_choices[] = {"packed", "lz4", "blco", NULL};
+
+/* Output of the running command, for the signal thread. */
+static const char *unfinished_output;
+
+static void remove_unfinished(void *unused)
+{
+    static const char *const suffixes[] = {".part", ".tmp"};
+    const struct slc_files *files = slc_files_system();
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char path[4096];
+        struct slc_file_stat stat;
+
+        (void)snprintf(path, sizeof path, "%s%s", unfinished_output, suffixes[i]);
+        if (files->stat_path(files->self, path, &stat) < 0) {
+            continue;
+        }
+        if (stat.kind == 'd') {
+            if (slc_folder_remove(files, path, NULL) != SLC_OK) {
+                console_note("%s is left over and can be removed", path);
+            }
+        } else {
+            (void)files->unlink(files->self, path);
+        }
+    }
+}
+
+unsigned build_threads(const struct build_options *options)
+{
+    return options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers();
+}
+
+enum slc_status
+build_start(const struct build_options *options, const char *output, struct slc_error *err)
+{
+    console_start(options->quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(options->progress, options->quiet);
+    unfinished_output = output;
+    return signals_start(strcmp(output, "-") == 0 ? NULL : remove_unfinished, NULL, err);
+}
+
+void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims)
+{
+    const struct slc_writer_summary *summary = &report->summary;
+    struct format_text a;
+    struct format_text b;
+    double nnz = summary->nnz > 0 ? (double)summary->nnz : 1;
+    double log2_cells = 0;
+
+    for (unsigned n = 0; n < order; n++) {
+        log2_cells += log2((double)dims[n]);
+    }
+    printf("  %-12s %s (%s entries read)\n", "nonzeros", format_count(&a, summary->nnz),
+           format_count(&b, report->entries));
+    printf("  %-12s %s in %" PRIu64 " block%s, values %s\n", "store",
+           format_data(&a, (double)summary->file_bytes), summary->block_count,
+           summary->block_count == 1 ? "" : "s", summary->value_type == SLC_F32 ? "f32" : "f64");
+    printf("  %-12s %.2f bytes per nonzero; coordinates %.2f bits (log2(e * cells / nonzeros): "
+           "%.2f)\n",
+           "size", (double)summary->file_bytes / nnz, 8.0 * (double)summary->index_bytes / nnz,
+           summary->nnz > 0 ? log2(exp(1.0)) + log2_cells - log2(nnz) : 0.0);
+    if (report->spill_bytes > 0) {
+        printf("  %-12s %s through the temporary file, %" PRIu64 " buckets, %" PRIu64
+               " split again\n",
+               "spill", format_data(&a, (double)report->spill_bytes), report->buckets,
+               report->recursions);
+    }
+    printf("  %-12s spill %.2fs, sort %.2fs, encode %.2fs, write %.2fs\n", "build",
+           report->spill_seconds, report->sort_seconds, report->encode_seconds,
+           report->write_seconds);
+}
+
+void build_report_memory(uint64_t budget_bytes)
+{
+    struct format_text a;
+    struct format_text b;
+
+    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
+           format_memory(&b, budget_bytes));
+}

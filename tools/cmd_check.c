@@ -1,0 +1,101 @@
+/* sluice check: verifies a store. Every fault found is a line of the result. */
+#include "base/team.h"
+#include "commands.h"
+#include "console.h"
+#include "format.h"
+#include "storage/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct arguments {
+    bool fast;
+    uint64_t memory;
+    uint64_t threads;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "fast",
+     .kind = OPTION_FLAG,
+     .help = "structure and checksums only: decode nothing",
+     .offset = offsetof(struct arguments, fast)},
+    {.name = "memory",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "80%",
+     .help = "budget for everything the process holds",
+     .offset = offsetof(struct arguments, memory)},
+    {.name = "threads",
+     .letter = 't',
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = SLC_MAX_THREADS,
+     .help = "threads; 0: one per processor this process may use",
+     .offset = offsetof(struct arguments, threads)},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .help = "say nothing but errors",
+     .offset = offsetof(struct arguments, quiet)},
+    {.name = NULL}};
+
+static void print_finding(void *context, const struct slc_error *fault)
+{
+    char text[sizeof fault->file + sizeof fault->message + 128];
+
+    (void)context;
+    (void)slc_error_format(fault, text, sizeof text);
+    printf("%s\n", text);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.fast = false};
+    struct slc_verify_options verify = {.files = NULL};
+    struct slc_verify_report report = {.files = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    struct format_text bytes;
+    struct format_text count;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    verify.decode = !args.fast;
+    verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
+    verify.memory_bytes = args.memory;
+    verify.found = args.quiet ? NULL : print_finding;
+    if (slc_verify_store(operands.text[0], &verify, &report, &err) != SLC_OK) {
+        code = console_error(&err);
+        if (report.findings > 1) {
+            console_note("%" PRIu64 " faults in %s, the first of them above", report.findings,
+                         operands.text[0]);
+        }
+        return code;
+    }
+    if (!args.quiet) {
+        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " blocks, %s nonzeros, %s %s\n",
+               operands.text[0], report.files, report.blocks, format_count(&count, report.nnz),
+               format_data(&bytes, (double)report.bytes),
+               args.fast ? "checksummed" : "checksummed and decoded");
+    }
+    return 0;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "verify the structure, every checksum and every nonzero of a store",
+    .example = "sluice check flights-4d.slc",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Faults are printed as FILE: block B, offset O: what is wrong; the exit code is then 5,\n"
+        "or 3 for something that is not a store.",
+    .run = run,
+};

@@ -1,0 +1,181 @@
+/* sluice convert: a text tensor becomes a store. Says every decision it took about the input. */
+#include "build_options.h"
+#include "commands.h"
+#include "console.h"
+#include "convert/convert.h"
+#include "format.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct arguments {
+    struct build_options build;
+    const char *dialect;
+    const char *index_base;
+    struct option_dims dims;
+    const char *duplicates;
+    const char *value;
+};
+
+static const char *const dialect_choices[] = {
+    "auto", "tns", "parti", "frostt-ext", "genten", "tensortoolbox", "taco", "matrixmarket", NULL};
+static const char *const base_choices[] = {"auto", "0", "1", NULL};
+static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
+static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
+
+static const struct option options[] = {
+    {.name = "dialect",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .fallback = "auto",
+     .choices = dialect_choices,
+     .help = "text format of IN: auto, tns, parti, frostt-ext, genten, tensortoolbox, taco or "
+             "matrixmarket",
+     .offset = offsetof(struct arguments, dialect)},
+    {.name = "index-base",
+     .kind = OPTION_CHOICE,
+     .value = "B",
+     .fallback = "auto",
+     .choices = base_choices,
+     .help = "first index of IN: auto, 0 or 1",
+     .offset = offsetof(struct arguments, index_base)},
+    {.name = "dims",
+     .kind = OPTION_DIMS,
+     .value = "AxBxC",
+     .help = "lengths of the modes; an index beyond is an error. Found in IN if not given",
+     .offset = offsetof(struct arguments, dims)},
+    {.name = "duplicates",
+     .kind = OPTION_CHOICE,
+     .value = "POLICY",
+     .fallback = "sum",
+     .choices = duplicates_choices,
+     .help = "entries with equal coordinates: sum, error, keep-first or keep-last",
+     .offset = offsetof(struct arguments, duplicates)},
+    {.name = "value",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "auto",
+     .choices = value_choices,
+     .help = "type of values: auto loses nothing, f32 rounds, f64",
+     .offset = offsetof(struct arguments, value)},
+    BUILD_OPTION_ROWS(arguments),
+    {.name = NULL}};
+
+static enum slc_status
+fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
+{
+    if (!slc_dialect_parse(args->dialect, &out->dialect) ||
+        !slc_duplicates_parse(args->duplicates, &out->duplicates) ||
+        !slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--dialect %s, --duplicates %s or --codec %s is not known to this library",
+                        args->dialect, args->duplicates, args->build.codec);
+    }
+    out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
+    out->value = args->value == value_choices[0]   ? SLC_VALUE_AUTO
+                 : args->value == value_choices[1] ? SLC_VALUE_F64
+                                                   : SLC_VALUE_F32;
+    out->dims_order = args->dims.order;
+    for (unsigned n = 0; n < args->dims.order; n++) {
+        out->dims[n] = args->dims.length[n];
+    }
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->overwrite = args->build.force;
+    out->progress = progress_phase;
+    return SLC_OK;
+}
+
+/* The 1-based convention was assumed although nothing proves it: say where it looks odd. */
+static void warn_about_base(const struct slc_convert_report *report)
+{
+    for (unsigned n = 0; n < report->order; n++) {
+        if (report->index_base == 1 && report->smallest[n] > 1 &&
+            report->smallest[n] < UINT64_MAX) {
+            console_note("note: the smallest index of mode %u is %" PRIu64
+                         "; indices are taken to count from 1 (%s); --index-base 0 overrides",
+                         n + 1, report->smallest[n], report->base_reason);
+        }
+    }
+}
+
+static void print_report(const struct slc_convert_report *report,
+                         const struct arguments *args,
+                         const char *input,
+                         const char *output)
+{
+    const struct slc_builder_report *build = &report->build;
+    struct format_text a;
+    struct format_text b;
+    char dims[FORMAT_DIMS_BYTES];
+    double read = report->read_seconds + report->parse_seconds;
+
+    printf("Converted %s to %s\n", input, output);
+    printf("  %-12s %s, compression %s, %s in %s lines\n", "input",
+           slc_dialect_name(report->dialect), report->compression,
+           format_data(&a, (double)report->text_bytes), format_count(&b, report->lines));
+    printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
+           report->dims_declared ? "declared" : "found in the data");
+    printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
+           args->duplicates);
+    printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
+    if (build->rounded_values > 0) {
+        printf("  %-12s %s values changed by rounding to f32\n", "rounded",
+               format_count(&a, build->rounded_values));
+    }
+    build_report(build, report->order, report->dims);
+    printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s of text)\n", "time",
+           report->total_seconds, report->read_seconds, report->parse_seconds,
+           format_data(&a, read > 0 ? (double)report->text_bytes / read : 0));
+    build_report_memory(args->build.memory);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.dialect = NULL};
+    struct slc_convert_options convert = {.files = NULL};
+    struct slc_convert_report report = {.order = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    convert.input = operands.text[0];
+    convert.output = operands.text[1];
+    if (build_start(&args.build, convert.output, &err) != SLC_OK ||
+        fill_options(&args, &convert, &err) != SLC_OK ||
+        slc_convert(&convert, &report, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    console_settle();
+    warn_about_base(&report);
+    if (!args.build.quiet) {
+        print_report(&report, &args, convert.input, convert.output);
+    }
+    return 0;
+}
+
+const struct command command_convert = {
+    .name = "convert",
+    .summary = "turn a text tensor into a store",
+    .example = "sluice convert flights-4d.tns.xz flights-4d.slc --memory 2GiB",
+    .operands = "IN OUT.slc",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .notes = "IN is a file or - for standard input; gz, bz2, xz, zst and lz4 are recognized by "
+             "content.\n"
+             "Indices count from what the header says; else from 0 if an index 0 occurs in any "
+             "mode; else\n"
+             "as usual for the dialect (1 for .tns). A dialect that exists both ways (sptensor "
+             "without a\n"
+             "stated base and without an index 0) stops and asks for --index-base.",
+    .run = run,
+};

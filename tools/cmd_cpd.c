@@ -1,0 +1,379 @@
+/*
+ * sluice cpd: CP-ALS of a store, streamed. Opens and plans, runs the solver with callbacks that
+ * report and log, writes the model and run.json, and maps the reason it stopped to an exit code.
+ */
+#include "base/clock.h"
+#include "commands.h"
+#include "console.h"
+#include "cpd_output.h"
+#include "log_json.h"
+#include "progress.h"
+#include "report.h"
+#include "run_json.h"
+#include "session.h"
+#include "signals.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct session_options session;
+    uint64_t rank;
+    uint64_t iterations;
+    double tolerance;
+    double regularization;
+    uint64_t seed;
+    const char *init;
+    double max_seconds;
+    struct option_modes mode_order;
+    const char *folder;
+    const char *stem;
+    const char *ktensor;
+    const char *progress;
+    const char *log_json;
+    bool nowrite;
+    bool verbose;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "R",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "number of components",
+     .offset = offsetof(struct arguments, rank)},
+    {.name = "iters",
+     .alias = "maxiters",
+     .letter = 'i',
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "50",
+     .maximum = 1000000000,
+     .help = "iterations at most; 0 writes the start",
+     .offset = offsetof(struct arguments, iterations)},
+    {.name = "tol",
+     .kind = OPTION_DOUBLE,
+     .value = "T",
+     .fallback = "1e-5",
+     .help = "stop when the fit changes by less; 0: never",
+     .offset = offsetof(struct arguments, tolerance)},
+    {.name = "maxsecs",
+     .kind = OPTION_DOUBLE,
+     .value = "S",
+     .fallback = "0",
+     .help = "stop after so many seconds, exit code 75; 0: no limit",
+     .offset = offsetof(struct arguments, max_seconds)},
+    {.name = "reg",
+     .kind = OPTION_DOUBLE,
+     .value = "X",
+     .fallback = "0",
+     .help = "regularization added to the diagonal of every Gram matrix",
+     .offset = offsetof(struct arguments, regularization)},
+    {.name = "seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .help = "seed of the random start",
+     .offset = offsetof(struct arguments, seed)},
+    {.name = "init",
+     .kind = OPTION_STRING,
+     .value = "random|DIR",
+     .fallback = "random",
+     .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder",
+     .offset = offsetof(struct arguments, init)},
+    {.name = "mode-order",
+     .kind = OPTION_MODES,
+     .value = "2,3,1",
+     .help = "order in which modes are updated; 1,2,.. if not given",
+     .offset = offsetof(struct arguments, mode_order)},
+    SESSION_OPTION_ROWS(arguments),
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is named",
+     .offset = offsetof(struct arguments, folder)},
+    {.name = "stem",
+     .letter = 's',
+     .kind = OPTION_STRING,
+     .value = "STEM",
+     .help = "SPLATT text: STEMmodeK.mat, STEMlambda.mat",
+     .offset = offsetof(struct arguments, stem)},
+    {.name = "ktensor",
+     .kind = OPTION_STRING,
+     .value = "FILE",
+     .help = "ktensor text, as of the Tensor Toolbox",
+     .offset = offsetof(struct arguments, ktensor)},
+    {.name = "nowrite",
+     .kind = OPTION_FLAG,
+     .help = "write no results",
+     .offset = offsetof(struct arguments, nowrite)},
+    {.name = "progress",
+     .kind = OPTION_CHOICE,
+     .value = "WHEN",
+     .fallback = "auto",
+     .choices = progress_choices,
+     .help = "progress on standard error: auto, always or never",
+     .offset = offsetof(struct arguments, progress)},
+    {.name = "log-json",
+     .kind = OPTION_STRING,
+     .value = "FILE",
+     .help = "one JSON object per line for each event",
+     .offset = offsetof(struct arguments, log_json)},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .help = "also the time of every mode, and details of I/O",
+     .offset = offsetof(struct arguments, verbose)},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .help = "say nothing but errors",
+     .offset = offsetof(struct arguments, quiet)},
+    {.name = NULL}};
+
+/* One run, from its options to what its callbacks collect. */
+struct cpd {
+    struct arguments args;
+    struct session session;
+    struct slc_cp_als_options als;
+    struct slc_cp_result result;
+    struct cpd_output output;
+    struct log_json *log;
+    json_t *iterations; /* for run.json */
+    struct report_reads reads;
+    uint64_t start_ns;
+    double write_seconds; /* below 0 until something was written */
+};
+
+static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
+{
+    struct cpd *cpd = context;
+    unsigned order = cpd->session.store.manifest.order;
+
+    report_reads_add(&cpd->reads, &cpd->session.plan, iteration->bytes_read);
+    console_settle();
+    if (!cpd->args.quiet) {
+        report_iteration(iteration, order, cpd->args.verbose);
+    }
+    progress_iteration(iteration->iteration, iteration->fit, iteration->delta, iteration->seconds);
+    log_json_iteration(cpd->log, iteration, order);
+    (void)json_array_append_new(cpd->iterations, json_iteration(iteration, order));
+}
+
+static void
+on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
+{
+    (void)context;
+    progress_blocks(iteration, mode, done, blocks);
+}
+
+/* Options of the solver, as far as they can be checked against the tensor. */
+static enum slc_status fill_options(struct cpd *cpd, struct slc_error *err)
+{
+    const struct arguments *args = &cpd->args;
+    unsigned order = cpd->session.store.manifest.order;
+    struct slc_cp_als_options *als = &cpd->als;
+
+    if (args->mode_order.count != 0 && args->mode_order.count != order) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--mode-order names %u modes; the tensor has %u, each must stand in it once",
+            args->mode_order.count, order);
+    }
+    for (unsigned n = 0; n < args->mode_order.count; n++) {
+        if (args->mode_order.mode[n] >= order) {
+            return slc_fail(err, SLC_ERR_USAGE, "--mode-order names mode %u; the tensor has %u",
+                            args->mode_order.mode[n] + 1, order);
+        }
+        als->mode_order[n] = args->mode_order.mode[n];
+    }
+    als->mode_order_set = args->mode_order.count != 0;
+    als->rank = (uint32_t)args->rank;
+    als->iterations = (unsigned)args->iterations;
+    als->tolerance = args->tolerance;
+    als->max_seconds = args->max_seconds;
+    als->regularization = args->regularization;
+    als->seed = args->seed;
+    als->init_folder = strcmp(args->init, "random") == 0 ? NULL : args->init;
+    als->deterministic = args->session.deterministic;
+    als->stop = signals_stop();
+    als->iteration = on_iteration;
+    als->progress = on_blocks;
+    als->context = cpd;
+    return SLC_OK;
+}
+
+static void show_start(struct cpd *cpd)
+{
+    const struct slc_manifest *manifest = &cpd->session.store.manifest;
+    struct progress_shape shape = {.order = manifest->order,
+                                   .iterations = cpd->als.iterations,
+                                   .passes = cpd->session.plan.passes,
+                                   .nnz = manifest->nnz,
+                                   .bytes = cpd->session.plan.store_bytes,
+                                   .operation = "CP-ALS"};
+
+    if (!cpd->args.quiet) {
+        report_tensor(&cpd->session.store);
+        report_factoring(&cpd->session.plan, &cpd->als);
+        report_plan(&cpd->session.plan, manifest->order);
+        printf("\n");
+        (void)fflush(stdout);
+    }
+    log_json_plan(cpd->log, &cpd->session.store, &cpd->session.plan);
+    progress_shape(&shape);
+}
+
+/* Everything up to the first pass. */
+static enum slc_status
+prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
+{
+    const struct arguments *args = &cpd->args;
+    enum slc_status status = signals_start(NULL, NULL, err);
+
+    if (status == SLC_OK) {
+        status = log_json_open(args->log_json, &cpd->log, err);
+    }
+    if (status == SLC_OK) {
+        status = session_open(&cpd->session, operands->text[0], err);
+    }
+    if (status == SLC_OK) {
+        status = fill_options(cpd, err);
+    }
+    if (status == SLC_OK) {
+        status = cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank,
+                                   args->folder, args->stem, args->ktensor, args->nowrite, err);
+    }
+    if (status == SLC_OK) {
+        status =
+            session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
+    }
+    if (status == SLC_OK) {
+        show_start(cpd);
+        status = session_start(&cpd->session, err);
+    }
+    return status;
+}
+
+static enum slc_status write_results(
+    struct cpd *cpd, const struct command *command, int argc, char **argv, struct slc_error *err)
+{
+    struct slc_stream_stats stats;
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    slc_stream_stats(cpd->session.stream, &stats);
+    struct run_record record = {.command = command,
+                                .argc = argc,
+                                .argv = argv,
+                                .values = &cpd->args,
+                                .store = &cpd->session.store,
+                                .plan = &cpd->session.plan,
+                                .result = &cpd->result,
+                                .stats = &stats,
+                                .iterations = cpd->iterations,
+                                .total_seconds = slc_seconds_since(cpd->start_ns)};
+    status = cpd_output_write(&cpd->output, &record, cpd->log, err);
+    if (!cpd->args.nowrite) {
+        cpd->write_seconds = slc_seconds_since(start_ns);
+    }
+    return status;
+}
+
+static void print_end(const struct cpd *cpd)
+{
+    struct slc_stream_stats stats;
+
+    slc_stream_stats(cpd->session.stream, &stats);
+    report_fit(&cpd->result);
+    cpd_output_report(&cpd->output);
+    report_times(&cpd->result.times, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
+                 cpd->session.plan.threads);
+    report_resources(&cpd->session.plan, &stats, &cpd->reads);
+}
+
+/* The exit code of a run that ended without a fault. */
+static int stop_code(enum slc_stop_reason reason)
+{
+    switch (reason) {
+    case SLC_STOP_TIME:
+        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
+    case SLC_STOP_SIGNAL:
+        return signals_exit_code();
+    case SLC_STOP_TOLERANCE:
+    case SLC_STOP_ITERATIONS:
+        break;
+    }
+    return 0;
+}
+
+static int fail(const struct cpd *cpd, enum slc_status status, const struct slc_error *err)
+{
+    int code = console_error(err);
+
+    log_json_end(cpd->log, slc_status_name(status), cpd->result.iterations, cpd->result.fit,
+                 slc_seconds_since(cpd->start_ns));
+    return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct cpd cpd = {.session = SESSION_INIT, .write_seconds = -1};
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &cpd.args, &operands, &code)) {
+        return code;
+    }
+    console_start(cpd.args.quiet     ? CONSOLE_QUIET
+                  : cpd.args.verbose ? CONSOLE_VERBOSE
+                                     : CONSOLE_NORMAL);
+    progress_start(cpd.args.progress, cpd.args.quiet);
+    cpd.start_ns = slc_clock_ns();
+    cpd.iterations = json_array();
+    status = prepare(&cpd, &operands, &err);
+    if (status == SLC_OK) {
+        status = slc_cp_als(&cpd.session.store, cpd.session.stream, cpd.session.backend,
+                            &cpd.session.plan, &cpd.als, &cpd.result, &err);
+    }
+    console_settle();
+    if (status == SLC_OK) {
+        status = write_results(&cpd, command, argc, argv, &err);
+    }
+    if (status != SLC_OK) {
+        code = fail(&cpd, status, &err);
+    } else {
+        log_json_end(cpd.log, slc_stop_reason_name(cpd.result.reason), cpd.result.iterations,
+                     cpd.result.fit, slc_seconds_since(cpd.start_ns));
+        code = stop_code(cpd.result.reason);
+        if (!cpd.args.quiet) {
+            print_end(&cpd);
+        }
+    }
+    slc_cp_result_destroy(&cpd.result);
+    session_close(&cpd.session);
+    json_decref(cpd.iterations);
+    log_json_close(cpd.log);
+    return code;
+}
+
+const struct command command_cpd = {
+    .name = "cpd",
+    .summary = "factorize a store by CP-ALS, streaming it from disk",
+    .example = "sluice cpd flights-4d.slc --rank 16 --memory 512MiB",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Modes count from 1. A first Ctrl-C writes the factors as far as they came (go on from\n"
+        "them with --init DIR), a second stops at once.",
+    .run = run,
+};

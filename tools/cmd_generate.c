@@ -1,0 +1,177 @@
+/* sluice generate: random tensors of any size in bounded memory. */
+#include "build_options.h"
+#include "commands.h"
+#include "console.h"
+#include "convert/generate.h"
+#include "convert/text.h"
+#include "format.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct build_options build;
+    struct option_dims dims;
+    uint64_t nnz;
+    const char *dist;
+    uint64_t rank;
+    double noise;
+    uint64_t seed;
+};
+
+static const struct option options[] = {
+    {.name = "dims",
+     .required = true,
+     .kind = OPTION_DIMS,
+     .value = "AxBxC",
+     .help = "lengths of the modes",
+     .offset = offsetof(struct arguments, dims)},
+    {.name = "nnz",
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "N",
+     .help = "entries to draw; zipf draws repeat, and a store combines them",
+     .offset = offsetof(struct arguments, nnz)},
+    {.name = "dist",
+     .kind = OPTION_STRING,
+     .value = "NAME[:S]",
+     .fallback = "uniform",
+     .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S",
+     .offset = offsetof(struct arguments, dist)},
+    {.name = "rank",
+     .letter = 'r',
+     .kind = OPTION_U64,
+     .value = "R",
+     .fallback = "0",
+     .maximum = SLC_MAX_RANK,
+     .help = "values of a planted model of rank R; 0: integers 1 to 9",
+     .offset = offsetof(struct arguments, rank)},
+    {.name = "noise",
+     .kind = OPTION_DOUBLE,
+     .value = "F",
+     .fallback = "0",
+     .help = "standard deviation of added noise, relative to the values of the model",
+     .offset = offsetof(struct arguments, noise)},
+    {.name = "seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .help = "the same seed gives the same tensor",
+     .offset = offsetof(struct arguments, seed)},
+    BUILD_OPTION_ROWS(arguments),
+    {.name = NULL}};
+
+/* "uniform", "zipf:1.2", "zipf-shuffled:1.2". */
+static enum slc_status
+parse_distribution(const char *text, struct slc_generate_options *out, struct slc_error *err)
+{
+    const char *colon = strchr(text, ':');
+    size_t bytes = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    const char *end = text + strlen(text);
+
+    out->zipf_exponent = 1;
+    if (bytes == 7 && memcmp(text, "uniform", 7) == 0 && colon == NULL) {
+        out->distribution = SLC_DIST_UNIFORM;
+        return SLC_OK;
+    }
+    out->distribution = bytes == 4 ? SLC_DIST_ZIPF : SLC_DIST_ZIPF_SHUFFLED;
+    if ((bytes == 4 && memcmp(text, "zipf", 4) == 0) ||
+        (bytes == 13 && memcmp(text, "zipf-shuffled", 13) == 0)) {
+        if (colon == NULL || (slc_parse_f64(colon + 1, end, &out->zipf_exponent) == end &&
+                              out->zipf_exponent >= 0 && out->zipf_exponent <= 100)) {
+            return SLC_OK;
+        }
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--dist: '%s' is none of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= 100",
+                    text);
+}
+
+static enum slc_status
+fill_options(const struct arguments *args, struct slc_generate_options *out, struct slc_error *err)
+{
+    if (!slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
+    }
+    out->order = args->dims.order;
+    for (unsigned n = 0; n < args->dims.order; n++) {
+        out->dims[n] = args->dims.length[n];
+    }
+    out->nnz = args->nnz;
+    out->rank = (uint32_t)args->rank;
+    out->noise = args->noise;
+    out->seed = args->seed;
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->overwrite = args->build.force;
+    out->progress = progress_phase;
+    return parse_distribution(args->dist, out, err);
+}
+
+static bool is_store_name(const char *path)
+{
+    size_t bytes = strlen(path);
+
+    return bytes > 4 && strcmp(path + bytes - 4, ".slc") == 0;
+}
+
+static void print_report(const struct slc_generate_options *options_used,
+                         const struct slc_generate_report *report)
+{
+    struct format_text a;
+    struct format_text b;
+
+    printf("Generated %s\n", options_used->output);
+    if (is_store_name(options_used->output)) {
+        build_report(&report->build, options_used->order, options_used->dims);
+        printf("  %-12s %s merged\n", "duplicates", format_count(&a, report->build.duplicates));
+    } else {
+        printf("  %-12s %s rows, %s\n", "text", format_count(&a, report->entries),
+               format_data(&b, (double)report->text_bytes));
+    }
+    build_report_memory(options_used->memory_bytes);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.dist = NULL};
+    struct slc_generate_options generate = {.files = NULL};
+    struct slc_generate_report report = {.entries = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    generate.output = operands.text[0];
+    if (build_start(&args.build, generate.output, &err) != SLC_OK ||
+        fill_options(&args, &generate, &err) != SLC_OK ||
+        slc_generate(&generate, &report, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    console_settle();
+    /* With the tensor on standard output there is no room for a report there. */
+    if (!args.build.quiet && strcmp(generate.output, "-") != 0) {
+        print_report(&generate, &report);
+    }
+    return 0;
+}
+
+const struct command command_generate = {
+    .name = "generate",
+    .summary = "make a random tensor, a store or .tns text, of any size",
+    .example = "sluice generate big.slc --dims 100000x50000x2000 --nnz 20000000 --dist zipf:1.1",
+    .operands = "OUT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "OUT ending in .slc becomes a store, anything else .tns text, - standard output.\n"
+             "uniform draws distinct coordinates: exactly N nonzeros.",
+    .run = run,
+};

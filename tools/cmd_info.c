@@ -1,0 +1,211 @@
+/* sluice info: everything a store says about itself, for people or as JSON. */
+#include "commands.h"
+#include "console.h"
+#include "format.h"
+#include "log_json.h"
+#include "session.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct arguments {
+    bool json;
+};
+
+static const struct option options[] = {{.name = "json",
+                                         .kind = OPTION_FLAG,
+                                         .help = "one JSON object",
+                                         .offset = offsetof(struct arguments, json)},
+                                        {.name = NULL}};
+
+static double cells_of(const struct slc_manifest *manifest)
+{
+    double cells = 1;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        cells *= (double)manifest->dims[n];
+    }
+    return cells;
+}
+
+/* Bits that a set of this size and shape cannot go below on average: log2(e * cells / nnz). */
+static double ideal_bits(const struct slc_manifest *manifest)
+{
+    return manifest->nnz > 0 ? log2(exp(1.0) * cells_of(manifest) / (double)manifest->nnz) : 0;
+}
+
+static double index_bits(const struct slc_manifest *manifest, const struct slc_store_layout *layout)
+{
+    return manifest->nnz > 0 ? 8.0 * (double)layout->index_bytes / (double)manifest->nnz : 0;
+}
+
+/* Rows of mode n that blocks cover: the smallest and largest coordinate that occur. */
+static void used_range(const struct slc_reader *reader, unsigned n, uint64_t *low, uint64_t *high)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+
+    *low = UINT64_MAX;
+    *high = 0;
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        *low = entry.min[n] < *low ? entry.min[n] : *low;
+        *high = entry.max[n] > *high ? entry.max[n] : *high;
+    }
+}
+
+static json_t *layout_to_json(const struct slc_manifest *manifest,
+                              const struct slc_store_layout *layout)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "file", layout->file, "codec",
+                     slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes,
+                     "block_count", (json_int_t)layout->block_count, "index_bits_per_nonzero",
+                     index_bits(manifest, layout), "header_hash", json_hex(layout->header_hash));
+}
+
+static json_t *origin_to_json(const struct slc_store_origin *origin)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "source", origin->source,
+                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
+                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
+                     (json_int_t)origin->duplicates, "explicit_zeros",
+                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
+                     origin->duplicate_policy, "writer", origin->writer);
+}
+
+static int print_json(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    json_t *layouts = json_array();
+    json_t *object;
+    char *text;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        (void)json_array_append_new(layouts, layout_to_json(manifest, &manifest->layouts[i]));
+    }
+    object = json_pack(
+        "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
+        "s:o}",
+        "schema", "sluice-info-1", "path", store->path, "order", (json_int_t)manifest->order,
+        "dims", json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
+        "density", (double)manifest->nnz / cells_of(manifest), "value_type",
+        manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares", manifest->sum_of_squares,
+        "norm", sqrt(manifest->sum_of_squares), "content_sum", json_hex(manifest->content_sum),
+        "store_bytes", (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
+        session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
+        (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
+        (json_int_t)info->max_block_bytes, "layouts", layouts, "origin",
+        origin_to_json(&manifest->origin));
+    text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (text == NULL) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        (void)slc_fail(&err, SLC_ERR_INPUT, "the store's texts are not UTF-8, or memory is short");
+        return console_error(&err);
+    }
+    printf("%s\n", text);
+    free(text);
+    return 0;
+}
+
+static void print_modes(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    struct format_text length;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        uint64_t low;
+        uint64_t high;
+
+        used_range(store->reader, n, &low, &high);
+        printf("  %-12s %s long, %u bit%s", n == 0 ? "modes" : "",
+               format_count(&length, manifest->dims[n]), info->keys.mode_bits[n],
+               info->keys.mode_bits[n] == 1 ? "" : "s");
+        if (manifest->nnz > 0) {
+            printf(", used from %" PRIu64 " to %" PRIu64, low + 1, high + 1);
+        }
+        printf("\n");
+    }
+}
+
+static void print_text(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    const struct slc_store_origin *origin = &manifest->origin;
+    struct format_text a;
+    struct format_text b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    printf("%s\n", store->path);
+    printf("  %-12s %s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
+    print_modes(store);
+    printf("  %-12s %s (density %.3g)\n", "nonzeros", format_count(&a, manifest->nnz),
+           (double)manifest->nnz / cells_of(manifest));
+    printf("  %-12s %s, norm %.10g\n", "values", manifest->value_type == SLC_F32 ? "f32" : "f64",
+           sqrt(manifest->sum_of_squares));
+    printf("  %-12s %u bits, content sum %016" PRIx64 "\n", "keys", info->keys.bits,
+           manifest->content_sum);
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+
+        printf("  %-12s %s, codec %s, %s in %" PRIu64 " blocks\n", i == 0 ? "layouts" : "",
+               layout->file, slc_codec_name(layout->codec),
+               format_data(&a, (double)layout->file_bytes), layout->block_count);
+        printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
+               index_bits(manifest, layout), ideal_bits(manifest));
+    }
+    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tiles in all\n", "blocks",
+           format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
+           info->tile_count);
+    printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
+           session_bytes_per_nonzero(manifest),
+           format_data(&a, (double)session_store_bytes(manifest)));
+    printf("  %-12s %s (%s, indices from %u), by %s\n", "origin", origin->source, origin->dialect,
+           origin->index_base, origin->writer);
+    printf("  %-12s %s entries, %s duplicates", "", format_count(&a, origin->entries_read),
+           format_count(&b, origin->duplicates));
+    printf(" (%s), %s explicit zeros\n", origin->duplicate_policy,
+           format_count(&a, origin->explicit_zeros));
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.json = false};
+    struct session session = SESSION_INIT;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    if (session_open(&session, operands.text[0], &err) != SLC_OK) {
+        code = console_error(&err);
+    } else if (args.json) {
+        code = print_json(&session.store);
+    } else {
+        print_text(&session.store);
+        code = 0;
+    }
+    session_close(&session);
+    return code;
+}
+
+const struct command command_info = {
+    .name = "info",
+    .summary = "tell everything about a store",
+    .example = "sluice info flights-4d.slc",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,232 @@
+/* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
+#include "base/clock.h"
+#include "commands.h"
+#include "console.h"
+#include "engine/mttkrp.h"
+#include "format.h"
+#include "progress.h"
+#include "report.h"
+#include "session.h"
+#include "signals.h"
+#include "storage/model.h"
+#include "storage/npy.h"
+
+#include <stdio.h>
+
+struct arguments {
+    struct session_options session;
+    uint64_t mode;
+    const char *factors;
+    const char *output;
+    const char *progress;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "mode",
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "K",
+     .minimum = 1,
+     .maximum = SLC_MAX_ORDER,
+     .help = "mode to compute, counted from 1",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "factors",
+     .required = true,
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder with mode-1.npy, mode-2.npy, ..; that of mode K is not read",
+     .offset = offsetof(struct arguments, factors)},
+    {.name = "output",
+     .letter = 'o',
+     .required = true,
+     .kind = OPTION_STRING,
+     .value = "M.npy",
+     .help = "where the result goes",
+     .offset = offsetof(struct arguments, output)},
+    SESSION_OPTION_ROWS(arguments),
+    {.name = "progress",
+     .kind = OPTION_CHOICE,
+     .value = "WHEN",
+     .fallback = "auto",
+     .choices = progress_choices,
+     .help = "progress on standard error: auto, always or never",
+     .offset = offsetof(struct arguments, progress)},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .help = "say nothing but errors",
+     .offset = offsetof(struct arguments, quiet)},
+    {.name = NULL}};
+
+/*
+ * The rank of the factors, found before the plan from the shortest mode's file: a plan made after
+ * loading them would count them twice.
+ */
+static enum slc_status find_rank(const struct slc_manifest *manifest,
+                                 const char *folder,
+                                 unsigned mode,
+                                 uint32_t *rank,
+                                 struct slc_error *err)
+{
+    struct slc_matrix factor = {0};
+    unsigned shortest = mode == 0 ? 1 : 0;
+    char name[32];
+    char *path;
+    enum slc_status status;
+
+    if (manifest->order == 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the tensor has one mode: its MTTKRP involves no factor and has no rank");
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (n != mode && manifest->dims[n] < manifest->dims[shortest]) {
+            shortest = n;
+        }
+    }
+    (void)snprintf(name, sizeof name, "mode-%u.npy", shortest + 1);
+    path = slc_path_join(folder, name);
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status =
+        slc_npy_read(slc_files_system(), path, SLC_F64, manifest->dims[shortest], 0, &factor, err);
+    *rank = factor.cols;
+    slc_matrix_destroy(&factor);
+    slc_free(path);
+    return status;
+}
+
+static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t bytes_read)
+{
+    (void)bytes_read;
+    progress_blocks(0, *(const unsigned *)mode, done, blocks);
+}
+
+/* Reads the factors, streams the pass and writes the result. */
+static enum slc_status
+compute(struct session *session, const struct arguments *args, unsigned mode, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &session->store.manifest;
+    const struct slc_plan *plan = &session->plan;
+    struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
+    struct slc_matrix output = {0};
+    uint32_t rank = plan->request.rank;
+    struct slc_mttkrp_job job = {.order = manifest->order,
+                                 .mode = mode,
+                                 .rank = rank,
+                                 .nnz = manifest->nnz,
+                                 .workers = plan->threads,
+                                 .deterministic = args->session.deterministic,
+                                 .conflict = SLC_CONFLICT_AUTO,
+                                 .output = &output};
+    enum slc_status status =
+        slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
+                       manifest->dims, mode, &rank, factors, err);
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        job.factors[n] = &factors[n];
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(session, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_mttkrp_stream(session->stream, session->backend, &job, signals_stop(),
+                                   show_progress, &mode, err);
+    }
+    console_settle();
+    if (status == SLC_OK) {
+        status = slc_npy_write(slc_files_system(), args->output, &output, err);
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        slc_matrix_destroy(&factors[n]);
+    }
+    slc_matrix_destroy(&output);
+    return status;
+}
+
+static void print_report(const struct session *session, const char *output, double seconds)
+{
+    struct slc_stream_stats stats;
+    struct report_reads reads = {0};
+
+    slc_stream_stats(session->stream, &stats);
+    report_reads_add(&reads, &session->plan, stats.bytes_read);
+    printf("\nWrote %s\n\n", output);
+    report_times(NULL, seconds, -1, &stats, session->plan.threads);
+    report_resources(&session->plan, &stats, &reads);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct session session = SESSION_INIT;
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    struct operands operands;
+    uint64_t start_ns = slc_clock_ns();
+    uint32_t rank = 0;
+    unsigned mode;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    mode = (unsigned)args.mode - 1;
+    status = signals_start(NULL, NULL, &err);
+    if (status == SLC_OK) {
+        status = session_open(&session, operands.text[0], &err);
+    }
+    if (status == SLC_OK && mode >= session.store.manifest.order) {
+        status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", mode + 1,
+                          session.store.manifest.order);
+    }
+    if (status == SLC_OK) {
+        status = find_rank(&session.store.manifest, args.factors, mode, &rank, &err);
+    }
+    if (status == SLC_OK) {
+        status = session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err);
+    }
+    if (status == SLC_OK) {
+        struct progress_shape shape = {.order = session.store.manifest.order,
+                                       .passes = 1,
+                                       .nnz = session.store.manifest.nnz,
+                                       .bytes = session.plan.store_bytes,
+                                       .operation = "MTTKRP"};
+
+        if (!args.quiet) {
+            report_tensor(&session.store);
+            printf("MTTKRP of mode %u, rank %u\n", mode + 1, rank);
+            report_plan(&session.plan, session.store.manifest.order);
+            (void)fflush(stdout);
+        }
+        progress_shape(&shape);
+        status = compute(&session, &args, mode, &err);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
+        code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    } else if (!args.quiet) {
+        print_report(&session, args.output, slc_seconds_since(start_ns));
+    }
+    session_close(&session);
+    return code;
+}
+
+const struct command command_mttkrp = {
+    .name = "mttkrp",
+    .summary = "multiply a store with the factors of all other modes (MTTKRP)",
+    .example = "sluice mttkrp flights-4d.slc --mode 1 --factors flights-4d.r16 -o M.npy",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "lambda.npy is not applied. The result has one row per index of mode K.",
+    .run = run,
+};

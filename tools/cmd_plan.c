@@ -1,0 +1,141 @@
+/* sluice plan: what an operation would hold in memory, read and write, without doing it. */
+#include "commands.h"
+#include "console.h"
+#include "format.h"
+#include "log_json.h"
+#include "report.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct arguments {
+    struct session_options session;
+    uint64_t rank;
+    uint64_t mode;
+    bool json;
+};
+
+static const struct option options[] = {{.name = "rank",
+                                         .letter = 'r',
+                                         .required = true,
+                                         .kind = OPTION_U64,
+                                         .value = "R",
+                                         .minimum = 1,
+                                         .maximum = SLC_MAX_RANK,
+                                         .help = "number of components",
+                                         .offset = offsetof(struct arguments, rank)},
+                                        {.name = "mode",
+                                         .kind = OPTION_U64,
+                                         .value = "K",
+                                         .fallback = "0",
+                                         .maximum = SLC_MAX_ORDER,
+                                         .help = "plan the MTTKRP of mode K; 0: a CP-ALS",
+                                         .offset = offsetof(struct arguments, mode)},
+                                        SESSION_OPTION_ROWS(arguments),
+                                        {.name = "json",
+                                         .kind = OPTION_FLAG,
+                                         .help = "one JSON object",
+                                         .offset = offsetof(struct arguments, json)},
+                                        {.name = NULL}};
+
+/* Bytes of the result's files on disk. */
+static uint64_t result_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
+{
+    uint64_t rows = 0;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            rows += manifest->dims[n];
+        }
+    }
+    return rows * plan->request.rank * slc_value_bytes(plan->request.precision);
+}
+
+static void print_text(const struct session *session)
+{
+    const struct slc_plan *plan = &session->plan;
+    struct format_text bytes;
+
+    report_tensor(&session->store);
+    if (plan->request.operation == SLC_OP_CPD) {
+        printf("Plan of a CP-ALS of rank %u, %u thread%s\n", plan->request.rank, plan->threads,
+               plan->threads == 1 ? "" : "s");
+    } else {
+        printf("Plan of an MTTKRP of mode %u, rank %u, %u thread%s\n", plan->request.mode + 1,
+               plan->request.rank, plan->threads, plan->threads == 1 ? "" : "s");
+    }
+    report_plan(plan, session->store.manifest.order);
+    printf("  %-12s %s of results, no temporary files\n", "disk",
+           format_data(&bytes, (double)result_bytes(&session->store.manifest, plan)));
+}
+
+static int print_json(const struct session *session, bool feasible)
+{
+    const struct slc_manifest *manifest = &session->store.manifest;
+    json_t *object = json_plan(&session->plan, manifest->order);
+    char *text;
+
+    (void)json_object_set_new(object, "schema", json_string("sluice-plan-1"));
+    (void)json_object_set_new(object, "feasible", json_boolean(feasible));
+    (void)json_object_set_new(object, "result_bytes",
+                              json_integer((json_int_t)result_bytes(manifest, &session->plan)));
+    text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(object);
+    if (text == NULL) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for the plan as JSON");
+        return console_error(&err);
+    }
+    printf("%s\n", text);
+    free(text);
+    return 0;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.rank = 0};
+    struct session session = SESSION_INIT;
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    struct operands operands;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    status = session_open(&session, operands.text[0], &err);
+    if (status == SLC_OK && args.mode > session.store.manifest.order) {
+        status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
+                          (unsigned)args.mode, session.store.manifest.order);
+    }
+    if (status == SLC_OK) {
+        status =
+            session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
+                         args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
+    }
+    if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
+        code = print_json(&session, status == SLC_OK);
+    } else if (status == SLC_OK) {
+        print_text(&session);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
+    }
+    session_close(&session);
+    return code;
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "show what an operation would hold in memory, read and write",
+    .example = "sluice plan flights-4d.slc --rank 16 --memory 512MiB",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "A budget that is too small ends with exit code 4 and names the smallest that works.",
+    .run = run,
+};

@@ -1,0 +1,27 @@
+/* The subcommands, and the steps with which each begins. */
+#ifndef SLC_TOOLS_COMMANDS_H
+#define SLC_TOOLS_COMMANDS_H
+
+#include "options.h"
+
+extern const struct command command_check;
+extern const struct command command_convert;
+extern const struct command command_cpd;
+extern const struct command command_export;
+extern const struct command command_generate;
+extern const struct command command_info;
+extern const struct command command_mttkrp;
+extern const struct command command_plan;
+
+/*
+ * Parses the arguments into `values` (all-zero). False when the command is over already: after
+ * --help, or after a usage fault that has been printed; *exit_code then says how.
+ */
+bool command_begin(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *values,
+                   struct operands *operands,
+                   int *exit_code);
+
+#endif

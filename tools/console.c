@@ -1,0 +1,114 @@
+/* Standard error under one lock; see console.h. */
+#include "console.h"
+
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static pthread_mutex_t console_lock = PTHREAD_MUTEX_INITIALIZER;
+static enum console_level console_level = CONSOLE_NORMAL;
+static bool live_shown;
+
+static void wipe_locked(void)
+{
+    if (live_shown) {
+        /* Erase to the end of the line: cursor movement, not colour, so NO_COLOR does not apply. */
+        (void)fputs("\r\033[K", stderr);
+        live_shown = false;
+    }
+}
+
+static void log_sink(void *context, enum slc_log_level level, const char *message)
+{
+    static const char *const names[] = {"warning", "note", "detail"};
+
+    (void)context;
+    if (console_level == CONSOLE_QUIET ||
+        (level == SLC_LOG_DETAIL && console_level != CONSOLE_VERBOSE)) {
+        return;
+    }
+    console_note("%s: %s", names[level], message);
+}
+
+void console_start(enum console_level level)
+{
+    console_level = level;
+    slc_log_set_sink(log_sink, NULL);
+}
+
+void console_note(const char *format, ...)
+{
+    va_list arguments;
+
+    if (console_level == CONSOLE_QUIET) {
+        return;
+    }
+    va_start(arguments, format);
+    (void)pthread_mutex_lock(&console_lock);
+    wipe_locked();
+    (void)fputs("sluice: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
+    (void)pthread_mutex_unlock(&console_lock);
+    va_end(arguments);
+}
+
+int console_error(const struct slc_error *err)
+{
+    char text[sizeof err->file + sizeof err->message + 128];
+    bool colour = console_colour();
+
+    (void)slc_error_format(err, text, sizeof text);
+    (void)fflush(stdout);
+    (void)pthread_mutex_lock(&console_lock);
+    wipe_locked();
+    (void)fprintf(stderr, "%ssluice:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "",
+                  text);
+    (void)pthread_mutex_unlock(&console_lock);
+    return slc_status_exit_code(err->status);
+}
+
+void console_line(const char *text)
+{
+    (void)pthread_mutex_lock(&console_lock);
+    wipe_locked();
+    (void)fprintf(stderr, "%s\n", text);
+    (void)pthread_mutex_unlock(&console_lock);
+}
+
+/* Columns of the terminal: a live line that wraps could not be wiped. */
+static int terminal_columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
+
+void console_live(const char *text)
+{
+    (void)pthread_mutex_lock(&console_lock);
+    wipe_locked();
+    if (*text != '\0') {
+        (void)fprintf(stderr, "%.*s", terminal_columns(), text);
+        live_shown = true;
+    }
+    (void)fflush(stderr);
+    (void)pthread_mutex_unlock(&console_lock);
+}
+
+void console_settle(void)
+{
+    console_live("");
+}
+
+bool console_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+
+    return (no_colour == NULL || *no_colour == '\0') && isatty(STDERR_FILENO) == 1;
+}

@@ -1,0 +1,176 @@
+/* Writing a model and the record of its run; see cpd_output.h. */
+#include "cpd_output.h"
+
+#include "base/clock.h"
+#include "storage/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Fails unless a file or folder at `path` can be created or replaced. */
+static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
+{
+    struct stat stat_record;
+    const char *slash = strrchr(path, '/');
+    char parent[1024];
+
+    if (stat(path, &stat_record) == 0) {
+        if (folder != S_ISDIR(stat_record.st_mode)) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            folder ? "%s is a file: the factors need a folder"
+                                   : "%s is a folder: a file is needed",
+                            path);
+        }
+        return access(path, W_OK) == 0
+                   ? SLC_OK
+                   : slc_fail_errno(err, errno, path, "the results cannot be written there");
+    }
+    if (slash == NULL) {
+        (void)snprintf(parent, sizeof parent, ".");
+    } else {
+        (void)snprintf(parent, sizeof parent, "%.*s", (int)(slash == path ? 1 : slash - path),
+                       path);
+    }
+    return access(parent, W_OK | X_OK) == 0
+               ? SLC_OK
+               : slc_fail_errno(err, errno, parent, "the results cannot be written there");
+}
+
+/* NAME.rR: the store's name without folders and ".slc". */
+static void default_folder(struct cpd_output *output, const char *store_path, unsigned rank)
+{
+    size_t end = strlen(store_path);
+    size_t begin;
+
+    while (end > 1 && store_path[end - 1] == '/') {
+        end--;
+    }
+    begin = end;
+    while (begin > 0 && store_path[begin - 1] != '/') {
+        begin--;
+    }
+    if (end - begin > 4 && memcmp(store_path + end - 4, ".slc", 4) == 0) {
+        end -= 4;
+    }
+    (void)snprintf(output->folder, sizeof output->folder, "%.*s.r%u",
+                   (int)(end - begin < 512 ? end - begin : 512), store_path + begin, rank);
+}
+
+static enum slc_status check_all(const struct cpd_output *output, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (output->folder[0] != '\0') {
+        status = check_writable(output->folder, true, err);
+    }
+    if (status == SLC_OK && output->stem != NULL) {
+        char path[1100];
+
+        (void)snprintf(path, sizeof path, "%slambda.mat", output->stem);
+        status = check_writable(path, false, err);
+    }
+    if (status == SLC_OK && output->ktensor != NULL) {
+        status = check_writable(output->ktensor, false, err);
+    }
+    return status;
+}
+
+enum slc_status cpd_output_choose(struct cpd_output *output,
+                                  const char *store_path,
+                                  unsigned rank,
+                                  const char *folder,
+                                  const char *stem,
+                                  const char *ktensor,
+                                  bool nowrite,
+                                  struct slc_error *err)
+{
+    const char *const named[] = {folder, stem, ktensor};
+
+    memset(output, 0, sizeof *output);
+    if (nowrite) {
+        return SLC_OK;
+    }
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        if (named[i] != NULL && strlen(named[i]) >= sizeof output->folder) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the name of an output has %zu bytes; %zu are the "
+                            "limit",
+                            strlen(named[i]), sizeof output->folder - 1);
+        }
+    }
+    output->stem = stem;
+    output->ktensor = ktensor;
+    if (folder != NULL) {
+        (void)snprintf(output->folder, sizeof output->folder, "%s", folder);
+    } else if (stem == NULL && ktensor == NULL) {
+        default_folder(output, store_path, rank);
+    }
+    if (output->folder[0] != '\0') {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s/run.json", output->folder);
+    } else if (stem != NULL) {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%srun.json", stem);
+    } else {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s.run.json", ktensor);
+    }
+    return check_all(output, err);
+}
+
+enum slc_status cpd_output_write(const struct cpd_output *output,
+                                 const struct run_record *record,
+                                 struct log_json *log,
+                                 struct slc_error *err)
+{
+    const struct slc_cp_result *result = record->result;
+    struct slc_model_view model = {
+        .order = result->order, .rank = result->rank, .lambda = result->lambda};
+    const struct {
+        enum slc_model_form form;
+        const char *path;
+    } forms[] = {
+        {SLC_MODEL_NPY, output->folder[0] != '\0' ? output->folder : NULL},
+        {SLC_MODEL_SPLATT, output->stem},
+        {SLC_MODEL_KTENSOR, output->ktensor},
+    };
+
+    for (unsigned n = 0; n < result->order; n++) {
+        model.factors[n] = &result->factors[n];
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        uint64_t start_ns = slc_clock_ns();
+        enum slc_status status;
+
+        if (forms[i].path == NULL) {
+            continue;
+        }
+        status = slc_model_write(slc_files_system(), forms[i].form, forms[i].path, &model, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (forms[i].form == SLC_MODEL_NPY) {
+            log_json_checkpoint(log, result->iterations, forms[i].path,
+                                slc_seconds_since(start_ns));
+        }
+    }
+    return output->run_path[0] != '\0' ? run_json_write(record, output->run_path, err) : SLC_OK;
+}
+
+void cpd_output_report(const struct cpd_output *output)
+{
+    if (output->run_path[0] == '\0') {
+        return;
+    }
+    printf("Results\n");
+    if (output->folder[0] != '\0') {
+        printf("  %-12s %s/mode-K.npy, lambda.npy\n", "factors", output->folder);
+    }
+    if (output->stem != NULL) {
+        printf("  %-12s %smodeK.mat, %slambda.mat\n", "SPLATT text", output->stem, output->stem);
+    }
+    if (output->ktensor != NULL) {
+        printf("  %-12s %s\n", "ktensor", output->ktensor);
+    }
+    printf("  %-12s %s\n\n", "record", output->run_path);
+}

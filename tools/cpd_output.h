@@ -1,0 +1,43 @@
+/*
+ * Where the results of a factorization go: a folder of .npy (the default), SPLATT text, a ktensor
+ * file, any of them together, and run.json beside each kind's first file.
+ */
+#ifndef SLC_TOOLS_CPD_OUTPUT_H
+#define SLC_TOOLS_CPD_OUTPUT_H
+
+#include "log_json.h"
+#include "run_json.h"
+
+#include <stdbool.h>
+
+struct cpd_output {
+    char folder[1024];        /* of .npy; "" for none */
+    const char *stem;         /* of SPLATT text; NULL for none */
+    const char *ktensor;      /* file; NULL for none */
+    char run_path[1024 + 16]; /* run.json; "" when nothing is written */
+};
+
+/*
+ * Decides what is written from the options (`folder`, `stem`, `ktensor` may be NULL; without any of
+ * them the folder NAME.rR in the current one, NAME that of the store), and checks that it can be
+ * written, so that a long run is not lost at its end. Errors: SLC_ERR_IO, SLC_ERR_USAGE.
+ */
+enum slc_status cpd_output_choose(struct cpd_output *output,
+                                  const char *store_path,
+                                  unsigned rank,
+                                  const char *folder,
+                                  const char *stem,
+                                  const char *ktensor,
+                                  bool nowrite,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Writes the model in every form chosen, and run.json; each is told to `log`. */
+enum slc_status cpd_output_write(const struct cpd_output *output,
+                                 const struct run_record *record,
+                                 struct log_json *log,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Lines of the report that name the files. */
+void cpd_output_report(const struct cpd_output *output);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Numbers as people read them. Each writes into a caller's buffer of FORMAT_BYTES and returns it,
+ * so that calls nest in a printf. Decimal units (MB, GB) for data and rates, binary ones (MiB, GiB)
+ * for memory, as drives and budgets are sold and set.
+ */
+#ifndef SLC_TOOLS_FORMAT_H
+#define SLC_TOOLS_FORMAT_H
+
+#include <stdint.h>
+
+enum { FORMAT_BYTES = 32, FORMAT_DIMS_BYTES = 16 * 24 };
+
+struct format_text {
+    char text[FORMAT_BYTES];
+};
+
+/* "1.23 GB" */
+const char *format_data(struct format_text *out, double bytes);
+/* "1.23 GiB" */
+const char *format_memory(struct format_text *out, uint64_t bytes);
+/* "2,607,931" */
+const char *format_count(struct format_text *out, uint64_t number);
+/* "1.9 G", "720 M": for rates, before a unit of the caller's */
+const char *format_scaled(struct format_text *out, double number);
+/* "4.2s", "3m 05s", "2h 07m" */
+const char *format_seconds(struct format_text *out, double seconds);
+/* "182 x 24 x 229", into FORMAT_DIMS_BYTES */
+const char *format_dims(char *text, unsigned order, const uint64_t *dims);
+
+#endif

@@ -1,0 +1,210 @@
+/* JSON lines; see log_json.h. */
+#include "log_json.h"
+
+#include "base/memory.h"
+#include "console.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct log_json {
+    FILE *file;
+    bool failed; /* said once */
+    char path[512];
+};
+
+enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
+{
+    struct log_json *fresh;
+
+    *log = NULL;
+    if (path == NULL) {
+        return SLC_OK;
+    }
+    fresh = slc_calloc(1, sizeof *fresh);
+    if (fresh == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the JSON log");
+    }
+    (void)snprintf(fresh->path, sizeof fresh->path, "%s", path);
+    fresh->file = fopen(path, "we");
+    if (fresh->file == NULL) {
+        int saved = errno;
+
+        slc_free(fresh);
+        return slc_fail_errno(err, saved, path, "cannot create the JSON log");
+    }
+    *log = fresh;
+    return SLC_OK;
+}
+
+void log_json_close(struct log_json *log)
+{
+    if (log != NULL) {
+        (void)fclose(log->file);
+        slc_free(log);
+    }
+}
+
+/* Writes one line and destroys `object` (NULL without memory). */
+static void write_event(struct log_json *log, json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    bool wrote = text != NULL && fputs(text, log->file) >= 0 && fputc('\n', log->file) != EOF &&
+                 fflush(log->file) == 0;
+
+    if (!wrote && !log->failed) {
+        log->failed = true;
+        console_note("warning: %s: the JSON log cannot be written; going on without it", log->path);
+    }
+    free(text);
+    json_decref(object);
+}
+
+static json_t *event(const char *name)
+{
+    return json_pack("{s:s, s:s}", "schema", "sluice-log-1", "event", name);
+}
+
+json_t *json_dims(unsigned order, const uint64_t *dims)
+{
+    json_t *list = json_array();
+
+    for (unsigned n = 0; n < order; n++) {
+        (void)json_array_append_new(list, json_integer((json_int_t)dims[n]));
+    }
+    return list;
+}
+
+json_t *json_hex(uint64_t number)
+{
+    char digits[20];
+
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, number);
+    return json_string(digits);
+}
+
+json_t *json_plan(const struct slc_plan *plan, unsigned order)
+{
+    json_t *conflicts = json_array();
+    json_t *object = json_object();
+    const struct {
+        const char *name;
+        uint64_t number;
+    } counts[] = {
+        {"budget_bytes", plan->budget_bytes},
+        {"minimum_bytes", plan->minimum_bytes},
+        {"total_bytes", plan->total_bytes},
+        {"process_bytes", plan->process_bytes},
+        {"index_bytes", plan->index_bytes},
+        {"factor_bytes", plan->factor_bytes},
+        {"output_bytes", plan->output_bytes},
+        {"dense_bytes", plan->dense_bytes},
+        {"scratch_bytes", plan->scratch_bytes},
+        {"decoder_bytes", plan->decoder_bytes},
+        {"slot_count", plan->slot_count},
+        {"slot_bytes", plan->slot_bytes},
+        {"cache_bytes", plan->cache_bytes},
+        {"cached_blocks", plan->cached_blocks},
+        {"store_bytes", plan->store_bytes},
+        {"pass_read_bytes", plan->pass_read_bytes},
+        {"passes", plan->passes},
+        {"threads", plan->threads},
+    };
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        (void)json_object_set_new(object, counts[i].name,
+                                  json_integer((json_int_t)counts[i].number));
+    }
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            (void)json_array_append_new(conflicts,
+                                        json_string(slc_conflict_name(plan->conflict[n])));
+        }
+    }
+    (void)json_object_set_new(object, "conflicts", conflicts);
+    (void)json_object_set_new(object, "schedule", json_string(slc_schedule_name(plan->schedule)));
+    (void)json_object_set_new(object, "io", json_string(slc_io_name(plan->request.io)));
+    (void)json_object_set_new(object, "precision",
+                              json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
+    (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
+    return object;
+}
+
+json_t *json_iteration(const struct slc_cp_iteration *iteration, unsigned order)
+{
+    json_t *modes = json_array();
+    json_t *singular = json_array();
+    json_t *object;
+
+    for (unsigned n = 0; n < order; n++) {
+        (void)json_array_append_new(modes, json_real(iteration->mode_seconds[n]));
+        if (iteration->singular[n]) {
+            (void)json_array_append_new(singular, json_integer((json_int_t)n + 1));
+        }
+    }
+    object = json_pack("{s:I, s:f, s:f, s:f, s:I}", "iteration", (json_int_t)iteration->iteration,
+                       "fit", iteration->fit, "delta", iteration->delta, "seconds",
+                       iteration->seconds, "bytes_read", (json_int_t)iteration->bytes_read);
+    (void)json_object_set_new(object, "mode_seconds", modes);
+    (void)json_object_set_new(object, "singular_modes", singular);
+    return object;
+}
+
+void log_json_plan(struct log_json *log, const struct slc_store *store, const struct slc_plan *plan)
+{
+    if (log != NULL) {
+        const struct slc_manifest *manifest = &store->manifest;
+        json_t *object = event("plan");
+
+        (void)json_object_set_new(object, "tensor", json_string(store->path));
+        (void)json_object_set_new(object, "dims", json_dims(manifest->order, manifest->dims));
+        (void)json_object_set_new(object, "nnz", json_integer((json_int_t)manifest->nnz));
+        (void)json_object_set_new(object, "rank", json_integer((json_int_t)plan->request.rank));
+        (void)json_object_set_new(object, "plan", json_plan(plan, manifest->order));
+        write_event(log, object);
+    }
+}
+
+void log_json_iteration(struct log_json *log,
+                        const struct slc_cp_iteration *iteration,
+                        unsigned order)
+{
+    if (log != NULL) {
+        json_t *object = event("iteration");
+        json_t *members = json_iteration(iteration, order);
+
+        (void)json_object_update(object, members);
+        json_decref(members);
+        write_event(log, object);
+    }
+}
+
+void log_json_checkpoint(struct log_json *log, unsigned iteration, const char *path, double seconds)
+{
+    if (log != NULL) {
+        json_t *object = event("checkpoint");
+
+        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)iteration));
+        (void)json_object_set_new(object, "path", json_string(path));
+        (void)json_object_set_new(object, "seconds", json_real(seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_end(
+    struct log_json *log, const char *reason, unsigned iterations, double fit, double seconds)
+{
+    if (log != NULL) {
+        json_t *object = event("end");
+
+        (void)json_object_set_new(object, "reason", json_string(reason));
+        (void)json_object_set_new(object, "iterations", json_integer((json_int_t)iterations));
+        (void)json_object_set_new(object, "fit", json_real(fit));
+        (void)json_object_set_new(object, "seconds", json_real(seconds));
+        (void)json_object_set_new(object, "peak_memory_bytes",
+                                  json_integer((json_int_t)slc_memory_peak()));
+        write_event(log, object);
+    }
+}

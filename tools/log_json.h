@@ -1,0 +1,43 @@
+/*
+ * --log-json FILE: one JSON object per line, flushed line by line, for programs that watch a run.
+ * Every object has `schema` ("sluice-log-1") and `event`: "plan", "iteration", "checkpoint", "end".
+ * A log that cannot be written is reported once and does not stop the run.
+ */
+#ifndef SLC_TOOLS_LOG_JSON_H
+#define SLC_TOOLS_LOG_JSON_H
+
+#include "engine/plan.h"
+#include "engine/solve/cp_als.h"
+#include "storage/store.h"
+
+#include <jansson.h>
+
+struct log_json;
+
+/* `path` NULL gives a NULL log, which every function below takes. Errors: SLC_ERR_IO. */
+enum slc_status
+log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;
+void log_json_close(struct log_json *log);
+
+void log_json_plan(struct log_json *log,
+                   const struct slc_store *store,
+                   const struct slc_plan *plan);
+void log_json_iteration(struct log_json *log,
+                        const struct slc_cp_iteration *iteration,
+                        unsigned order);
+/* A model a later run can start from (--init) was written to `path`. */
+void log_json_checkpoint(struct log_json *log,
+                         unsigned iteration,
+                         const char *path,
+                         double seconds);
+/* The last event; `reason` as in the report, or the name of the status of a failed run. */
+void log_json_end(
+    struct log_json *log, const char *reason, unsigned iterations, double fit, double seconds);
+
+/* Parts that run.json and `info --json` share. */
+json_t *json_dims(unsigned order, const uint64_t *dims);
+json_t *json_hex(uint64_t number); /* 16 hexadecimal digits: beyond what a double can hold */
+json_t *json_plan(const struct slc_plan *plan, unsigned order);
+json_t *json_iteration(const struct slc_cp_iteration *iteration, unsigned order);
+
+#endif

@@ -1,0 +1,131 @@
+/* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
+#include "commands.h"
+#include "console.h"
+
+#include "base/version.h"
+#include "cpu/cpu.h"
+
+#include <archive.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &command_convert,  &command_info, &command_check,  &command_export,
+    &command_generate, &command_plan, &command_mttkrp, &command_cpd,
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+bool command_begin(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *values,
+                   struct operands *operands,
+                   int *exit_code)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    bool help;
+
+    if (options_parse(command, argc, argv, values, operands, &help, &err) != SLC_OK) {
+        *exit_code = console_error(&err);
+        return false;
+    }
+    if (help) {
+        options_print_help(command);
+        *exit_code = 0;
+        return false;
+    }
+    return true;
+}
+
+static void print_help(void)
+{
+    printf("Example: sluice convert flights-4d.tns.xz flights-4d.slc &&\n"
+           "         sluice cpd flights-4d.slc --rank 16 --memory 2GiB\n\n"
+           "sluice factorizes sparse tensors that do not fit in memory.\n\nCommands:\n");
+    for (size_t i = 0; i < COMMANDS; i++) {
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    printf(
+        "\nsluice COMMAND --help tells the options of a command, sluice --version the features.\n"
+        "Exit codes: 0 done, 1 error, 2 usage, 3 bad input, 4 infeasible budget, 5 I/O error or\n"
+        "damaged store, 75 stopped by the time limit, 130 and 143 stopped by a signal.\n");
+}
+
+static void print_version(void)
+{
+    printf("sluice %s\n", SLC_VERSION);
+#ifdef SLC_HAVE_URING
+    printf("I/O methods: uring, pread, mmap\n");
+#else
+    printf("I/O methods: pread, mmap (built without liburing)\n");
+#endif
+#ifdef SLC_HAVE_OPENMP
+    printf("threads: OpenMP\n");
+#else
+    printf("threads: plain\n");
+#endif
+    printf("kernels: %s\n", slc_cpu_instruction_set());
+    printf("codecs: packed, lz4, blco\n");
+    printf("compressed input: gzip, bzip2, xz, zstd, lz4 (%s)\n", archive_version_string());
+    printf("compiler: %s\n", __VERSION__);
+}
+
+static int fail_unknown(const char *word)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    const char *names[COMMANDS + 1];
+    const char *near;
+
+    for (size_t i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i]->name;
+    }
+    names[COMMANDS] = NULL;
+    near = options_nearest(word, names);
+    if (near != NULL) {
+        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown command '%s'; did you mean %s?", word, near);
+    } else {
+        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown command '%s'; see sluice --help", word);
+    }
+    return console_error(&err);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        (strcmp(word, "help") == 0 && argc < 3)) {
+        print_help();
+        return argc > 1 ? 0 : 2;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        print_version();
+        return 0;
+    }
+    bool help = strcmp(word, "help") == 0;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(help ? argv[2] : word, commands[i]->name) == 0) {
+            if (help) {
+                options_print_help(commands[i]);
+                return 0;
+            }
+            return commands[i]->run(commands[i], argc - 1, argv + 1);
+        }
+    }
+    return fail_unknown(help ? argv[2] : word);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+    int failed = fflush(stdout) != 0 || ferror(stdout) != 0;
+
+    if (failed && code == 0) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        (void)slc_fail_errno(&err, errno, "standard output", "cannot write the results");
+        code = console_error(&err);
+    }
+    return code;
+}

@@ -1,0 +1,43 @@
+/*
+ * Progress on standard error: a live line on a terminal (at most ten times a second), otherwise one
+ * plain line per phase or iteration, or nothing. SIGUSR1 prints the state in any case.
+ */
+#ifndef SLC_TOOLS_PROGRESS_H
+#define SLC_TOOLS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Values of --progress, for option tables. */
+extern const char *const progress_choices[];
+
+/*
+ * `choice`: "auto" (a live line on a terminal, else one plain line per iteration), "always" (also
+ * where standard output already shows the iterations), "never".
+ */
+void progress_start(const char *choice, bool quiet);
+
+/* What a pass streams, for rates and the time left. */
+struct progress_shape {
+    unsigned order;
+    unsigned iterations;   /* at most; 0: one operation without iterations */
+    unsigned passes;       /* per iteration */
+    uint64_t nnz;          /* per pass */
+    uint64_t bytes;        /* per pass, encoded */
+    const char *operation; /* "MTTKRP" where there are no iterations */
+};
+void progress_shape(const struct progress_shape *shape);
+
+/* `mode` from 0; `iteration` from 1. Called from a worker between its tiles. */
+void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
+
+/* An iteration is complete: a plain line where there is no live one. */
+void progress_iteration(unsigned iteration, double fit, double delta, double seconds);
+
+/* A phase of conversion or generation, as the library's callbacks report it. */
+void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t total);
+
+/* One line that says where the run stands; from the signal thread. */
+void progress_print_state(void);
+
+#endif

@@ -1,0 +1,240 @@
+/* The report of a run; see report.h. Every line is flushed, so that a pipe sees it as it happens.
+ */
+#include "report.h"
+
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "format.h"
+#include "session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Key of a "  key  value" line. */
+#define KEY "  %-12s "
+
+static void heading(const char *text)
+{
+    printf("%s\n", text);
+}
+
+void report_tensor(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    struct format_text bytes;
+    struct format_text count;
+    char dims[FORMAT_DIMS_BYTES];
+    double cells = 1;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        cells *= (double)manifest->dims[n];
+    }
+    heading("Tensor information");
+    printf(KEY "%s\n", "file", store->path);
+    printf(KEY "%s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
+    printf(KEY "%s (density %.3g), values %s\n", "nonzeros", format_count(&count, manifest->nnz),
+           (double)manifest->nnz / cells, manifest->value_type == SLC_F32 ? "f32" : "f64");
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+
+        printf(KEY "%s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
+               layout->file, slc_codec_name(layout->codec),
+               format_data(&bytes, (double)layout->file_bytes), layout->block_count,
+               layout->block_count == 1 ? "" : "s");
+    }
+    printf(KEY "%.2f bytes per nonzero (coordinates %.2f bits)\n\n", "stored",
+           session_bytes_per_nonzero(manifest),
+           manifest->nnz > 0
+               ? 8.0 * (double)manifest->layouts[0].index_bytes / (double)manifest->nnz
+               : 0.0);
+    (void)fflush(stdout);
+}
+
+static void plan_line(const char *name, uint64_t bytes, const char *what)
+{
+    struct format_text text;
+
+    if (bytes > 0) {
+        printf("    %-10s %10s  %s\n", name, format_memory(&text, bytes), what);
+    }
+}
+
+void report_plan(const struct slc_plan *plan, unsigned order)
+{
+    struct format_text a;
+    struct format_text b;
+    char slots[96];
+    char cache[96];
+
+    (void)snprintf(slots, sizeof slots, "%u slots of %s", plan->slot_count,
+                   format_memory(&a, plan->slot_bytes));
+    (void)snprintf(cache, sizeof cache, "%" PRIu64 " blocks kept from pass to pass",
+                   plan->cached_blocks);
+    printf(KEY "%s of a budget of %s (smallest that works: %.0f MiB)\n", "memory",
+           format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
+           (double)(plan->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
+    plan_line("process", plan->process_bytes, "program, libraries, stacks");
+    plan_line("index", plan->index_bytes, "one entry per block");
+    plan_line("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
+    plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
+    plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
+    plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
+    plan_line("decoders", plan->decoder_bytes, "one per thread");
+    plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
+    plan_line("cache", plan->cache_bytes, cache);
+    printf(KEY "%s in %u pass%s per iteration, %s of each read from the drive (%.1f %%)\n",
+           "passes", format_data(&a, (double)plan->store_bytes * plan->passes), plan->passes,
+           plan->passes == 1 ? "" : "es", format_data(&b, (double)plan->pass_read_bytes),
+           plan->store_bytes > 0 ? 100.0 * (double)plan->pass_read_bytes / (double)plan->store_bytes
+                                 : 0.0);
+    printf(KEY "%s blocks first, conflicts", "schedule",
+           plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            printf(" %u:%s", n + 1, slc_conflict_name(plan->conflict[n]));
+        }
+    }
+    printf("\n");
+}
+
+void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_options *options)
+{
+    heading("Factoring");
+    printf(KEY "CP-ALS, rank %u, at most %u iterations, tol %g", "method", options->rank,
+           options->iterations, options->tolerance);
+    if (options->regularization > 0) {
+        printf(", reg %g", options->regularization);
+    }
+    if (options->max_seconds > 0) {
+        printf(", at most %g s", options->max_seconds);
+    }
+    if (options->init_folder != NULL) {
+        printf("\n" KEY "from %s\n", "start", options->init_folder);
+    } else {
+        printf("\n" KEY "uniform random, seed %" PRIu64 "\n", "start", options->seed);
+    }
+    if (options->mode_order_set) {
+        printf(KEY, "mode order");
+        for (unsigned n = 0; n < plan->passes; n++) {
+            printf("%s%u", n == 0 ? "" : ",", options->mode_order[n] + 1);
+        }
+        printf("\n");
+    }
+    printf(KEY "CPU (%s), %u thread%s, %s%s\n", "device", slc_cpu_instruction_set(), plan->threads,
+           plan->threads == 1 ? "" : "s", plan->request.precision == SLC_F32 ? "f32" : "f64",
+           options->deterministic ? ", deterministic" : "");
+}
+
+void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose)
+{
+    struct format_text bytes;
+    struct format_text rate;
+
+    printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s at %s/s\n",
+           iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,
+           format_data(&bytes, (double)iteration->bytes_read),
+           format_data(&rate, iteration->seconds > 0
+                                  ? (double)iteration->bytes_read / iteration->seconds
+                                  : 0));
+    for (unsigned n = 0; verbose && n < order; n++) {
+        printf("     mode = %u (%.3fs)%s\n", n + 1, iteration->mode_seconds[n],
+               iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
+    }
+    (void)fflush(stdout);
+}
+
+void report_fit(const struct slc_cp_result *result)
+{
+    printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
+           slc_stop_reason_name(result->reason), result->iterations,
+           result->iterations == 1 ? "" : "s");
+}
+
+void report_times(const struct slc_cp_times *times,
+                  double total_seconds,
+                  double write_seconds,
+                  const struct slc_stream_stats *stats,
+                  unsigned threads)
+{
+    struct format_text bytes;
+    struct format_text rate;
+
+    heading("Timing information");
+    printf(KEY "%10.3fs\n", "total", total_seconds);
+    printf(KEY "%10.3fs  wall time of %" PRIu64 " pass%s: %s at %s/s\n", "read",
+           stats->pass_seconds, stats->passes, stats->passes == 1 ? "" : "es",
+           format_data(&bytes, (double)stats->bytes_read),
+           format_data(&rate, stats->pass_seconds > 0
+                                  ? (double)stats->bytes_read / stats->pass_seconds
+                                  : 0));
+    printf(KEY "%10.3fs  per thread, for want of data\n", "wait", stats->wait_seconds / threads);
+    printf(KEY "%10.3fs  per thread\n", "decode", stats->decode_seconds / threads);
+    printf(KEY "%10.3fs  per thread\n", "multiply", stats->compute_seconds / threads);
+    if (times != NULL) {
+        printf(KEY "%10.3fs\n", "init", times->init);
+        printf(KEY "%10.3fs\n", "MTTKRP", times->mttkrp);
+        printf(KEY "%10.3fs\n", "solve", times->solve);
+        printf(KEY "%10.3fs\n", "fit", times->fit);
+    }
+    if (write_seconds >= 0) {
+        printf(KEY "%10.3fs\n", "write", write_seconds);
+    }
+    printf("\n");
+}
+
+void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read)
+{
+    double whole = (double)plan->store_bytes * plan->passes;
+    double share = whole > 0 ? (double)bytes_read / whole : 0;
+
+    if (reads->iterations == 0 || share < reads->lowest_share) {
+        reads->lowest_share = share;
+    }
+    reads->iterations++;
+}
+
+uint64_t report_kernel_read_bytes(void)
+{
+    FILE *file = fopen("/proc/self/io", "r");
+    uint64_t bytes = UINT64_MAX;
+    char line[128];
+
+    if (file == NULL) {
+        return bytes;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "read_bytes: %" SCNu64, &bytes) == 1) {
+            break;
+        }
+    }
+    (void)fclose(file);
+    return bytes;
+}
+
+void report_resources(const struct slc_plan *plan,
+                      const struct slc_stream_stats *stats,
+                      const struct report_reads *reads)
+{
+    struct format_text a;
+    struct format_text b;
+    uint64_t peak = slc_memory_peak();
+    uint64_t kernel = report_kernel_read_bytes();
+
+    heading("Resources");
+    printf(KEY "%s at most, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),
+           format_memory(&b, plan->budget_bytes),
+           100.0 * (double)peak / (double)plan->budget_bytes);
+    printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " blocks\n", "read",
+           format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
+           stats->cache_blocks);
+    printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
+           reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
+    if (kernel != UINT64_MAX) {
+        printf(KEY "%s read from drives by the kernel's counter\n", "kernel",
+               format_data(&a, (double)kernel));
+    }
+    printf(KEY "%s%s%s%s\n", "I/O", slc_io_name(stats->io),
+           stats->direct ? ", direct (past the page cache)" : ", through the page cache",
+           stats->note[0] != '\0' ? "; " : "", stats->note);
+    (void)fflush(stdout);
+}

@@ -1,0 +1,52 @@
+/* The report of a run on standard output, in SPLATT's shape (docs/man/sluice-cpd.1). */
+#ifndef SLC_TOOLS_REPORT_H
+#define SLC_TOOLS_REPORT_H
+
+#include "engine/plan.h"
+#include "engine/solve/cp_als.h"
+#include "engine/stream.h"
+#include "storage/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What was read in one iteration (or the one pass of an MTTKRP), for the share of the drive. */
+struct report_reads {
+    uint64_t iterations;
+    double lowest_share; /* of the bytes of its passes, over all iterations */
+};
+void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read);
+
+/* "Tensor information". */
+void report_tensor(const struct slc_store *store);
+
+/* "Factoring": the options that decide the result, the device and the plan. */
+void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_options *options);
+
+/* The plan's buffers, one a line. */
+void report_plan(const struct slc_plan *plan, unsigned order);
+
+/* One line per iteration, and one per mode with `verbose`. */
+void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
+
+/* "Final fit" and why it stopped. */
+void report_fit(const struct slc_cp_result *result);
+
+/* "Timing information"; `times` is NULL for an MTTKRP, `write_seconds` below 0 where nothing was.
+ */
+void report_times(const struct slc_cp_times *times,
+                  double total_seconds,
+                  double write_seconds,
+                  const struct slc_stream_stats *stats,
+                  unsigned threads);
+
+/* Bytes read and their share of each pass, peak memory against the budget. */
+void report_resources(const struct slc_plan *plan,
+                      const struct slc_stream_stats *stats,
+                      const struct report_reads *reads);
+
+/* Bytes the kernel says this process has read from drives (/proc/self/io); UINT64_MAX if unknown.
+ */
+uint64_t report_kernel_read_bytes(void);
+
+#endif

@@ -1,0 +1,153 @@
+/* run.json; see run_json.h. */
+#include "run_json.h"
+
+#include "base/memory.h"
+#include "base/version.h"
+#include "cpu/cpu.h"
+#include "log_json.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+static void set_count(json_t *object, const char *name, uint64_t number)
+{
+    set(object, name, json_integer((json_int_t)number));
+}
+
+static json_t *command_line(int argc, char **argv)
+{
+    json_t *list = json_array();
+
+    (void)json_array_append_new(list, json_string("sluice"));
+    for (int i = 0; i < argc; i++) {
+        json_t *word = json_string(argv[i]);
+
+        /* An argument that is not UTF-8 cannot stand in JSON as it is. */
+        (void)json_array_append_new(list, word != NULL ? word : json_string("(not UTF-8)"));
+    }
+    return list;
+}
+
+static json_t *versions(void)
+{
+    json_t *object = json_object();
+    struct utsname host;
+
+    set(object, "sluice", json_string(SLC_VERSION));
+    set(object, "compiler", json_string(__VERSION__));
+    set(object, "instruction_set", json_string(slc_cpu_instruction_set()));
+    if (uname(&host) == 0) {
+        set(object, "system", json_sprintf("%s %s %s", host.sysname, host.release, host.machine));
+    }
+    return object;
+}
+
+static json_t *tensor(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    json_t *object = json_object();
+
+    set(object, "path", json_string(store->path));
+    set(object, "dims", json_dims(manifest->order, manifest->dims));
+    set_count(object, "nnz", manifest->nnz);
+    set(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
+    set(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
+    set(object, "content_sum", json_hex(manifest->content_sum));
+    set(object, "source", json_string(manifest->origin.source));
+    return object;
+}
+
+static json_t *times(const struct run_record *record)
+{
+    const struct slc_cp_times *cp = &record->result->times;
+    json_t *object = json_object();
+
+    set(object, "total", json_real(record->total_seconds));
+    set(object, "init", json_real(cp->init));
+    set(object, "mttkrp", json_real(cp->mttkrp));
+    set(object, "solve", json_real(cp->solve));
+    set(object, "fit", json_real(cp->fit));
+    set(object, "passes_wall", json_real(record->stats->pass_seconds));
+    set(object, "wait_all_threads", json_real(record->stats->wait_seconds));
+    set(object, "decode_all_threads", json_real(record->stats->decode_seconds));
+    set(object, "multiply_all_threads", json_real(record->stats->compute_seconds));
+    return object;
+}
+
+static json_t *counters(const struct slc_stream_stats *stats)
+{
+    uint64_t kernel = report_kernel_read_bytes();
+    json_t *object = json_object();
+
+    set_count(object, "passes", stats->passes);
+    set_count(object, "blocks", stats->blocks);
+    set_count(object, "bytes_read", stats->bytes_read);
+    set_count(object, "bytes_cached", stats->bytes_cached);
+    set_count(object, "cache_blocks", stats->cache_blocks);
+    set(object, "kernel_read_bytes",
+        kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
+    set(object, "io", json_string(slc_io_name(stats->io)));
+    set(object, "direct", json_boolean(stats->direct));
+    set(object, "note", json_string(stats->note));
+    return object;
+}
+
+static json_t *record_to_json(const struct run_record *record)
+{
+    const struct slc_cp_result *result = record->result;
+    json_t *object = json_pack("{s:s}", "schema", "sluice-run-1");
+    json_t *lambda = json_array();
+    char finished[32] = "";
+    time_t now = time(NULL);
+    struct tm utc;
+
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(finished, sizeof finished, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    for (uint32_t r = 0; r < result->rank; r++) {
+        (void)json_array_append_new(lambda, json_real(result->lambda[r]));
+    }
+    set(object, "command", command_line(record->argc, record->argv));
+    set(object, "options", options_to_json(record->command, record->values));
+    set(object, "versions", versions());
+    set(object, "finished", json_string(finished));
+    set(object, "tensor", tensor(record->store));
+    set(object, "plan", json_plan(record->plan, record->store->manifest.order));
+    set_count(object, "rank", result->rank);
+    set_count(object, "iterations_done", result->iterations);
+    set(object, "fit", json_real(result->fit));
+    set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
+    set(object, "lambda", lambda);
+    (void)json_object_set(object, "iterations", record->iterations);
+    set(object, "seconds", times(record));
+    set(object, "counters", counters(record->stats));
+    set_count(object, "peak_memory_bytes", slc_memory_peak());
+    return object;
+}
+
+enum slc_status
+run_json_write(const struct run_record *record, const char *path, struct slc_error *err)
+{
+    json_t *object = record_to_json(record);
+    /* 17 digits: a fit is compared between runs bit by bit. */
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    enum slc_status status;
+
+    if (text == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the run (%s)", path);
+    } else {
+        status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
+    }
+    free(text);
+    json_decref(object);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* Opening, planning and closing what a streaming command holds; see session.h. */
+#include "session.h"
+
+#include "cpu/cpu.h"
+
+const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL};
+const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
+const char *const session_precision_choices[] = {"f64", "f32", NULL};
+
+enum slc_status session_open(struct session *session, const char *path, struct slc_error *err)
+{
+    return slc_store_open(slc_files_system(), path, &session->store, err);
+}
+
+enum slc_status session_plan(struct session *session,
+                             const struct session_options *options,
+                             enum slc_operation operation,
+                             unsigned mode,
+                             uint32_t rank,
+                             struct slc_error *err)
+{
+    struct slc_plan_request request = {
+        .operation = operation,
+        .mode = mode,
+        .rank = rank,
+        .precision = options->precision[1] == '3' ? SLC_F32 : SLC_F64,
+        .threads = (unsigned)options->threads,
+        .deterministic = options->deterministic,
+        .memory_bytes = options->memory,
+        .cache = !options->no_cache,
+    };
+
+    if (!slc_io_parse(options->io, &request.io) ||
+        !slc_schedule_parse(options->schedule, &request.schedule)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
+                        options->io, options->schedule);
+    }
+    return slc_plan_make(session->store.reader, &request, &session->plan, err);
+}
+
+enum slc_status session_start(struct session *session, struct slc_error *err)
+{
+    enum slc_status status = slc_stream_open(slc_files_system(), session->store.reader,
+                                             &session->plan, &session->stream, err);
+
+    if (status == SLC_OK) {
+        status = slc_cpu_backend_create(&session->backend, err);
+    }
+    return status;
+}
+
+void session_close(struct session *session)
+{
+    if (session->backend != NULL) {
+        session->backend->ops->destroy(session->backend);
+        session->backend = NULL;
+    }
+    slc_stream_close(session->stream);
+    session->stream = NULL;
+    slc_store_close(&session->store);
+}
+
+uint64_t session_store_bytes(const struct slc_manifest *manifest)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        bytes += manifest->layouts[i].file_bytes;
+    }
+    return bytes;
+}
+
+double session_bytes_per_nonzero(const struct slc_manifest *manifest)
+{
+    return manifest->nnz > 0 ? (double)session_store_bytes(manifest) / (double)manifest->nnz : 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * What every command that streams a store has in common: its options, the open store, the plan, the
+ * stream and the compute device.
+ */
+#ifndef SLC_TOOLS_SESSION_H
+#define SLC_TOOLS_SESSION_H
+
+#include "base/backend.h"
+#include "base/error.h"
+#include "engine/plan.h"
+#include "engine/stream.h"
+#include "options.h"
+#include "storage/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session_options {
+    uint64_t memory;
+    uint64_t threads;
+    const char *io;
+    const char *schedule;
+    const char *precision;
+    bool deterministic;
+    bool no_cache;
+};
+
+extern const char *const session_io_choices[];
+extern const char *const session_schedule_choices[];
+extern const char *const session_precision_choices[];
+
+/* Rows of an option table for the field `session` of struct `type`. */
+#define SESSION_OPTION_ROWS(type)                                                                  \
+    {.name = "memory",                                                                             \
+     .kind = OPTION_SIZE,                                                                          \
+     .value = "SIZE",                                                                              \
+     .fallback = "80%",                                                                            \
+     .help = "budget for everything the process holds: 512MiB, 4G, 50% of RAM or cgroup limit",    \
+     .offset = offsetof(struct type, session.memory)},                                             \
+        {.name = "threads",                                                                        \
+         .letter = 't',                                                                            \
+         .kind = OPTION_U64,                                                                       \
+         .value = "N",                                                                             \
+         .fallback = "0",                                                                          \
+         .maximum = SLC_MAX_THREADS,                                                               \
+         .help = "threads; 0: one per processor this process may use",                             \
+         .offset = offsetof(struct type, session.threads)},                                        \
+        {.name = "io",                                                                             \
+         .kind = OPTION_CHOICE,                                                                    \
+         .value = "METHOD",                                                                        \
+         .fallback = "auto",                                                                       \
+         .choices = session_io_choices,                                                            \
+         .help = "how blocks are read: auto, uring, pread or mmap",                                \
+         .offset = offsetof(struct type, session.io)},                                             \
+        {.name = "schedule",                                                                       \
+         .kind = OPTION_CHOICE,                                                                    \
+         .value = "ORDER",                                                                         \
+         .fallback = "auto",                                                                       \
+         .choices = session_schedule_choices,                                                      \
+         .help = "order of blocks in a pass: auto, largest (first) or file",                       \
+         .offset = offsetof(struct type, session.schedule)},                                       \
+        {.name = "precision",                                                                      \
+         .kind = OPTION_CHOICE,                                                                    \
+         .value = "TYPE",                                                                          \
+         .fallback = "f64",                                                                        \
+         .choices = session_precision_choices,                                                     \
+         .help = "arithmetic and factors: f64 or f32",                                             \
+         .offset = offsetof(struct type, session.precision)},                                      \
+        {.name = "deterministic",                                                                  \
+         .kind = OPTION_FLAG,                                                                      \
+         .help = "the same bits for any number of threads, I/O method, block size and codec",      \
+         .offset = offsetof(struct type, session.deterministic)},                                  \
+    {                                                                                              \
+        .name = "no-cache", .kind = OPTION_FLAG,                                                   \
+        .help = "read every block in every pass, even "                                            \
+                "where memory is left to keep some",                                               \
+        .offset = offsetof(struct type, session.no_cache)                                          \
+    }
+
+struct session {
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_stream *stream;   /* NULL until session_start */
+    struct slc_backend *backend; /* NULL until session_start */
+};
+
+#define SESSION_INIT                                                                               \
+    {                                                                                              \
+        .stream = NULL, .backend = NULL                                                            \
+    }
+
+/* Opens the store `path`. Owns: session_close. */
+enum slc_status
+session_open(struct session *session, const char *path, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Plans an operation. `mode` from 0 (MTTKRP only). SLC_ERR_BUDGET names the smallest budget, and
+ * session->plan holds it.
+ */
+enum slc_status session_plan(struct session *session,
+                             const struct session_options *options,
+                             enum slc_operation operation,
+                             unsigned mode,
+                             uint32_t rank,
+                             struct slc_error *err) SLC_NODISCARD;
+
+/* Opens the stream and creates the device. */
+enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
+
+/* Closes whatever is open; takes SESSION_INIT. */
+void session_close(struct session *session);
+
+/* Bytes of all block files of the store, and per nonzero. */
+uint64_t session_store_bytes(const struct slc_manifest *manifest);
+double session_bytes_per_nonzero(const struct slc_manifest *manifest);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * SIGINT, SIGTERM and SIGUSR1, taken by a thread of their own with sigwait, so that what they cause
+ * may lock and allocate. The first of SIGINT and SIGTERM sets the stop flag, or ends the process
+ * after `abandon` where an operation cannot stop half-way; the second ends the process at once.
+ * SIGUSR1 prints the state. A signal that was ignored when the program started stays ignored
+ * (nohup, background jobs of a script).
+ */
+#ifndef SLC_TOOLS_SIGNALS_H
+#define SLC_TOOLS_SIGNALS_H
+
+#include "base/error.h"
+
+/* `abandon`: NULL for operations that poll the stop flag. Call before any other thread starts. */
+enum slc_status
+signals_start(void (*abandon)(void *context), void *context, struct slc_error *err) SLC_NODISCARD;
+
+/* The stop flag: 0, or the number of the signal. */
+const volatile int *signals_stop(void);
+
+/* The exit code of a run that a signal stopped: 130 or 143. */
+int signals_exit_code(void);
+
+#endif
