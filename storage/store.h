@@ -31,7 +31,7 @@ struct slc_store_layout {
 
 /* Where the data came from: what conversion decided and counted. Statistics only. */
 struct slc_store_origin {
-    char source[512]; /* path or "-" as given */
+    char source[512]; /* path or "-" as given; bytes that are not UTF-8 are kept as U+FFFD */
     char dialect[32];
     unsigned index_base;
     uint64_t entries_read;   /* lines with a nonzero or an explicit zero */
@@ -53,6 +53,10 @@ struct slc_manifest {
     struct slc_store_origin origin;
 };
 
+/* Name of the manifest in the folder, and the largest one that is read. */
+#define SLC_MANIFEST_NAME      "tensor.json"
+#define SLC_MANIFEST_MAX_BYTES (UINT64_C(1) << 20)
+
 /*
  * Writes FOLDER/tensor.json atomically. The text is JSON; its first member is the checksum of the
  * whole text (docs/FORMAT.md).
@@ -64,12 +68,31 @@ enum slc_status slc_manifest_write(const struct slc_files *files,
 
 /*
  * Reads and validates FOLDER/tensor.json: SLC_ERR_FORMAT when the folder has none (not a finished
- * store), SLC_ERR_DAMAGED when its checksum does not hold, SLC_ERR_UNSUPPORTED for newer versions.
+ * store) or holds what no writer writes though its checksum is right, SLC_ERR_DAMAGED when the
+ * checksum does not hold, SLC_ERR_UNSUPPORTED for newer versions. *manifest changes only on
+ * success.
  */
 enum slc_status slc_manifest_read(const struct slc_files *files,
                                   const char *folder,
                                   struct slc_manifest *manifest,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/* The layout of that kind and 0-based mode (0 for blco) in the manifest, or NULL. Borrowed. */
+const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *manifest,
+                                                 enum slc_layout_kind layout,
+                                                 unsigned layout_mode);
+
+/*
+ * Compares what the manifest says of a block file with the file's own header.
+ * Errors: SLC_ERR_DAMAGED, naming the block file and both values.
+ */
+enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
+                                          const struct slc_store_layout *layout,
+                                          const struct slc_reader *reader,
+                                          struct slc_error *err) SLC_NODISCARD;
+
+/* "blco", "sorted", "fiber"; "?" if unknown. */
+const char *slc_layout_name(enum slc_layout_kind layout);
 
 /* An open store: the manifest and a reader for one of its layouts. */
 struct slc_store {

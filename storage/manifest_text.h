@@ -1,0 +1,17 @@
+/*
+ * What the manifest's writer and reader share: the fixed form of its beginning (docs/FORMAT.md,
+ * section 9).
+ */
+#ifndef SLC_STORAGE_MANIFEST_TEXT_H
+#define SLC_STORAGE_MANIFEST_TEXT_H
+
+#define SLC_MANIFEST_PREFIX "{\"checksum\":\"xxh3-64:"
+#define SLC_MANIFEST_FORMAT "sluice-store"
+
+enum {
+    SLC_MANIFEST_PREFIX_BYTES = sizeof SLC_MANIFEST_PREFIX - 1,
+    SLC_MANIFEST_DIGITS = 16, /* of a 64-bit number in hexadecimal */
+    SLC_MANIFEST_VERSION = 1
+};
+
+#endif

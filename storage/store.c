@@ -1,0 +1,152 @@
+/* An open store: its manifest and a reader for its `blco` layout, checked against each other. */
+#include "storage/store.h"
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *slc_layout_name(enum slc_layout_kind layout)
+{
+    static const char *const names[] = {"?", "blco", "sorted", "fiber"};
+
+    return layout >= SLC_LAYOUT_BLCO && layout <= SLC_LAYOUT_FIBER ? names[layout] : names[0];
+}
+
+const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *manifest,
+                                                 enum slc_layout_kind layout,
+                                                 unsigned layout_mode)
+{
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+
+        if (listed->layout == layout && listed->layout_mode == layout_mode) {
+            return listed;
+        }
+    }
+    return NULL;
+}
+
+enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
+                                          const struct slc_store_layout *layout,
+                                          const struct slc_reader *reader,
+                                          struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const struct {
+        const char *what;
+        uint64_t listed;
+        uint64_t found;
+    } fields[] = {
+        {"layout", layout->layout, info->layout},
+        {"layout's mode", layout->layout_mode, info->layout_mode},
+        {"codec", layout->codec, info->codec},
+        {"number of modes", manifest->order, info->order},
+        {"number of nonzeros", manifest->nnz, info->nnz},
+        {"value type", manifest->value_type, info->value_type},
+        {"sum of squares (its bits)", slc_bits_f64(manifest->sum_of_squares),
+         slc_bits_f64(info->sum_of_squares)},
+        {"content sum", manifest->content_sum, info->content_sum},
+        {"file size", layout->file_bytes, info->file_bytes},
+        {"number of blocks", layout->block_count, info->block_count},
+        {"header's checksum", layout->header_hash, info->header_hash},
+    };
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < sizeof fields / sizeof fields[0] && status == SLC_OK; i++) {
+        if (fields[i].listed != fields[i].found) {
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the %s is %" PRIu64 ", but the store's manifest says %" PRIu64
+                              ": the files do not belong together",
+                              fields[i].what, fields[i].found, fields[i].listed);
+        }
+    }
+    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
+        if (manifest->dims[mode] != info->dims[mode]) {
+            status =
+                slc_fail(err, SLC_ERR_DAMAGED,
+                         "mode %u has length %" PRIu64 ", but the store's manifest says %" PRIu64
+                         ": the files do not belong together",
+                         mode + 1, info->dims[mode], manifest->dims[mode]);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, slc_reader_path(reader));
+    }
+    return status;
+}
+
+/*
+ * Opens a block file that the manifest lists. A file that is not ours, or missing, is damage here:
+ * the manifest is written last and lists only files that were there.
+ */
+static enum slc_status open_listed(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_store_layout *layout,
+                                   struct slc_reader **reader,
+                                   struct slc_error *err)
+{
+    char *path = slc_path_join(folder, layout->file);
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = slc_reader_open(files, path, reader, &fault);
+    if (status == SLC_ERR_FORMAT) {
+        status = SLC_ERR_DAMAGED;
+        fault.status = status;
+    }
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    slc_free(path);
+    return status;
+}
+
+enum slc_status slc_store_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_store *store,
+                               struct slc_error *err)
+{
+    struct slc_store opened = {.path = NULL};
+    const struct slc_store_layout *layout;
+    enum slc_status status;
+
+    files = files != NULL ? files : slc_files_system();
+    status = slc_manifest_read(files, path, &opened.manifest, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
+    if (layout == NULL) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "the store has no layout \"blco\", which this version needs");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    opened.path = slc_strdup(path);
+    if (opened.path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = open_listed(files, path, layout, &opened.reader, err);
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
+    }
+    if (status != SLC_OK) {
+        slc_store_close(&opened);
+        return status;
+    }
+    *store = opened;
+    return SLC_OK;
+}
+
+void slc_store_close(struct slc_store *store)
+{
+    slc_reader_close(store->reader);
+    slc_free(store->path);
+    store->reader = NULL;
+    store->path = NULL;
+}
