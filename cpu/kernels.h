@@ -1,0 +1,65 @@
+/*
+ * The inner loops of cpu/, one table per instruction set. Every set is compiled from the same
+ * template (mttkrp_tmpl.c), works column by column in the same order and uses no fused
+ * multiply-add, so all sets return the same bits. (Loads, not arithmetic, bound these loops: a
+ * fused multiply-add made no measurable difference.)
+ */
+#ifndef SLC_CPU_KERNELS_H
+#define SLC_CPU_KERNELS_H
+
+#include "base/limits.h"
+#include "base/matrix.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Nonzeros per kernel call: N + 2 arrays of it stay within the first-level cache. */
+enum { SLC_CHUNK_NNZ = 1024 };
+
+/* What a kernel call adds up: a chunk of nonzeros, factor rows, rows to add to. */
+struct slc_mttkrp_span {
+    uint32_t nnz;
+    unsigned factor_count; /* >= 1 */
+    bool prefetch;         /* factor rows are expected to miss the cache */
+    bool merge_runs;       /* neighbours often share their output row: keep it in registers */
+    uint64_t stride;       /* bytes from row to row of every factor and of the output */
+    const void *values;
+    const uint32_t *rows;                  /* output row of each nonzero, from `output` */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* row of each nonzero, from `factor` */
+    const unsigned char *factor[SLC_MAX_ORDER];
+    unsigned char *output;
+};
+
+/*
+ * Adds the products to the output, in the order of the nonzeros, for one panel of columns that
+ * begins `column_bytes` into each row. The panel's width belongs to the function.
+ */
+typedef void slc_mttkrp_fn(const struct slc_mttkrp_span *span, uint64_t column_bytes);
+
+enum {
+    SLC_FACTOR_CLASSES = 5, /* 1, 2, 3, 4 factors, and any number */
+    SLC_PANEL_WIDTHS = 10   /* 2^0 .. 2^9 bytes; widths below an element are empty */
+};
+
+struct slc_kernel_set {
+    const char *name;
+    unsigned widest_log2; /* widest panel, in bytes: what the registers hold */
+    slc_mttkrp_fn *mttkrp_f32[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
+    slc_mttkrp_fn *mttkrp_f64[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
+    /* sum[i] += part[i]; both 64-byte aligned or shorter than that. */
+    void (*add_f32)(void *sum, const void *part, uint64_t count);
+    void (*add_f64)(void *sum, const void *part, uint64_t count);
+};
+
+extern const struct slc_kernel_set slc_kernels_portable;
+extern const struct slc_kernel_set slc_kernels_avx2;
+extern const struct slc_kernel_set slc_kernels_avx512;
+extern const struct slc_kernel_set slc_kernels_neon;
+
+/* The set in use: the best this machine has, or the one that was forced. */
+const struct slc_kernel_set *slc_kernels(void);
+
+/* Bytes of the second-level cache of one core; 1 MiB where the system does not say. */
+uint64_t slc_cpu_cache_bytes(void);
+
+#endif

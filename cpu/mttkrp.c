@@ -1,0 +1,441 @@
+/*
+ * MTTKRP on the CPU: the table of base/backend.h.
+ *
+ * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
+ * (kernels.h). What differs between strategies is where the sums go: straight into the output
+ * (DIRECT), into a copy per worker that mttkrp_end adds up (PRIVATE), or into tile-local sums that
+ * are committed under locks or in tile order (partial.c, commit.c).
+ *
+ * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
+ * and kept for the next job.
+ */
+#include "cpu/mttkrp.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "cpu/cpu.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Larger outputs gain from being zeroed by all workers. */
+#define LARGE_BYTES (UINT64_C(4) << 20)
+
+/* For order 1: always row 0 of the row of ones. */
+static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
+
+static enum slc_conflict strategy(const struct slc_mttkrp_job *job, uint64_t output_rows)
+{
+    const enum slc_value_type type = job->output != NULL ? job->output->type : SLC_F64;
+
+    return slc_mttkrp_choose(job, type, output_rows);
+}
+
+static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
+                                    const struct slc_matrix *matrix,
+                                    unsigned mode,
+                                    struct slc_error *err)
+{
+    const enum slc_value_type type = job->output->type;
+
+    if (matrix == NULL || matrix->type != type || matrix->cols != job->rank ||
+        matrix->pitch != slc_matrix_pitch(type, job->rank)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the matrix of mode %u does not fit this MTTKRP: it has to be of the "
+                        "output's type with %u columns",
+                        mode + 1, job->rank);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status check_job(const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    if (job->order < 1 || job->order > SLC_MAX_ORDER || job->mode >= job->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u of %u is not one of 1 to at most %d",
+                        job->mode + 1, job->order, SLC_MAX_ORDER);
+    }
+    if (job->rank < 1 || job->rank > SLC_MAX_RANK) {
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", job->rank,
+                        SLC_MAX_RANK);
+    }
+    if (job->workers < 1 || job->workers > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads were asked for; 1 to %d are possible",
+                        job->workers, SLC_MAX_THREADS);
+    }
+    if (job->output == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "the MTTKRP has no output matrix");
+    }
+    for (unsigned m = 0; m < job->order; m++) {
+        const enum slc_status status =
+            check_matrix(job, m == job->mode ? job->output : job->factors[m], m, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (slc_mttkrp_choose(job, job->output->type, job->output->rows) == SLC_CONFLICT_DIRECT &&
+        job->workers > 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"direct\" is for one thread, but there are %u",
+                        job->workers);
+    }
+    return SLC_OK;
+}
+
+static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    unsigned char *data = context;
+
+    (void)worker;
+    memset(data + begin, 0, end - begin);
+}
+
+/* Sets the output to zero, all workers together where it is large. */
+static enum slc_status zero_output(const struct slc_cpu_backend *cpu, struct slc_error *err)
+{
+    const uint64_t bytes = cpu->job.output->rows * cpu->stride;
+
+    if (bytes < LARGE_BYTES || cpu->job.workers == 1) {
+        if (bytes > 0) {
+            memset(cpu->job.output->buffer.data, 0, bytes);
+        }
+        return SLC_OK;
+    }
+    return slc_team_for(cpu->job.workers, bytes, LARGE_BYTES / 2, zero_bytes,
+                        cpu->job.output->buffer.data, err);
+}
+
+/* The factors are expected to miss the cache when they outgrow it together. */
+static bool factors_exceed_cache(const struct slc_mttkrp_job *job)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m != job->mode && !slc_add_u64(bytes, job->factors[m]->buffer.bytes, &bytes)) {
+            return true;
+        }
+    }
+    return bytes > slc_cpu_cache_bytes();
+}
+
+static void set_ones(struct slc_cpu_backend *cpu)
+{
+    memset(cpu->ones, 0, sizeof cpu->ones);
+    for (uint32_t r = 0; r < cpu->job.rank; r++) {
+        if (cpu->type == SLC_F32) {
+            ((float *)(void *)cpu->ones)[r] = 1.0F;
+        } else {
+            ((double *)(void *)cpu->ones)[r] = 1.0;
+        }
+    }
+}
+
+static void reset_state(struct slc_cpu_backend *cpu)
+{
+    const uint64_t stripe_bytes = 16384; /* added to memory in about 2 us, while others may wait */
+
+    memset(cpu->workers, 0, cpu->job.workers * sizeof cpu->workers[0]);
+    cpu->lock_rows = slc_max_u64(stripe_bytes / cpu->stride, 1);
+    cpu->order_rows = slc_max_u64(slc_div_up_u64(cpu->job.output->rows, SLC_ORDER_STRIPES), 1);
+    (void)pthread_mutex_lock(&cpu->order_mutex);
+    memset(cpu->passed, 0, sizeof cpu->passed);
+    cpu->waiters = 0;
+    cpu->aborted = false;
+    (void)pthread_mutex_unlock(&cpu->order_mutex);
+}
+
+static enum slc_status
+begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = check_job(job, err);
+    uint64_t bytes;
+
+    cpu->running = false;
+    if (status != SLC_OK) {
+        return status;
+    }
+    cpu->job = *job;
+    cpu->type = job->output->type;
+    cpu->stride = slc_mttkrp_stride(job, cpu->type);
+    cpu->conflict = slc_mttkrp_choose(job, cpu->type, job->output->rows);
+    cpu->kernels = slc_kernels();
+    cpu->prefetch = factors_exceed_cache(job);
+    slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
+    bytes = slc_mttkrp_total_bytes(&cpu->layout, job, cpu->conflict);
+    if (bytes > cpu->scratch.bytes) {
+        slc_buffer_destroy(&cpu->scratch);
+        status = slc_buffer_create(&cpu->scratch, bytes, slc_mttkrp_pages(bytes), err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (job->order == 1) {
+        set_ones(cpu);
+    }
+    reset_state(cpu);
+    status = zero_output(cpu, err);
+    cpu->running = status == SLC_OK;
+    return status;
+}
+
+void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
+                          const struct slc_tile_view *tile,
+                          unsigned char *output,
+                          struct slc_mttkrp_span *span)
+{
+    unsigned count = 0;
+
+    memset(span, 0, sizeof *span);
+    for (unsigned m = 0; m < cpu->job.order; m++) {
+        if (m != cpu->job.mode) {
+            const unsigned char *rows = cpu->job.factors[m]->buffer.data;
+            span->factor[count++] = rows + tile->corner[m] * cpu->stride;
+        }
+    }
+    if (count == 0) {
+        span->factor[0] = cpu->ones;
+        span->offset[0] = zero_offsets;
+        count = 1;
+    }
+    span->factor_count = count;
+    span->prefetch = cpu->prefetch;
+    span->stride = cpu->stride;
+    span->output = output;
+}
+
+void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span)
+{
+    const unsigned class =
+        (span->factor_count < SLC_FACTOR_CLASSES ? span->factor_count : SLC_FACTOR_CLASSES) - 1;
+    slc_mttkrp_fn *const *widths =
+        cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
+    uint32_t changes = 1;
+
+    for (uint32_t i = 1; i < span->nnz; i++) {
+        changes += span->rows[i] != span->rows[i - 1];
+    }
+    /* Runs of one or two cost more in mispredicted branches than they save in loads and stores. */
+    span->merge_runs = changes <= span->nnz / 4;
+
+    for (uint64_t column = 0; column < span->stride;) {
+        const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
+        const unsigned width =
+            left_log2 < cpu->kernels->widest_log2 ? left_log2 : cpu->kernels->widest_log2;
+
+        widths[width](span, column);
+        column += UINT64_C(1) << width;
+    }
+}
+
+enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
+                                    struct slc_tile_view *tile,
+                                    unsigned char *output,
+                                    struct slc_error *err)
+{
+    struct slc_mttkrp_span span;
+    struct slc_chunk_view chunk;
+
+    slc_mttkrp_span_init(cpu, tile, output, &span);
+    for (;;) {
+        const enum slc_status status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);
+        unsigned factor = 0;
+
+        if (status != SLC_OK || chunk.nnz == 0) {
+            return status;
+        }
+        assert(chunk.nnz <= SLC_CHUNK_NNZ);
+        for (unsigned m = 0; m < cpu->job.order; m++) {
+            if (m != cpu->job.mode) {
+                span.offset[factor++] = chunk.offset[m];
+            }
+        }
+        span.nnz = chunk.nnz;
+        span.rows = chunk.offset[cpu->job.mode];
+        span.values = chunk.values;
+        slc_mttkrp_accumulate(cpu, &span);
+    }
+}
+
+static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
+                                  unsigned worker,
+                                  const struct slc_tile_view *tile,
+                                  struct slc_error *err)
+{
+    if (!cpu->running || worker >= cpu->job.workers || tile->order != cpu->job.order ||
+        tile->value_type != cpu->type) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
+                        (unsigned long long)tile->ordinal, tile->order, worker);
+    }
+    if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
+        return slc_fail(
+            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
+            (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
+    }
+    for (unsigned m = 0; m < cpu->job.order; m++) {
+        const struct slc_matrix *matrix =
+            m == cpu->job.mode ? cpu->job.output : cpu->job.factors[m];
+
+        if (tile->corner[m] >= matrix->rows ||
+            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
+                            "has %llu rows",
+                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
+                            (unsigned long long)(tile->corner[m] + tile->extent[m]), m + 1,
+                            (unsigned long long)matrix->rows);
+        }
+    }
+    return SLC_OK;
+}
+
+/* The worker's copy of the output, zeroed the first time. */
+static unsigned char *private_copy(struct slc_cpu_backend *cpu, unsigned worker)
+{
+    unsigned char *copy;
+
+    if (worker == 0) {
+        return cpu->job.output->buffer.data;
+    }
+    copy = slc_mttkrp_scratch(cpu, worker - 1, cpu->layout.private_at);
+    if (!cpu->workers[worker].touched) {
+        memset(copy, 0, cpu->job.output->rows * cpu->stride);
+        cpu->workers[worker].touched = true;
+    }
+    return copy;
+}
+
+static enum slc_status add_tile(struct slc_backend *backend,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    const enum slc_status status = check_tile(cpu, worker, tile, err);
+    unsigned char *output;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    switch (cpu->conflict) {
+    case SLC_CONFLICT_PRIVATE:
+        output = private_copy(cpu, worker);
+        break;
+    case SLC_CONFLICT_LOCKED:
+    case SLC_CONFLICT_ORDERED:
+        return slc_mttkrp_partial_tile(cpu, worker, tile, err);
+    case SLC_CONFLICT_AUTO:
+    case SLC_CONFLICT_DIRECT:
+    default:
+        output = cpu->job.output->buffer.data;
+        break;
+    }
+    return slc_mttkrp_add_tile(cpu, tile, output + tile->corner[cpu->job.mode] * cpu->stride, err);
+}
+
+static void abort_job(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    (void)pthread_mutex_lock(&cpu->order_mutex);
+    cpu->aborted = true;
+    (void)pthread_cond_broadcast(&cpu->order_changed);
+    (void)pthread_mutex_unlock(&cpu->order_mutex);
+}
+
+/* Adds rows [begin, end) of all private copies to the output, in the order of the workers. */
+static void reduce_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
+{
+    const struct slc_cpu_backend *cpu = context;
+    const uint64_t at = begin_row * cpu->stride;
+    const uint64_t count = (end_row - begin_row) * cpu->stride / slc_value_bytes(cpu->type);
+    unsigned char *output = cpu->job.output->buffer.data;
+
+    (void)worker;
+    for (unsigned w = 1; w < cpu->job.workers; w++) {
+        if (cpu->workers[w].touched) {
+            const unsigned char *copy = slc_mttkrp_scratch(cpu, w - 1, cpu->layout.private_at);
+            if (cpu->type == SLC_F32) {
+                cpu->kernels->add_f32(output + at, copy + at, count);
+            } else {
+                cpu->kernels->add_f64(output + at, copy + at, count);
+            }
+        }
+    }
+}
+
+static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    const uint64_t piece_bytes = 65536;
+
+    if (!cpu->running) {
+        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
+    }
+    cpu->running = false;
+    if (cpu->aborted) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
+    }
+    if (cpu->conflict == SLC_CONFLICT_PRIVATE) {
+        return slc_team_for(cpu->job.workers, cpu->job.output->rows,
+                            slc_max_u64(piece_bytes / cpu->stride, 1), reduce_rows, cpu, err);
+    }
+    return SLC_OK;
+}
+
+static void destroy(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    struct slc_buffer own;
+
+    if (cpu == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
+        (void)pthread_mutex_destroy(&cpu->locks[i]);
+    }
+    (void)pthread_mutex_destroy(&cpu->order_mutex);
+    (void)pthread_cond_destroy(&cpu->order_changed);
+    slc_buffer_destroy(&cpu->scratch);
+    own = cpu->own;
+    slc_buffer_destroy(&own);
+}
+
+static const struct slc_backend_ops cpu_ops = {
+    .name = "cpu",
+    .mttkrp_scratch_bytes = slc_mttkrp_scratch_bytes,
+    .mttkrp_strategy = strategy,
+    .mttkrp_begin = begin,
+    .mttkrp_tile = add_tile,
+    .mttkrp_abort = abort_job,
+    .mttkrp_end = end,
+    .destroy = destroy,
+};
+
+const struct slc_backend_ops *slc_cpu_backend_ops(void)
+{
+    return &cpu_ops;
+}
+
+enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu;
+    struct slc_buffer own;
+    /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
+    const enum slc_status status = slc_buffer_create(&own, sizeof *cpu, SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    cpu = own.data;
+    cpu->own = own;
+    cpu->backend.ops = &cpu_ops;
+    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
+        (void)pthread_mutex_init(&cpu->locks[i], NULL);
+    }
+    (void)pthread_mutex_init(&cpu->order_mutex, NULL);
+    (void)pthread_cond_init(&cpu->order_changed, NULL);
+    *backend = &cpu->backend;
+    return SLC_OK;
+}

@@ -1,0 +1,143 @@
+/*
+ * State of a running MTTKRP; shared by the files that make up the CPU backend.
+ *
+ *   mttkrp_plan.c  strategy and scratch from the shape of a job
+ *   mttkrp.c       begin, tile, end: the table of base/backend.h
+ *   partial.c      tile-local sums: a dense window of rows, or the tile sorted by output row
+ *   commit.c       adding tile-local sums to the output, under locks or in tile order
+ */
+#ifndef SLC_CPU_MTTKRP_H
+#define SLC_CPU_MTTKRP_H
+
+#include "base/backend.h"
+#include "cpu/kernels.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SLC_LOCK_STRIPES = 256,
+    /* Stripes of output rows that tiles pass one behind the other under SLC_CONFLICT_ORDERED. */
+    SLC_ORDER_STRIPES = 64
+};
+
+/* Byte sizes and places of one worker's scratch; offsets are multiples of the page. */
+struct slc_mttkrp_layout {
+    uint64_t window_rows;  /* rows of the window; at least 1 */
+    uint32_t tile_nnz_max; /* nonzeros that staging and sorting have room for */
+    uint64_t window_at;    /* tile-local sums: window_rows rows */
+    uint64_t rows_at;      /* u32 per window row: which row it is */
+    uint64_t staged_at;    /* u32 offsets, tile_nnz_max per mode */
+    uint64_t values_at;    /* tile_nnz_max values */
+    uint64_t sort_at;      /* two arrays of u64, tile_nnz_max each */
+    uint64_t gather_at;    /* one chunk in sorted order: u32 per mode and for rows, values */
+    uint64_t private_at;   /* a copy of the output */
+    uint64_t worker_bytes; /* all of it */
+};
+
+/* Per worker, padded against false sharing. */
+struct slc_mttkrp_worker {
+    _Alignas(64) bool touched; /* PRIVATE: its copy is zeroed and holds sums */
+    bool holds_stripe;         /* ORDERED: may add to `stripe` */
+    unsigned stripe;
+};
+
+struct slc_cpu_backend {
+    struct slc_backend backend; /* first: the engine's handle */
+    struct slc_mttkrp_job job;
+    bool running;
+    enum slc_conflict conflict;
+    const struct slc_kernel_set *kernels;
+    enum slc_value_type type;
+    uint64_t stride; /* bytes from row to row of all matrices */
+    bool prefetch;
+    struct slc_mttkrp_layout layout;
+    struct slc_buffer own;     /* holds this struct */
+    struct slc_buffer scratch; /* kept from job to job while large enough */
+    struct slc_mttkrp_worker workers[SLC_MAX_THREADS];
+    /* Order 1 has no factors; this row of ones (zeros in the padding) stands in for one. */
+    _Alignas(64) unsigned char ones[SLC_MAX_RANK * 8];
+
+    /* LOCKED */
+    uint64_t lock_rows; /* consecutive rows under one lock */
+    pthread_mutex_t locks[SLC_LOCK_STRIPES];
+
+    /* ORDERED: tiles that have passed each stripe; falls from stripe to stripe, never below 0. */
+    uint64_t order_rows;
+    uint64_t passed[SLC_ORDER_STRIPES];
+    unsigned waiters;
+    bool aborted;
+    pthread_mutex_t order_mutex;
+    pthread_cond_t order_changed;
+};
+
+/* Sums of some output rows, in ascending order, that one tile adds. */
+struct slc_partial {
+    uint64_t corner;      /* output row of offset 0 */
+    const uint32_t *rows; /* offset of each row, or NULL when they are 0, 1, 2 .. */
+    uint64_t count;
+    const unsigned char *sums; /* count rows, `stride` bytes apart */
+};
+
+/* The strategy of a job on elements of `type`: never AUTO. */
+enum slc_conflict
+slc_mttkrp_choose(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows);
+/* Bytes from row to row. */
+uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type type);
+/* Scratch of all workers; UINT64_MAX where that cannot be counted. And the pages it lies in. */
+uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
+                                const struct slc_mttkrp_job *job,
+                                enum slc_conflict conflict);
+enum slc_pages slc_mttkrp_pages(uint64_t bytes);
+/* For the backend table. Without job->output, enough for either type. */
+uint64_t slc_mttkrp_scratch_bytes(const struct slc_mttkrp_job *job, uint64_t output_rows);
+
+/* Room for the scratch of one worker. */
+void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
+                            const struct slc_mttkrp_job *job,
+                            enum slc_value_type type,
+                            enum slc_conflict conflict,
+                            uint64_t output_rows);
+
+static inline unsigned char *
+slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t at)
+{
+    return (unsigned char *)cpu->scratch.data + worker * cpu->layout.worker_bytes + at;
+}
+
+/* Runs the kernels over all panels of columns; decides span->merge_runs. */
+void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span);
+
+/* Fills in what is the same for all chunks of a tile. `output` is the row of the tile's corner. */
+void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
+                          const struct slc_tile_view *tile,
+                          unsigned char *output,
+                          struct slc_mttkrp_span *span);
+
+/* Adds a whole tile straight to `output`, the row of the tile's corner. */
+enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
+                                    struct slc_tile_view *tile,
+                                    unsigned char *output,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Sums a tile up row by row and commits the sums (LOCKED and ORDERED). */
+enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,
+                                        unsigned worker,
+                                        struct slc_tile_view *tile,
+                                        struct slc_error *err) SLC_NODISCARD;
+
+/* Adds rows of a tile to the output; a tile's calls come in ascending row order. */
+enum slc_status slc_mttkrp_commit(struct slc_cpu_backend *cpu,
+                                  unsigned worker,
+                                  uint64_t ordinal,
+                                  const struct slc_partial *partial,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Says that tile `ordinal` has no more rows (ORDERED; nothing to do for LOCKED). */
+enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
+                                      unsigned worker,
+                                      uint64_t ordinal,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+#endif

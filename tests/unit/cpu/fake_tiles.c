@@ -1,0 +1,163 @@
+#include "fake_tiles.h"
+
+#include "base/random.h"
+#include "slc_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_MOST = 4096, CHUNK_SLACK = 16 };
+
+static void *must(void *memory)
+{
+    if (memory == NULL) {
+        abort();
+    }
+    return memory;
+}
+
+void fake_tensor_random(struct fake_tensor *tensor,
+                        unsigned order,
+                        const uint64_t *dims,
+                        uint64_t nnz,
+                        bool integers,
+                        uint64_t stream)
+{
+    const uint64_t seed = slc_test_seed();
+    uint64_t draw = 0;
+
+    memset(tensor, 0, sizeof *tensor);
+    tensor->order = order;
+    tensor->nnz = nnz;
+    tensor->tile_nnz = SLC_TILE_NNZ;
+    tensor->chunk_nnz = CHUNK_MOST;
+    tensor->fail_tile = UINT64_MAX;
+    tensor->values = must(calloc(nnz + 1, sizeof *tensor->values));
+    for (unsigned m = 0; m < order; m++) {
+        tensor->dims[m] = dims[m];
+        tensor->coords[m] = must(calloc(nnz + 1, sizeof *tensor->coords[m]));
+        for (uint64_t i = 0; i < nnz; i++) {
+            if (i > 0 && slc_random_below(seed, stream, draw++, 2) == 0) {
+                tensor->coords[m][i] = tensor->coords[m][i - 1];
+            } else {
+                tensor->coords[m][i] = slc_random_below(seed, stream, draw++, dims[m]);
+            }
+        }
+    }
+    for (uint64_t i = 0; i < nnz; i++) {
+        const double uniform = slc_random_f64(seed, stream, draw++);
+
+        tensor->values[i] =
+            integers ? (double)((int)(uniform * 7.0) - 3) : (double)(float)(2.0 * uniform - 1.0);
+    }
+}
+
+void fake_tensor_free(struct fake_tensor *tensor)
+{
+    for (unsigned m = 0; m < tensor->order; m++) {
+        free(tensor->coords[m]);
+    }
+    free(tensor->values);
+}
+
+void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *view)
+{
+    memset(view, 0, sizeof *view);
+    view->order = tensor->order;
+    view->nnz = tensor->nnz;
+    view->values = tensor->values;
+    for (unsigned m = 0; m < tensor->order; m++) {
+        view->coords[m] = tensor->coords[m];
+    }
+}
+
+uint64_t fake_tensor_tiles(const struct fake_tensor *tensor)
+{
+    return (tensor->nnz + tensor->tile_nnz - 1) / tensor->tile_nnz;
+}
+
+static enum slc_status next_chunk(struct slc_tile_view *view,
+                                  uint32_t max_nnz,
+                                  struct slc_chunk_view *chunk,
+                                  struct slc_error *err)
+{
+    struct fake_tile *tile = view->decoder;
+    const struct fake_tensor *tensor = tile->tensor;
+    uint64_t nnz = tile->end - tile->next;
+
+    if (tile->chunks++ == 1 && view->ordinal == tensor->fail_tile) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "the fake tile is damaged");
+    }
+    nnz = nnz < max_nnz ? nnz : max_nnz;
+    nnz = nnz < tensor->chunk_nnz ? nnz : tensor->chunk_nnz;
+    memset(chunk, 0, sizeof *chunk);
+    chunk->nnz = (uint32_t)nnz;
+    for (unsigned m = 0; m < tensor->order; m++) {
+        for (uint64_t i = 0; i < nnz; i++) {
+            tile->offset[m][i] = (uint32_t)(tensor->coords[m][tile->next + i] - view->corner[m]);
+        }
+        chunk->offset[m] = tile->offset[m];
+    }
+    for (uint64_t i = 0; i < nnz; i++) {
+        const double value = tensor->values[tile->next + i];
+
+        if (view->value_type == SLC_F32) {
+            ((float *)tile->values)[i] = (float)value;
+        } else {
+            ((double *)tile->values)[i] = value;
+        }
+    }
+    chunk->values = tile->values;
+    tile->next += nnz;
+    return SLC_OK;
+}
+
+void fake_tile_create(struct fake_tile *tile,
+                      const struct fake_tensor *tensor,
+                      enum slc_value_type type)
+{
+    memset(tile, 0, sizeof *tile);
+    tile->tensor = tensor;
+    tile->view.order = tensor->order;
+    tile->view.value_type = type;
+    tile->view.next = next_chunk;
+    tile->view.decoder = tile;
+    tile->values = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(double)));
+    for (unsigned m = 0; m < tensor->order; m++) {
+        /* Garbage past the end of a chunk must never be used. */
+        tile->offset[m] = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t)));
+        memset(tile->offset[m], 0xee, (CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t));
+    }
+}
+
+void fake_tile_open(struct fake_tile *tile, uint64_t ordinal)
+{
+    const struct fake_tensor *tensor = tile->tensor;
+
+    tile->next = ordinal * tensor->tile_nnz;
+    tile->end = tile->next + tensor->tile_nnz;
+    tile->end = tile->end < tensor->nnz ? tile->end : tensor->nnz;
+    tile->chunks = 0;
+    tile->view.ordinal = ordinal;
+    tile->view.nnz = (uint32_t)(tile->end - tile->next);
+    for (unsigned m = 0; m < tensor->order; m++) {
+        uint64_t least = UINT64_MAX;
+        uint64_t most = 0;
+
+        for (uint64_t i = tile->next; i < tile->end; i++) {
+            const uint64_t coord = tensor->coords[m][i];
+            least = coord < least ? coord : least;
+            most = coord > most ? coord : most;
+        }
+        tile->view.corner[m] = least;
+        tile->view.extent[m] = (uint32_t)(most - least);
+    }
+}
+
+void fake_tile_destroy(struct fake_tile *tile)
+{
+    for (unsigned m = 0; m < tile->tensor->order; m++) {
+        free(tile->offset[m]);
+    }
+    free(tile->values);
+}

@@ -1,0 +1,57 @@
+/*
+ * Tensors in memory that stand in for a store: random coordinates, served as tiles in chunks.
+ */
+#ifndef SLC_TEST_FAKE_TILES_H
+#define SLC_TEST_FAKE_TILES_H
+
+#include "base/block.h"
+#include "cpu/reference.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fake_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz;
+    uint64_t *coords[SLC_MAX_ORDER];
+    double *values;
+    uint32_t tile_nnz;  /* nonzeros of a tile */
+    uint32_t chunk_nnz; /* served at most at a time */
+    uint64_t fail_tile; /* this tile's second chunk is damaged; UINT64_MAX: none */
+};
+
+/*
+ * Random coordinates (with repeats) and values: integers -3 .. 3 or reals in [-1, 1) that are
+ * exactly floats. About half of the nonzeros repeat the output row of the one before.
+ */
+void fake_tensor_random(struct fake_tensor *tensor,
+                        unsigned order,
+                        const uint64_t *dims,
+                        uint64_t nnz,
+                        bool integers,
+                        uint64_t stream);
+void fake_tensor_free(struct fake_tensor *tensor);
+
+void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *view);
+
+uint64_t fake_tensor_tiles(const struct fake_tensor *tensor);
+
+/* One worker's tile with the arrays its chunks are decoded to. */
+struct fake_tile {
+    struct slc_tile_view view;
+    const struct fake_tensor *tensor;
+    uint64_t next;
+    uint64_t end;
+    uint64_t chunks;
+    uint32_t *offset[SLC_MAX_ORDER];
+    void *values;
+};
+
+void fake_tile_create(struct fake_tile *tile,
+                      const struct fake_tensor *tensor,
+                      enum slc_value_type type);
+void fake_tile_open(struct fake_tile *tile, uint64_t ordinal);
+void fake_tile_destroy(struct fake_tile *tile);
+
+#endif
