@@ -1,0 +1,373 @@
+/*
+ * Streams: opening, passes, statistics. See engine/stream_impl.h for the other parts.
+ *
+ * A pass is one reader thread and a team of workers around the ring. All memory, threads apart, is
+ * taken at open. Whatever goes wrong in a pass is kept once, in the ring; everybody leaves, what
+ * was in flight is waited for, and the stream is ready for another pass.
+ *
+ * The cached set is the first `plan->cached_blocks` blocks of the file. They lie without gaps in
+ * the file, so they lie in the cache as in the file. A block enters in the first pass that reads
+ * it, after its checksum held, also when that pass is given up later.
+ */
+#include "engine/stream_impl.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "storage/thread.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Time between two calls of pass->progress: ten a second. */
+#define PROGRESS_INTERVAL_NS UINT64_C(100000000)
+
+/* A block and what the schedule sorts by. */
+struct sized_block {
+    uint64_t nnz;
+    uint64_t block;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct sized_block *x = a;
+    const struct sized_block *y = b;
+
+    if (x->nnz != y->nnz) {
+        return x->nnz > y->nnz ? -1 : 1;
+    }
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* Fills stream->order; `in_order` says which schedule it is. */
+static enum slc_status make_order(struct slc_stream *stream, struct slc_error *err)
+{
+    const uint64_t count = stream->info->block_count;
+    struct sized_block *sorted;
+
+    for (uint64_t b = 0; b < count; b++) {
+        stream->order[b] = b;
+    }
+    if (stream->in_order) {
+        return SLC_OK;
+    }
+    sorted = slc_calloc(count, sizeof *sorted);
+    if (sorted == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks", count);
+    }
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(stream->reader, b, &entry);
+        sorted[b] = (struct sized_block){entry.nnz, b};
+    }
+    qsort(sorted, count, sizeof *sorted, larger_first);
+    for (uint64_t b = 0; b < count; b++) {
+        stream->order[b] = sorted[b].block;
+    }
+    slc_free(sorted);
+    return SLC_OK;
+}
+
+/* Maps the cache and checks that the planned set fits it. */
+static enum slc_status
+make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
+{
+    struct slc_block_entry first, last;
+
+    stream->cache_limit = slc_min_u64(plan->cached_blocks, stream->info->block_count);
+    if (stream->cache_limit == 0) {
+        return SLC_OK;
+    }
+    slc_reader_entry(stream->reader, 0, &first);
+    slc_reader_entry(stream->reader, stream->cache_limit - 1, &last);
+    stream->cache_first = first.offset;
+    if (last.offset + last.padded_bytes - first.offset > plan->cache_bytes) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "the plan caches %" PRIu64 " blocks of %" PRIu64 " bytes in %" PRIu64 " bytes",
+            stream->cache_limit, last.offset + last.padded_bytes - first.offset, plan->cache_bytes);
+    }
+    return slc_buffer_create(&stream->cache, (size_t)plan->cache_bytes, SLC_PAGES_SMALL, err);
+}
+
+/* The arrays of the stream. */
+static enum slc_status make_tables(struct slc_stream *stream, struct slc_error *err)
+{
+    const uint64_t count = stream->info->block_count;
+
+    stream->order = slc_calloc(count, sizeof *stream->order);
+    stream->cached = slc_calloc(count, sizeof *stream->cached);
+    stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
+    stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
+    stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
+    stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
+    stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
+    if (stream->order == NULL || stream->cached == NULL || stream->requests == NULL ||
+        stream->delivered == NULL || stream->slot_blocks == NULL || stream->cache_blocks == NULL ||
+        stream->workers == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "no memory for the tables of a stream of %" PRIu64 " blocks", count);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_parts(struct slc_stream *stream,
+                                  const struct slc_files *files,
+                                  const struct slc_plan *plan,
+                                  struct slc_error *err)
+{
+    struct slc_io_options options = {
+        .files = files,
+        .path = slc_reader_path(stream->reader),
+        .slot_count = plan->slot_count,
+        .slot_bytes = plan->slot_bytes,
+        .direct = true,
+    };
+    enum slc_status status = make_tables(stream, err);
+
+    if (status == SLC_OK) {
+        status = make_order(stream, err);
+    }
+    if (status == SLC_OK) {
+        status = make_cache(stream, plan, err);
+    }
+    for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
+        status = slc_decoder_create(stream->info, plan->request.precision,
+                                    &stream->workers[w].decoder, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_ring_create(plan->slot_count, &stream->ring, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_io_open(plan->request.io, &options, &stream->io, err);
+    }
+    return status;
+}
+
+enum slc_status slc_stream_open(const struct slc_files *files,
+                                const struct slc_reader *reader,
+                                const struct slc_plan *plan,
+                                struct slc_stream **result,
+                                struct slc_error *err)
+{
+    struct slc_stream *stream;
+    enum slc_status status;
+
+    if (plan->threads == 0 || plan->slot_count == 0 ||
+        plan->slot_bytes < slc_reader_info(reader)->max_block_bytes) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan has %u threads and %u slots of %" PRIu64
+                        " bytes; the largest block has %" PRIu64,
+                        plan->threads, plan->slot_count, plan->slot_bytes,
+                        slc_reader_info(reader)->max_block_bytes);
+    }
+    stream = slc_calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a stream");
+    }
+    stream->reader = reader;
+    stream->info = slc_reader_info(reader);
+    stream->worker_count = plan->threads;
+    stream->slot_count = plan->slot_count;
+    stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
+    pthread_mutex_init(&stream->mutex, NULL);
+    status = open_parts(stream, files, plan, err);
+    if (status != SLC_OK) {
+        slc_stream_close(stream);
+        return status;
+    }
+    *result = stream;
+    return SLC_OK;
+}
+
+void slc_stream_close(struct slc_stream *stream)
+{
+    if (stream == NULL) {
+        return;
+    }
+    slc_io_close(stream->io);
+    slc_ring_destroy(stream->ring);
+    for (unsigned w = 0; stream->workers != NULL && w < stream->worker_count; w++) {
+        slc_decoder_destroy(stream->workers[w].decoder);
+    }
+    slc_buffer_destroy(&stream->cache);
+    slc_free(stream->order);
+    slc_free(stream->cached);
+    slc_free(stream->requests);
+    slc_free(stream->delivered);
+    slc_free(stream->slot_blocks);
+    slc_free(stream->cache_blocks);
+    slc_free(stream->workers);
+    pthread_mutex_destroy(&stream->mutex);
+    slc_free(stream);
+}
+
+/* tile->next of the views that consumers get: the decoder's, with a clock around it. */
+static enum slc_status timed_next(struct slc_tile_view *tile,
+                                  uint32_t max_nnz,
+                                  struct slc_chunk_view *chunk,
+                                  struct slc_error *err)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = worker->inner.next(&worker->inner, max_nnz, chunk, err);
+
+    worker->decode_ns += slc_clock_ns() - start_ns;
+    return status;
+}
+
+/* Gives one tile to the consumer. */
+static enum slc_status compute_tile(struct slc_stream *stream,
+                                    unsigned number,
+                                    const struct slc_open_block *block,
+                                    uint32_t index,
+                                    struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    uint64_t start_ns = slc_clock_ns();
+    uint64_t decoded_before_ns = worker->decode_ns;
+    struct slc_tile_view tile;
+    enum slc_status status;
+
+    status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
+    worker->decode_ns += slc_clock_ns() - start_ns;
+    if (status == SLC_OK) {
+        tile = worker->inner;
+        tile.next = timed_next;
+        tile.decoder = worker;
+        status = stream->pass->tile(stream->pass->context, number, &tile, fault);
+    }
+    worker->compute_ns += slc_clock_ns() - start_ns - (worker->decode_ns - decoded_before_ns);
+    if (status != SLC_OK) {
+        (void)slc_fail(fault, status, "computing a tile failed");
+    }
+    if (status == SLC_ERR_DAMAGED) {
+        slc_error_locate_block(fault, slc_reader_path(stream->reader), block->view.block,
+                               block->view.entry.offset);
+    }
+    return status;
+}
+
+static void report_progress(struct slc_stream *stream, struct slc_stream_worker *worker)
+{
+    const struct slc_pass *pass = stream->pass;
+    uint64_t now_ns;
+
+    if (pass->progress == NULL) {
+        return;
+    }
+    now_ns = slc_clock_ns();
+    if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
+        worker->progress_ns = now_ns;
+        pass->progress(pass->progress_context, atomic_load(&stream->blocks_done),
+                       stream->info->block_count,
+                       atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
+    }
+}
+
+static void worker_run(void *context, unsigned number, unsigned workers)
+{
+    struct slc_stream *stream = context;
+    const struct slc_pass *pass = stream->pass;
+    struct slc_open_block *block;
+    uint32_t tile;
+
+    (void)workers;
+    while (slc_stream_tile_take(stream, number, &block, &tile)) {
+        struct slc_error fault = SLC_ERROR_INIT;
+        enum slc_status status = SLC_OK;
+
+        if (pass->stop != NULL && *pass->stop != 0) {
+            status = slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        } else {
+            status = compute_tile(stream, number, block, tile, &fault);
+        }
+        if (status != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
+        slc_stream_tile_done(stream, block);
+        if (number == 0) {
+            report_progress(stream, &stream->workers[0]);
+        }
+    }
+}
+
+/* Adds what the pass has measured to the statistics and makes its blocks' cache entries usable. */
+static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
+{
+    struct slc_stream_stats *stats = &stream->stats;
+
+    for (unsigned slot = 0; slot < stream->slot_count; slot++) {
+        if (stream->delivered[slot]) {
+            slc_io_release(stream->io, &stream->requests[slot]);
+            stream->delivered[slot] = false;
+        }
+    }
+    for (uint64_t b = 0; b < stream->cache_limit; b++) {
+        if (stream->cached[b] == SLC_CACHE_NEW) {
+            stream->cached[b] = SLC_CACHE_YES;
+            stats->cache_blocks++;
+        }
+    }
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        struct slc_stream_worker *worker = &stream->workers[w];
+
+        stats->wait_seconds += (double)worker->wait_ns * 1e-9;
+        stats->decode_seconds += (double)worker->decode_ns * 1e-9;
+        stats->compute_seconds += (double)worker->compute_ns * 1e-9;
+        worker->wait_ns = 0;
+        worker->decode_ns = 0;
+        worker->compute_ns = 0;
+    }
+    stats->passes++;
+    stats->blocks += atomic_load(&stream->blocks_done);
+    stats->bytes_read = atomic_load(&stream->bytes_read);
+    stats->bytes_cached = atomic_load(&stream->bytes_cached);
+    stats->pass_seconds += slc_seconds_since(start_ns);
+}
+
+enum slc_status
+slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_error fault = SLC_ERROR_INIT;
+    pthread_t reader;
+
+    if (stream->io_failed) {
+        return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
+    }
+    stream->pass = pass;
+    atomic_store(&stream->given_up, false);
+    atomic_store(&stream->blocks_done, 0);
+    slc_ring_begin(stream->ring, stream->info->block_count, stream->in_order);
+    slc_stream_tiles_begin(stream);
+    stream->workers[0].progress_ns = start_ns;
+
+    if (slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault) !=
+        SLC_OK) {
+        slc_ring_abort(stream->ring, &fault);
+    } else {
+        if (slc_team_run(stream->worker_count, worker_run, stream, &fault) != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+        }
+        pthread_join(reader, NULL);
+    }
+    settle_pass(stream, start_ns);
+    stream->pass = NULL;
+    return slc_ring_end(stream->ring, err);
+}
+
+void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats)
+{
+    struct slc_io_stats io;
+
+    *stats = stream->stats;
+    slc_io_stats(stream->io, &io);
+    stats->direct = io.direct;
+    stats->io = slc_io_kind(stream->io);
+    memcpy(stats->note, io.note, sizeof stats->note);
+}

@@ -1,0 +1,107 @@
+/*
+ * The parts of a stream: stream.c opens it and runs passes, stream_reader.c keeps reads in flight,
+ * stream_tiles.c opens blocks that have arrived and hands out their tiles. Private to
+ * engine/stream*.c.
+ */
+#ifndef SLC_ENGINE_STREAM_IMPL_H
+#define SLC_ENGINE_STREAM_IMPL_H
+
+#include "engine/ring.h"
+#include "engine/stream.h"
+#include "storage/io.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Whether a block lies in the cache. */
+enum slc_cache_state {
+    SLC_CACHE_NO,
+    SLC_CACHE_YES,
+    SLC_CACHE_NEW /* copied in this pass, in which it was also read: serves from the next one on */
+};
+
+/* Where the data of an open block lies. */
+#define SLC_NO_SLOT UINT32_MAX
+
+/* A verified block whose tiles are being computed. */
+struct slc_open_block {
+    struct slc_open_block *next; /* in the list of blocks with tiles left */
+    struct slc_block_view view;
+    uint32_t slot; /* of the ring; SLC_NO_SLOT: in the cache */
+    bool used;     /* of the records for cached blocks: taken */
+    uint32_t next_tile;
+    _Atomic uint32_t unfinished; /* tiles that have not been computed */
+};
+
+/* One worker's decoder and clocks. */
+struct slc_stream_worker {
+    struct slc_decoder *decoder;
+    struct slc_tile_view inner; /* the decoder's view of the tile at hand */
+    uint64_t wait_ns;
+    uint64_t decode_ns;
+    uint64_t compute_ns;
+    uint64_t progress_ns; /* when progress was last reported; worker 0 */
+    uint64_t padding[8];  /* keeps the next worker's clocks on other cache lines */
+};
+
+struct slc_stream {
+    const struct slc_reader *reader;
+    const struct slc_layout_info *info;
+    unsigned worker_count;
+    bool in_order; /* SLC_SCHEDULE_FILE */
+
+    struct slc_io *io;
+    struct slc_ring *ring;
+    unsigned slot_count;
+    struct slc_io_request *requests; /* one per slot */
+    bool *delivered;                 /* per slot: read, and not yet released */
+    bool io_failed;                  /* the block reader is beyond use */
+
+    uint64_t *order; /* all blocks in the order of the schedule */
+    struct slc_buffer cache;
+    uint64_t cache_limit; /* the first so many blocks of the file are kept */
+    uint64_t cache_first; /* file offset that the cache begins with */
+    uint8_t *cached;      /* enum slc_cache_state per block */
+
+    struct slc_stream_worker *workers;
+
+    /* Handing out. Under `mutex` unless said otherwise. */
+    pthread_mutex_t mutex;
+    struct slc_open_block *slot_blocks;  /* one per slot */
+    struct slc_open_block *cache_blocks; /* one per worker */
+    struct slc_open_block *open;         /* blocks with tiles left; sorted by block when in order */
+    uint64_t serving;                    /* in order: the block whose tiles are handed out */
+    uint64_t cache_cursor;               /* in `order`: no unopened cached block lies before it */
+
+    /* The pass at hand. */
+    const struct slc_pass *pass;
+    atomic_bool given_up;
+    atomic_uint_fast64_t blocks_done;
+    atomic_uint_fast64_t bytes_cached;
+    atomic_uint_fast64_t bytes_read; /* since open */
+
+    struct slc_stream_stats stats;
+};
+
+/* Keeps the first fault of the pass, stops everybody, and tells the consumer once. Any thread. */
+void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault);
+
+/* The reader thread of one pass; `context` is the stream. */
+void *slc_stream_reader_run(void *context);
+
+/* Prepares handing out for a pass; before any thread has started. */
+void slc_stream_tiles_begin(struct slc_stream *stream);
+
+/*
+ * Takes the next tile, opening blocks as needed; waits for data. False at the end of the pass or
+ * when it was given up. Threads: workers, each with its own number.
+ */
+bool slc_stream_tile_take(struct slc_stream *stream,
+                          unsigned worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile);
+
+/* A tile has been computed; the last one of a block returns its slot. */
+void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block);
+
+#endif

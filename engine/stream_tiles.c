@@ -1,0 +1,228 @@
+/*
+ * Handing out tiles.
+ *
+ * Workers share the tiles of the blocks that are open, without barriers: whoever finds no tile
+ * opens the next block (checks its checksum, copies it into the cache where it belongs there) while
+ * the others go on with tiles they have. A block and a tile are chosen under one lock, so that in
+ * file order tiles are handed out in strictly ascending ordinal: only tiles of block `serving` are
+ * given, and later blocks that are already open wait in a sorted list.
+ *
+ * Nobody sleeps while there is a tile to take. A worker reads the ring's news, then looks for a
+ * tile, then waits in the ring; whatever makes a tile available (a block was opened, its turn has
+ * come) tells the ring afterwards, which ends that wait.
+ *
+ * In file order cached blocks are opened when their turn comes. Otherwise blocks that have arrived
+ * go first, because their slots are wanted for more reads, and cached ones fill the time between.
+ *
+ * Cached blocks need a record each while they are open. A worker opens one only when there is no
+ * tile to take, so at any time every open block with all tiles handed out is held by a worker that
+ * computes its last tiles, and blocks that are being opened by another: never more than there are
+ * workers.
+ */
+#include "engine/assert.h"
+#include "engine/stream_impl.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
+{
+    slc_ring_abort(stream->ring, fault);
+    if (!atomic_exchange(&stream->given_up, true) && stream->pass->abort != NULL) {
+        stream->pass->abort(stream->pass->context);
+    }
+}
+
+void slc_stream_tiles_begin(struct slc_stream *stream)
+{
+    stream->open = NULL;
+    stream->serving = 0;
+    stream->cache_cursor = 0;
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        stream->cache_blocks[w].used = false;
+    }
+}
+
+/* Makes the tiles of a block available and tells those who wait. */
+static void publish(struct slc_stream *stream, struct slc_open_block *block)
+{
+    struct slc_open_block **link = &stream->open;
+
+    block->next_tile = 0;
+    atomic_store(&block->unfinished, block->view.entry.tile_count);
+    pthread_mutex_lock(&stream->mutex);
+    while (*link != NULL && (!stream->in_order || (*link)->view.block < block->view.block)) {
+        link = &(*link)->next;
+    }
+    block->next = *link;
+    *link = block;
+    pthread_mutex_unlock(&stream->mutex);
+    slc_ring_tell(stream->ring);
+}
+
+/* Takes a tile of an open block if there is one whose turn it is. */
+static bool take_open(struct slc_stream *stream, struct slc_open_block **block, uint32_t *tile)
+{
+    struct slc_open_block *first;
+    bool turn_passes = false;
+    bool found = false;
+
+    pthread_mutex_lock(&stream->mutex);
+    first = stream->open;
+    if (first != NULL && (!stream->in_order || first->view.block == stream->serving)) {
+        *block = first;
+        *tile = first->next_tile++;
+        found = true;
+        if (first->next_tile == first->view.entry.tile_count) {
+            stream->open = first->next;
+            stream->serving++;
+            turn_passes = stream->in_order;
+        }
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    if (turn_passes) {
+        slc_ring_tell(stream->ring);
+    }
+    return found;
+}
+
+/* A record for the next cached block, if one can be opened now. */
+static struct slc_open_block *claim_cached(struct slc_stream *stream)
+{
+    const uint64_t count = stream->info->block_count;
+    struct slc_open_block *record = NULL;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (stream->cache_cursor < count &&
+           stream->cached[stream->order[stream->cache_cursor]] != SLC_CACHE_YES) {
+        stream->cache_cursor++;
+    }
+    if (stream->cache_cursor < count &&
+        (!stream->in_order || stream->order[stream->cache_cursor] == stream->serving)) {
+        unsigned w = 0;
+
+        while (w < stream->worker_count && stream->cache_blocks[w].used) {
+            w++;
+        }
+        SLC_ASSERT(w < stream->worker_count);
+        record = &stream->cache_blocks[w];
+        record->used = true;
+        record->slot = SLC_NO_SLOT;
+        record->view.block = stream->order[stream->cache_cursor++];
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return record;
+}
+
+static void *cache_place(const struct slc_stream *stream, const struct slc_block_entry *entry)
+{
+    return (char *)stream->cache.data + (entry->offset - stream->cache_first);
+}
+
+static void open_cached(struct slc_stream *stream, struct slc_open_block *record)
+{
+    const uint64_t block = record->view.block;
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_block_entry entry;
+
+    slc_reader_entry(stream->reader, block, &entry);
+    if (slc_block_open(stream->reader, block, cache_place(stream, &entry), true, &record->view,
+                       &fault) != SLC_OK) {
+        slc_stream_give_up(stream, &fault);
+        return;
+    }
+    atomic_fetch_add(&stream->bytes_cached, entry.padded_bytes);
+    publish(stream, record);
+}
+
+/* Checks a block that has arrived, keeps a copy where it belongs to the cached set. */
+static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
+{
+    struct slc_open_block *record = &stream->slot_blocks[slot];
+    struct slc_error fault = SLC_ERROR_INIT;
+    const void *data = stream->requests[slot].data;
+
+    record->slot = slot;
+    if (slc_block_open(stream->reader, block, data, false, &record->view, &fault) != SLC_OK) {
+        slc_stream_give_up(stream, &fault);
+        return;
+    }
+    if (block < stream->cache_limit) {
+        memcpy(cache_place(stream, &record->view.entry), data, record->view.entry.padded_bytes);
+        pthread_mutex_lock(&stream->mutex);
+        stream->cached[block] = SLC_CACHE_NEW;
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    publish(stream, record);
+}
+
+/* Opens a block, waiting for one where there is none. False at the end of the pass. */
+static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+{
+    enum slc_ring_event event = SLC_RING_NOTHING;
+    struct slc_open_block *record;
+    uint64_t start_ns;
+    uint64_t block;
+    unsigned slot;
+
+    if (!stream->in_order) {
+        event = slc_ring_take(stream->ring, news, false, &slot, &block, &worker->wait_ns);
+    }
+    if (event == SLC_RING_NOTHING) {
+        record = claim_cached(stream);
+        if (record != NULL) {
+            start_ns = slc_clock_ns();
+            open_cached(stream, record);
+            worker->decode_ns += slc_clock_ns() - start_ns;
+            return true;
+        }
+        event = slc_ring_take(stream->ring, news, true, &slot, &block, &worker->wait_ns);
+    }
+    if (event == SLC_RING_BLOCK) {
+        start_ns = slc_clock_ns();
+        open_arrived(stream, slot, block);
+        worker->decode_ns += slc_clock_ns() - start_ns;
+    }
+    return event != SLC_RING_END;
+}
+
+bool slc_stream_tile_take(struct slc_stream *stream,
+                          unsigned worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile)
+{
+    for (;;) {
+        uint64_t news = slc_ring_news(stream->ring);
+
+        if (slc_ring_aborted(stream->ring)) {
+            return false;
+        }
+        if (take_open(stream, block, tile)) {
+            return true;
+        }
+        if (!open_next(stream, &stream->workers[worker], news)) {
+            return false;
+        }
+    }
+}
+
+void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
+{
+    unsigned slot = block->slot;
+
+    if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
+        return;
+    }
+    atomic_fetch_add(&stream->blocks_done, 1);
+    if (slot == SLC_NO_SLOT) {
+        pthread_mutex_lock(&stream->mutex);
+        block->used = false;
+        pthread_mutex_unlock(&stream->mutex);
+        slc_ring_skip(stream->ring);
+    } else {
+        stream->delivered[slot] = false;
+        slc_io_release(stream->io, &stream->requests[slot]);
+        slc_ring_give_back(stream->ring, slot);
+    }
+}
