@@ -1,0 +1,303 @@
+/*
+ * See convert/bucket_sort.h. The area holds two record arrays, between which the radix sort moves,
+ * and the table of runs. Chunks are loaded in the order of their chain (newest first), then copied
+ * run by run into input order, which makes every later stable step deterministic.
+ */
+#include "convert/bucket_sort.h"
+
+#include "convert/heap_sort.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below this, shifting a few records costs less than counting 256 digits. */
+enum { INSERTION_SORT_MAX = 32 };
+
+struct narrow_record {
+    uint64_t lo;
+    double value;
+};
+
+struct wide_record {
+    uint64_t lo, hi;
+    double value;
+};
+
+/* A run and where its entries were loaded. */
+struct run_slot {
+    uint64_t sequence;
+    uint32_t first;
+    uint32_t count;
+    uint64_t start;
+};
+
+/* The common case of slc_sort_settle, decided inline. */
+static inline bool settled(const struct slc_sort_plan *plan, double value)
+{
+    return plan->value != SLC_VALUE_F32 && isfinite(value) && value != 0;
+}
+
+#define RECORD     struct narrow_record
+#define WIDE       0
+#define NAME(name) name##_narrow
+#define HI(record) UINT64_C(0)
+#include "convert/bucket_sort_tmpl.h"
+#undef RECORD
+#undef WIDE
+#undef NAME
+#undef HI
+
+#define RECORD     struct wide_record
+#define WIDE       1
+#define NAME(name) name##_wide
+#define HI(record) ((record)->hi)
+#include "convert/bucket_sort_tmpl.h"
+#undef RECORD
+#undef WIDE
+#undef NAME
+#undef HI
+
+static size_t record_bytes(const struct slc_sort_plan *plan)
+{
+    return plan->tables.wide ? sizeof(struct wide_record) : sizeof(struct narrow_record);
+}
+
+uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, uint64_t entries, uint64_t runs)
+{
+    if (entries > UINT32_MAX || runs > UINT32_MAX) {
+        return UINT64_MAX;
+    }
+    return entries * 2 * record_bytes(plan) + runs * sizeof(struct run_slot);
+}
+
+/* ---- values */
+
+/* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
+static void describe(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
+{
+    uint64_t coords[SLC_MAX_ORDER];
+    size_t used = 0;
+    unsigned mode;
+
+    slc_key_decode(&plan->layout, (slc_u128)hi << 64 | lo, coords);
+    for (mode = 0; mode < plan->layout.order; mode++) {
+        used += (size_t)snprintf(text + used, 420 - used, "%s%llu", mode == 0 ? "(" : ", ",
+                                 (unsigned long long)(coords[mode] + 1));
+    }
+    snprintf(text + used, 420 - used, ")");
+}
+
+enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
+                                 uint64_t key_lo,
+                                 uint64_t key_hi,
+                                 double later,
+                                 double *value,
+                                 struct slc_error *err)
+{
+    char text[420];
+
+    switch (plan->duplicates) {
+    case SLC_DUPLICATES_SUM:
+        *value += later;
+        return SLC_OK;
+    case SLC_DUPLICATES_KEEP_FIRST:
+        return SLC_OK;
+    case SLC_DUPLICATES_KEEP_LAST:
+        *value = later;
+        return SLC_OK;
+    case SLC_DUPLICATES_ERROR:
+        break;
+    }
+    describe(plan, key_lo, key_hi, text);
+    return slc_fail(err, SLC_ERR_INPUT,
+                    "coordinate %s (counting from 1) occurs more than once: choose "
+                    "--duplicates sum, keep-first or keep-last to accept duplicates",
+                    text);
+}
+
+enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
+                                uint64_t key_lo,
+                                uint64_t key_hi,
+                                double *value,
+                                bool *keep,
+                                struct slc_sort_counts *counts,
+                                struct slc_error *err)
+{
+    char text[420];
+
+    if (!isfinite(*value)) {
+        describe(plan, key_lo, key_hi, text);
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the "
+                        "range of f64: scale the values, or choose another --duplicates",
+                        text, *value);
+    }
+    if (plan->value == SLC_VALUE_F32) {
+        /* The largest value that rounds to a finite float: halfway to the next power of two. */
+        if (fabs(*value) >= 0x1.ffffffp127) {
+            describe(plan, key_lo, key_hi, text);
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "the value %.17g at coordinate %s (counting from 1) is beyond the "
+                            "range of f32: use --value f64, or scale the values",
+                            *value, text);
+        }
+        counts->rounded_values += (double)(float)*value != *value;
+        *value = (double)(float)*value;
+    }
+    *keep = *value != 0;
+    counts->explicit_zeros += !*keep;
+    return SLC_OK;
+}
+
+/* ---- loading */
+
+void slc_chunk_keys(const struct slc_sort_plan *plan,
+                    const struct slc_chunk *chunk,
+                    uint32_t begin,
+                    uint32_t count,
+                    uint64_t *lo,
+                    uint64_t *hi)
+{
+    uint64_t coords[SLC_KEY_BATCH];
+    unsigned mode;
+
+    assert(count <= SLC_KEY_BATCH);
+    memset(lo, 0, count * sizeof *lo);
+    if (plan->tables.wide) {
+        memset(hi, 0, count * sizeof *hi);
+    }
+    for (mode = 0; mode < chunk->order; mode++) {
+        slc_chunk_coords(chunk, mode, begin, count, plan->index_base, coords);
+        slc_key_tables_add(&plan->tables, mode, coords, count, lo, hi);
+    }
+}
+
+static void load_records(const struct slc_sort_plan *plan,
+                         const struct slc_chunk *chunk,
+                         void *records,
+                         uint64_t at)
+{
+    struct narrow_record *narrow = records;
+    struct wide_record *wide = records;
+    uint64_t lo[SLC_KEY_BATCH];
+    uint64_t hi[SLC_KEY_BATCH];
+    double values[SLC_KEY_BATCH];
+    uint32_t begin, i;
+
+    for (begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
+        uint32_t count =
+            chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
+
+        slc_chunk_keys(plan, chunk, begin, count, lo, hi);
+        slc_chunk_values(chunk, begin, count, values);
+        if (plan->tables.wide) {
+            for (i = 0; i < count; i++) {
+                wide[at + begin + i] = (struct wide_record){lo[i], hi[i], values[i]};
+            }
+        } else {
+            for (i = 0; i < count; i++) {
+                narrow[at + begin + i] = (struct narrow_record){lo[i], values[i]};
+            }
+        }
+    }
+}
+
+/* Loads every chunk of the bucket, newest first, and lists the runs. */
+static enum slc_status load(const struct slc_sort_plan *plan,
+                            const struct slc_bucket *bucket,
+                            void *records,
+                            struct run_slot *slots,
+                            uint8_t *chunk_data,
+                            struct slc_error *err)
+{
+    struct slc_chunk_link link = bucket->chain.last;
+    uint64_t at = 0;
+    uint64_t slot = 0;
+
+    while (link.bytes > 0) {
+        struct slc_chunk chunk;
+        const uint8_t *cursor;
+        uint64_t sequence = 0;
+        uint64_t start = at;
+        uint32_t i;
+        enum slc_status status =
+            slc_spill_fetch(plan->spill, plan->layout.order, link, true, chunk_data, &chunk, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        assert(at + chunk.count <= bucket->chain.entries);
+        assert(slot + chunk.run_count <= bucket->chain.runs);
+        load_records(plan, &chunk, records, at);
+        cursor = chunk.runs;
+        for (i = 0; i < chunk.run_count; i++) {
+            struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
+
+            slots[slot++] = (struct run_slot){run.sequence, run.first, run.count, start};
+            start += run.count;
+        }
+        at += chunk.count;
+        link = chunk.previous;
+    }
+    assert(at == bucket->chain.entries && slot == bucket->chain.runs);
+    return SLC_OK;
+}
+
+/* ---- input order */
+
+static bool slot_less(const void *context, const void *a, const void *b)
+{
+    const struct run_slot *left = a;
+    const struct run_slot *right = b;
+
+    (void)context;
+    return left->sequence != right->sequence ? left->sequence < right->sequence
+                                             : left->first < right->first;
+}
+
+static void gather_runs(const struct run_slot *slots,
+                        uint64_t slot_count,
+                        size_t width,
+                        const uint8_t *from,
+                        uint8_t *to)
+{
+    uint64_t i;
+
+    for (i = 0; i < slot_count; i++) {
+        size_t bytes = slots[i].count * width;
+
+        memcpy(to, from + slots[i].start * width, bytes);
+        to += bytes;
+    }
+}
+
+enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
+                                const struct slc_bucket *bucket,
+                                void *area,
+                                uint8_t *chunk_data,
+                                struct slc_sorted *sorted,
+                                struct slc_error *err)
+{
+    size_t count = bucket->chain.entries;
+    size_t width = record_bytes(plan);
+    void *scratch = area;
+    void *records = (uint8_t *)area + count * width;
+    void *slot_bytes = (uint8_t *)area + 2 * count * width;
+    struct run_slot *slots = slot_bytes;
+    enum slc_status status = load(plan, bucket, scratch, slots, chunk_data, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* In place: the runs of a bucket may be as many as its entries. */
+    slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
+    gather_runs(slots, bucket->chain.runs, width, scratch, records);
+    if (plan->tables.wide) {
+        sort_wide(records, scratch, count, false);
+        return combine_wide(plan, bucket, records, count, scratch, sorted, err);
+    }
+    sort_narrow(records, scratch, count, false);
+    return combine_narrow(plan, bucket, records, count, scratch, sorted, err);
+}

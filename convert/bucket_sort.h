@@ -1,0 +1,108 @@
+/*
+ * Sorts one bucket: loads its chunks, puts their entries in input order, forms final keys, sorts
+ * them stably, combines duplicates in input order and drops zeros.
+ *
+ * The sort is a most-significant-digit radix sort, eight bits a level, that ends in insertion
+ * sorts: after one pass over the bucket its pieces fit the cache. Bits that are equal in a piece
+ * cost nothing, so keys of a bucket, which share their upper bits, take two or three passes.
+ *
+ * A bucket may hold only a part of the entries of its first or last coordinate, when that
+ * coordinate alone overflowed a bucket. Those entries are left for the caller to combine with the
+ * neighbours'.
+ */
+#ifndef SLC_CONVERT_BUCKET_SORT_H
+#define SLC_CONVERT_BUCKET_SORT_H
+
+#include "base/error.h"
+#include "convert/builder.h"
+#include "convert/key_tables.h"
+#include "convert/spill.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_bucket {
+    struct slc_chain chain;
+    bool lower_shared; /* the bucket before may end with this one's first coordinate */
+    bool upper_shared; /* the bucket after may begin with this one's last coordinate */
+};
+
+/* What all buckets of a tensor have in common. */
+struct slc_sort_plan {
+    struct slc_spill *spill;
+    struct slc_key_layout layout;
+    struct slc_key_tables tables;
+    uint64_t index_base;
+    enum slc_duplicates duplicates;
+    enum slc_value_choice value;
+};
+
+struct slc_sort_counts {
+    uint64_t duplicates;
+    uint64_t explicit_zeros;
+    uint64_t rounded_values;
+};
+
+/* Result of a sort; points into the area it was given. */
+struct slc_sorted {
+    /* Values of the first coordinate in input order, not combined (lower_shared only). */
+    uint64_t raw_count;
+    uint64_t raw_lo, raw_hi;
+    const double *raw_values;
+    /* Final nonzeros, strictly ascending. key_hi is NULL where keys have 64 bits at most. */
+    uint64_t count;
+    const uint64_t *key_lo;
+    const uint64_t *key_hi;
+    const double *values;
+    /* The last coordinate, combined as far as it is known (upper_shared only). */
+    bool open;
+    uint64_t open_lo, open_hi;
+    double open_value;
+    struct slc_sort_counts counts;
+};
+
+/* Bytes of area that sorting so many entries in so many runs takes; UINT64_MAX when too many. */
+uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, uint64_t entries, uint64_t runs);
+
+/*
+ * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned); `chunk_data` holds any
+ * chunk. Errors: SLC_ERR_INPUT naming the 1-based coordinate (duplicates under
+ * SLC_DUPLICATES_ERROR, a sum that overflows), SLC_ERR_IO, SLC_ERR_DAMAGED (the spill file).
+ */
+enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
+                                const struct slc_bucket *bucket,
+                                void *area,
+                                uint8_t *chunk_data,
+                                struct slc_sorted *sorted,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Combines a later duplicate into `value` by the plan's policy (SLC_DUPLICATES_ERROR fails). */
+enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
+                                 uint64_t key_lo,
+                                 uint64_t key_hi,
+                                 double later,
+                                 double *value,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * A coordinate's value is complete: rounds it where asked and counts; *keep is false for zeros.
+ * Errors: SLC_ERR_INPUT when it is infinite, naming the coordinate.
+ */
+enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
+                                uint64_t key_lo,
+                                uint64_t key_hi,
+                                double *value,
+                                bool *keep,
+                                struct slc_sort_counts *counts,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk; hi only if wide.
+ */
+void slc_chunk_keys(const struct slc_sort_plan *plan,
+                    const struct slc_chunk *chunk,
+                    uint32_t begin,
+                    uint32_t count,
+                    uint64_t *lo,
+                    uint64_t *hi);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * Stable sorting and combining of records; included once per key width by bucket_sort.c, which
+ * defines RECORD (a struct with lo, value, and hi where WIDE), WIDE (0 or 1) and NAME(x).
+ */
+
+static inline unsigned NAME(digit)(const RECORD *record, unsigned shift)
+{
+#if WIDE
+    if (shift >= 64) {
+        return (unsigned)(record->hi >> (shift - 64)) & 255;
+    }
+    if (shift > 56) {
+        return (unsigned)(record->lo >> shift | record->hi << (64 - shift)) & 255;
+    }
+#endif
+    return (unsigned)(record->lo >> shift) & 255;
+}
+
+static inline bool NAME(less)(const RECORD *a, const RECORD *b)
+{
+#if WIDE
+    if (a->hi != b->hi) {
+        return a->hi < b->hi;
+    }
+#endif
+    return a->lo < b->lo;
+}
+
+static inline bool NAME(same)(const RECORD *a, const RECORD *b)
+{
+#if WIDE
+    return a->lo == b->lo && a->hi == b->hi;
+#else
+    return a->lo == b->lo;
+#endif
+}
+
+static void NAME(insertion_sort)(RECORD *records, size_t count)
+{
+    size_t i, j;
+
+    for (i = 1; i < count; i++) {
+        RECORD record = records[i];
+
+        for (j = i; j > 0 && NAME(less)(&record, &records[j - 1]); j--) {
+            records[j] = records[j - 1];
+        }
+        records[j] = record;
+    }
+}
+
+/* Position of the highest bit in which keys differ, plus one; 0 when all are equal. */
+static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
+{
+    uint64_t lo = 0;
+    size_t i;
+#if WIDE
+    uint64_t hi = 0;
+
+    for (i = 1; i < count; i++) {
+        hi |= records[i].hi ^ records[0].hi;
+    }
+    if (hi != 0) {
+        return 128U - (unsigned)__builtin_clzll(hi);
+    }
+#endif
+    for (i = 1; i < count; i++) {
+        lo |= records[i].lo ^ records[0].lo;
+    }
+    return lo == 0 ? 0 : 64U - (unsigned)__builtin_clzll(lo);
+}
+
+/* Sorts `from`, using `other` as scratch of the same size; the result is in `other` if `swap`. */
+static void NAME(sort)(RECORD *from, RECORD *other, size_t count, bool swap)
+{
+    size_t starts[257];
+    unsigned bits = count > INSERTION_SORT_MAX ? NAME(differing_bits)(from, count) : 0;
+    unsigned shift = bits > 8 ? bits - 8 : 0;
+    unsigned d;
+    size_t i;
+
+    if (bits == 0) {
+        if (count <= INSERTION_SORT_MAX) {
+            NAME(insertion_sort)(from, count);
+        }
+        if (swap) {
+            memcpy(other, from, count * sizeof *from);
+        }
+        return;
+    }
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < count; i++) {
+        starts[NAME(digit)(&from[i], shift) + 1]++;
+    }
+    for (d = 1; d <= 256; d++) {
+        starts[d] += starts[d - 1];
+    }
+    for (i = 0; i < count; i++) {
+        other[starts[NAME(digit)(&from[i], shift)]++] = from[i];
+    }
+    /* Each start now stands where the next digit begins. */
+    for (d = 0, i = 0; d < 256; d++) {
+        if (starts[d] > i) {
+            NAME(sort)(other + i, from + i, starts[d] - i, !swap);
+        }
+        i = starts[d];
+    }
+}
+
+/*
+ * Combines equal neighbours of sorted `records` into columns (scratch of the same bytes): see
+ * struct slc_sorted. The columns are written at or behind where no record is read any more: they
+ * are apart.
+ */
+static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
+                                     const struct slc_bucket *bucket,
+                                     const RECORD *records,
+                                     size_t count,
+                                     void *columns,
+                                     struct slc_sorted *sorted,
+                                     struct slc_error *err)
+{
+    uint64_t *lo = columns;
+    uint64_t *hi = WIDE ? lo + count : NULL;
+    void *value_bytes = lo + (WIDE ? 2 : 1) * count;
+    double *values = value_bytes;
+    enum slc_status status;
+    size_t out = 0;
+    size_t i = 0;
+
+    *sorted = (struct slc_sorted){0};
+    if (bucket->lower_shared && count > 0) {
+        sorted->raw_lo = records[0].lo;
+        sorted->raw_hi = HI(&records[0]);
+        for (; i < count && NAME(same)(&records[i], &records[0]); i++) {
+            values[i] = records[i].value;
+        }
+        sorted->raw_count = i;
+    }
+    sorted->raw_values = values;
+    values += i;
+    while (i < count) {
+        const RECORD *first = &records[i];
+        double value = first->value;
+        bool keep = true;
+
+        for (i++; i < count && NAME(same)(&records[i], first); i++) {
+            status = slc_sort_combine(plan, first->lo, HI(first), records[i].value, &value, err);
+            if (status != SLC_OK) {
+                return status;
+            }
+            sorted->counts.duplicates++;
+        }
+        if (i == count && bucket->upper_shared) {
+            sorted->open = true;
+            sorted->open_lo = first->lo;
+            sorted->open_hi = HI(first);
+            sorted->open_value = value;
+            break;
+        }
+        if (!settled(plan, value)) {
+            status =
+                slc_sort_settle(plan, first->lo, HI(first), &value, &keep, &sorted->counts, err);
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+        lo[out] = first->lo;
+#if WIDE
+        hi[out] = first->hi;
+#endif
+        values[out] = value;
+        out += keep;
+    }
+    sorted->count = out;
+    sorted->key_lo = lo;
+    sorted->key_hi = hi;
+    sorted->values = values;
+    return SLC_OK;
+}

@@ -1,0 +1,106 @@
+/* See convert/key_tables.h. */
+#include "convert/key_tables.h"
+
+#include "base/memory.h"
+
+enum { TABLE = 256 };
+
+enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
+                                    const struct slc_key_layout *layout,
+                                    struct slc_error *err)
+{
+    size_t count = 0;
+    size_t used = 0;
+    unsigned mode, byte, value;
+
+    *tables = (struct slc_key_tables){.order = layout->order, .wide = layout->bits > 64};
+    for (mode = 0; mode < layout->order; mode++) {
+        tables->byte_count[mode] = (layout->mode_bits[mode] + 7) / 8;
+        count += (size_t)tables->byte_count[mode] * TABLE * (tables->wide ? 2 : 1);
+    }
+    tables->memory = slc_calloc(count + 1, sizeof *tables->memory);
+    if (tables->memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %zu bytes of key tables", count * 8);
+    }
+    for (mode = 0; mode < layout->order; mode++) {
+        size_t bytes = (size_t)tables->byte_count[mode] * TABLE;
+
+        tables->lo[mode] = tables->memory + used;
+        used += bytes;
+        if (tables->wide) {
+            tables->hi[mode] = tables->memory + used;
+            used += bytes;
+        }
+        for (byte = 0; byte < tables->byte_count[mode]; byte++) {
+            unsigned below = (unsigned)__builtin_popcountll(layout->mask_lo[mode]);
+
+            for (value = 0; value < TABLE; value++) {
+                uint64_t part = (uint64_t)value << (8 * byte);
+
+                tables->lo[mode][byte * TABLE + value] =
+                    slc_bits_spread(part, layout->mask_lo[mode]);
+                if (tables->wide) {
+                    tables->hi[mode][byte * TABLE + value] =
+                        slc_bits_spread(below < 64 ? part >> below : 0, layout->mask_hi[mode]);
+                }
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+void slc_key_tables_destroy(struct slc_key_tables *tables)
+{
+    slc_free(tables->memory);
+    *tables = (struct slc_key_tables){0};
+}
+
+static void add_column(
+    const uint64_t *table, unsigned bytes, const uint64_t *coords, uint32_t count, uint64_t *out)
+{
+    uint32_t i;
+    unsigned byte;
+
+    switch (bytes) {
+    case 0:
+        return;
+    case 1:
+        for (i = 0; i < count; i++) {
+            out[i] |= table[coords[i] & 255];
+        }
+        return;
+    case 2:
+        for (i = 0; i < count; i++) {
+            out[i] |= table[coords[i] & 255] | table[TABLE + (coords[i] >> 8 & 255)];
+        }
+        return;
+    case 3:
+        for (i = 0; i < count; i++) {
+            out[i] |= table[coords[i] & 255] | table[TABLE + (coords[i] >> 8 & 255)] |
+                      table[2 * TABLE + (coords[i] >> 16 & 255)];
+        }
+        return;
+    default:
+        for (i = 0; i < count; i++) {
+            uint64_t bits = 0;
+
+            for (byte = 0; byte < bytes; byte++) {
+                bits |= table[byte * TABLE + (coords[i] >> (8 * byte) & 255)];
+            }
+            out[i] |= bits;
+        }
+    }
+}
+
+void slc_key_tables_add(const struct slc_key_tables *tables,
+                        unsigned mode,
+                        const uint64_t *coords,
+                        uint32_t count,
+                        uint64_t *lo,
+                        uint64_t *hi)
+{
+    add_column(tables->lo[mode], tables->byte_count[mode], coords, count, lo);
+    if (tables->wide) {
+        add_column(tables->hi[mode], tables->byte_count[mode], coords, count, hi);
+    }
+}

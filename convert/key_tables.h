@@ -1,0 +1,47 @@
+/*
+ * Forming many keys at once, from columns of coordinates: a table per byte of each mode's
+ * coordinate gives the key bits of that byte, so a key costs one load and one OR per byte on every
+ * machine, where bit-by-bit spreading costs tens of nanoseconds without x86 pdep.
+ *
+ * Memory: 2 KiB (4 KiB for keys above 64 bits) per byte of each mode, at most 128 KiB.
+ */
+#ifndef SLC_CONVERT_KEY_TABLES_H
+#define SLC_CONVERT_KEY_TABLES_H
+
+#include "base/key.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SLC_KEY_BATCH = 256, /* coordinates handled together: columns of a batch stay in level 1 */
+    SLC_KEY_TABLES_BYTES_MAX = 128 << 10
+};
+
+struct slc_key_tables {
+    unsigned order;
+    bool wide;                          /* keys have more than 64 bits */
+    unsigned byte_count[SLC_MAX_ORDER]; /* bytes of a coordinate */
+    uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 */
+    uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
+    uint64_t *memory;
+};
+
+/* Owns: slc_key_tables_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
+                                    const struct slc_key_layout *layout,
+                                    struct slc_error *err) SLC_NODISCARD;
+void slc_key_tables_destroy(struct slc_key_tables *tables);
+
+/*
+ * Adds (ORs) the key bits of `count` coordinates of `mode` to lo[] (and hi[] where wide). Bits of a
+ * coordinate beyond the mode's bytes are not looked at: the caller checks.
+ */
+void slc_key_tables_add(const struct slc_key_tables *tables,
+                        unsigned mode,
+                        const uint64_t *coords,
+                        uint32_t count,
+                        uint64_t *lo,
+                        uint64_t *hi);
+
+#endif

@@ -1,0 +1,335 @@
+/*
+ * See convert/spill.h. Segment s lives in slot s mod slots until it is written; slots are reused in
+ * order, so the newest `slots` segments are in memory and older ones are in the file at
+ * s * segment_bytes (the unused tail of a segment is a hole). The thread that fills a segment
+ * writes the one whose slot is needed next, outside the lock, so the others go on appending
+ * meanwhile.
+ */
+#include "convert/spill.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+struct slc_spill {
+    const struct slc_files *files;
+    char *path;
+    uint64_t max_bytes;
+    uint32_t segment_bytes;
+    uint32_t slots;
+    struct slc_buffer memory;
+    uint32_t *used;      /* bytes filled, per slot */
+    uint32_t current;    /* segment being filled */
+    uint32_t written;    /* segments 0 .. written - 1 are in the file */
+    bool writing;        /* a thread is writing segment `written` */
+    uint64_t file_bytes; /* written so far, holes not counted */
+    uint64_t wait_ns;
+    int fd;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct slc_error fault; /* the first one; status SLC_OK while all is well */
+};
+
+enum slc_status slc_spill_create(const struct slc_spill_options *options,
+                                 struct slc_spill **spill,
+                                 struct slc_error *err)
+{
+    struct slc_spill *s;
+    enum slc_status status = SLC_OK;
+
+    assert(options->segment_count >= SLC_SPILL_SEGMENTS_MIN);
+    assert(options->segment_bytes % SLC_PAGE_BYTES == 0);
+    s = slc_calloc(1, sizeof *s);
+    if (s == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the spill stream");
+    }
+    s->files = options->files;
+    s->max_bytes = options->max_bytes;
+    s->segment_bytes = options->segment_bytes;
+    s->slots = options->segment_count;
+    s->fd = -1;
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->path = slc_strdup(options->path);
+    s->used = slc_calloc(s->slots, sizeof *s->used);
+    if (s->path == NULL || s->used == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the spill stream");
+        goto cleanup;
+    }
+    status =
+        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        goto cleanup;
+    }
+    *spill = s;
+    s = NULL;
+
+cleanup:
+    slc_spill_destroy(s);
+    return status;
+}
+
+void slc_spill_destroy(struct slc_spill *spill)
+{
+    if (spill == NULL) {
+        return;
+    }
+    if (spill->fd >= 0) {
+        spill->files->close(spill->files->self, spill->fd);
+    }
+    slc_buffer_destroy(&spill->memory);
+    pthread_cond_destroy(&spill->changed);
+    pthread_mutex_destroy(&spill->mutex);
+    slc_free(spill->used);
+    slc_free(spill->path);
+    slc_free(spill);
+}
+
+static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
+{
+    return (uint8_t *)spill->memory.data + (size_t)(segment % spill->slots) * spill->segment_bytes;
+}
+
+static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
+{
+    const struct slc_files *files = spill->files;
+    int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int code;
+
+    if (fd < 0) {
+        return slc_fail_errno(err, -fd, spill->path, "creating the spill file");
+    }
+    spill->fd = fd;
+    code = files->unlink(files->self, spill->path);
+    if (code < 0 && code != -ENOENT) {
+        return slc_fail_errno(err, -code, spill->path, "unlinking the open spill file");
+    }
+    return SLC_OK;
+}
+
+/*
+ * Writes one segment. Called without the lock by the only writer. The page cache is asked twice to
+ * drop it: a first request starts the write-back of dirty pages, a later one finds them clean.
+ */
+static enum slc_status
+write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct slc_error *err)
+{
+    const struct slc_files *files = spill->files;
+    uint64_t offset = (uint64_t)segment * spill->segment_bytes;
+    enum slc_status status = SLC_OK;
+
+    if (spill->max_bytes > 0 && spill->file_bytes + bytes > spill->max_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "sorting needs more than the %llu bytes of temporary disk space allowed: "
+                        "allow more with --max-temp or give more --memory",
+                        (unsigned long long)spill->max_bytes);
+    }
+    if (spill->fd < 0) {
+        status = open_file(spill, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_file_write_at(files, spill->fd, spill->path, slot_of(spill, segment), bytes,
+                                   offset, err);
+    }
+    if (status == SLC_OK && files->advise_file != NULL) {
+        files->advise_file(files->self, spill->fd, offset, bytes, POSIX_FADV_DONTNEED);
+        if (segment >= 4) {
+            files->advise_file(files->self, spill->fd, offset - UINT64_C(4) * spill->segment_bytes,
+                               spill->segment_bytes, POSIX_FADV_DONTNEED);
+        }
+    }
+    return status;
+}
+
+/* Writes segment `written`, giving up the lock while it does. The lock is held on entry and exit.
+ */
+static void write_oldest(struct slc_spill *spill)
+{
+    uint32_t segment = spill->written;
+    uint32_t bytes = spill->used[segment % spill->slots];
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    spill->writing = true;
+    pthread_mutex_unlock(&spill->mutex);
+    status = write_segment(spill, segment, bytes, &fault);
+    pthread_mutex_lock(&spill->mutex);
+    spill->writing = false;
+    if (status != SLC_OK) {
+        spill->fault = fault;
+        spill->fault.status = status;
+    } else {
+        spill->written++;
+        spill->file_bytes += bytes;
+    }
+    pthread_cond_broadcast(&spill->changed);
+}
+
+/* Makes room for `bytes` in the current segment, or moves on to the next. The lock is held. */
+static void make_room(struct slc_spill *spill, uint32_t bytes)
+{
+    while (spill->fault.status == SLC_OK &&
+           spill->used[spill->current % spill->slots] + bytes > spill->segment_bytes) {
+        uint32_t next = spill->current + 1;
+
+        if (next == UINT32_MAX) {
+            slc_fail(&spill->fault, SLC_ERR_UNSUPPORTED, "the spill stream exceeds 2^32 segments");
+        } else if (next - spill->written < spill->slots) {
+            spill->current = next;
+            spill->used[next % spill->slots] = 0;
+            /* Free the slot that will be wanted next, while the others fill this one. */
+            if (next + 1 - spill->written >= spill->slots && !spill->writing) {
+                write_oldest(spill);
+            }
+        } else if (!spill->writing) {
+            write_oldest(spill);
+        } else {
+            uint64_t start = slc_clock_ns();
+
+            pthread_cond_wait(&spill->changed, &spill->mutex);
+            spill->wait_ns += slc_clock_ns() - start;
+        }
+    }
+}
+
+/* Every mark_stride-th chunk is marked; when the table is full every other mark goes. */
+static void mark(struct slc_chain *chain)
+{
+    unsigned i;
+
+    if (chain->mark_stride == 0) {
+        chain->mark_stride = 1;
+    }
+    if (chain->chunks % chain->mark_stride != 0) {
+        return;
+    }
+    if (chain->mark_count == SLC_CHAIN_MARKS) {
+        for (i = 0; i < SLC_CHAIN_MARKS / 2; i++) {
+            chain->marks[i] = chain->marks[2 * i];
+        }
+        chain->mark_count = SLC_CHAIN_MARKS / 2;
+        chain->mark_stride *= 2;
+    }
+    chain->marks[chain->mark_count++] = chain->last;
+}
+
+enum slc_status slc_spill_append(struct slc_spill *spill,
+                                 struct slc_chain *chain,
+                                 uint8_t *chunk,
+                                 uint32_t bytes,
+                                 uint32_t entries,
+                                 uint32_t runs,
+                                 struct slc_error *err)
+{
+    enum slc_status status;
+
+    assert(bytes <= spill->segment_bytes);
+    pthread_mutex_lock(&spill->mutex);
+    make_room(spill, bytes);
+    status = spill->fault.status;
+    if (status == SLC_OK) {
+        uint32_t *used = &spill->used[spill->current % spill->slots];
+
+        slc_chunk_seal(chunk, chain->last);
+        memcpy(slot_of(spill, spill->current) + *used, chunk, bytes);
+        chain->last = (struct slc_chunk_link){spill->current, *used, bytes};
+        *used += bytes;
+        mark(chain);
+        chain->chunks++;
+        chain->entries += entries;
+        chain->runs += runs;
+    } else if (err != NULL && err->status == SLC_OK) {
+        *err = spill->fault;
+    }
+    pthread_mutex_unlock(&spill->mutex);
+    return status;
+}
+
+enum slc_status slc_spill_fetch(struct slc_spill *spill,
+                                unsigned order,
+                                struct slc_chunk_link link,
+                                bool once,
+                                uint8_t *data,
+                                struct slc_chunk *chunk,
+                                struct slc_error *err)
+{
+    const struct slc_files *files = spill->files;
+    enum slc_status status = SLC_OK;
+    bool resident;
+
+    pthread_mutex_lock(&spill->mutex);
+    resident = link.segment >= spill->written;
+    if (resident) {
+        memcpy(data, slot_of(spill, link.segment) + link.offset, link.bytes);
+    }
+    pthread_mutex_unlock(&spill->mutex);
+    if (!resident) {
+        uint64_t offset = (uint64_t)link.segment * spill->segment_bytes + link.offset;
+
+        status = slc_file_read_at(files, spill->fd, spill->path, data, link.bytes, offset, err);
+        if (status == SLC_OK && once && files->advise_file != NULL) {
+            files->advise_file(files->self, spill->fd, offset, link.bytes, POSIX_FADV_DONTNEED);
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_chunk_open(chunk, order, data, link.bytes, err);
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, spill->path);
+    }
+    return status;
+}
+
+enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
+{
+    struct slc_buffer small = SLC_BUFFER_INIT;
+    enum slc_status status;
+
+    pthread_mutex_lock(&spill->mutex);
+    while (spill->fault.status == SLC_OK && spill->written <= spill->current) {
+        write_oldest(spill);
+    }
+    pthread_mutex_unlock(&spill->mutex);
+    status = spill->fault.status;
+    if (status != SLC_OK) {
+        if (err != NULL && err->status == SLC_OK) {
+            *err = spill->fault;
+        }
+        return status;
+    }
+    slc_buffer_destroy(&spill->memory);
+    spill->slots = SLC_SPILL_SEGMENTS_MIN;
+    status = slc_buffer_create(&small, (size_t)spill->slots * spill->segment_bytes, SLC_PAGES_SMALL,
+                               err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    spill->memory = small;
+    spill->current = spill->written;
+    memset(spill->used, 0, spill->slots * sizeof *spill->used);
+    return SLC_OK;
+}
+
+uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
+{
+    uint32_t touched = spill->current < spill->slots ? spill->current + 1 : spill->slots;
+
+    return (uint64_t)touched * spill->segment_bytes;
+}
+
+uint64_t slc_spill_written_bytes(const struct slc_spill *spill)
+{
+    return spill->file_bytes;
+}
+
+double slc_spill_seconds(const struct slc_spill *spill)
+{
+    return (double)spill->wait_ns * 1e-9;
+}

@@ -1,0 +1,92 @@
+/*
+ * The spill stream: where chunks wait for their bucket's turn. The stream is a row of equal
+ * segments; the newest lie in memory, and once memory is full the oldest are written, one large
+ * sequential write each, to a spill file. A small input never touches the disk.
+ *
+ * A bucket's chunks form a chain: every chunk names the one before it, so a bucket costs a fixed
+ * number of bytes however many chunks it has. A few marks per chain (links to chunks evenly spread
+ * over it) allow sampling a bucket without reading all of it.
+ *
+ * The file is unlinked as soon as it is open: nothing stays behind, whatever happens.
+ */
+#ifndef SLC_CONVERT_SPILL_H
+#define SLC_CONVERT_SPILL_H
+
+#include "base/error.h"
+#include "convert/chunk.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SLC_CHAIN_MARKS = 32 };
+
+struct slc_chain {
+    struct slc_chunk_link last; /* newest chunk; bytes 0 when empty */
+    uint64_t chunks;
+    uint64_t entries;
+    uint64_t runs;
+    uint64_t mark_stride; /* every so many chunks one is marked */
+    unsigned mark_count;
+    struct slc_chunk_link marks[SLC_CHAIN_MARKS];
+};
+
+struct slc_spill_options {
+    const struct slc_files *files; /* not NULL */
+    const char *path;              /* the spill file; must not exist. Copied. */
+    uint64_t max_bytes;            /* written to the file at most; 0: no limit */
+    uint32_t segment_bytes;        /* at least the largest chunk; multiple of SLC_PAGE_BYTES */
+    uint32_t segment_count;        /* in memory; at least SLC_SPILL_SEGMENTS_MIN */
+};
+
+/* One being filled, one being written, one waiting. */
+enum { SLC_SPILL_SEGMENTS_MIN = 3 };
+
+struct slc_spill;
+
+/* Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. */
+enum slc_status slc_spill_create(const struct slc_spill_options *options,
+                                 struct slc_spill **spill,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Closes the file, which is gone then. Takes NULL. */
+void slc_spill_destroy(struct slc_spill *spill);
+
+/*
+ * Appends a packed chunk (slc_chunk_pack) to `chain`: sets its link, seals it, copies it. Any
+ * thread. `entries`, `runs`: what it holds. After an error every later call fails with the same
+ * status. Errors: SLC_ERR_BUDGET (max_bytes), SLC_ERR_NOSPACE, SLC_ERR_IO.
+ */
+enum slc_status slc_spill_append(struct slc_spill *spill,
+                                 struct slc_chain *chain,
+                                 uint8_t *chunk,
+                                 uint32_t bytes,
+                                 uint32_t entries,
+                                 uint32_t runs,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Copies the chunk at `link` to `data` (link.bytes and more) and opens it. `once`: it will not be
+ * read again, so its pages may leave the page cache. Any thread.
+ */
+enum slc_status slc_spill_fetch(struct slc_spill *spill,
+                                unsigned order,
+                                struct slc_chunk_link link,
+                                bool once,
+                                uint8_t *data,
+                                struct slc_chunk *chunk,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Writes all that lies in memory to the file and keeps only SLC_SPILL_SEGMENTS_MIN segments mapped,
+ * for chunks still to come. No other call may run meanwhile.
+ */
+enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
+
+/* Bytes of memory in use now; bytes written to the file so far; time spent on writing and waiting
+ * for it. */
+uint64_t slc_spill_resident_bytes(const struct slc_spill *spill);
+uint64_t slc_spill_written_bytes(const struct slc_spill *spill);
+double slc_spill_seconds(const struct slc_spill *spill);
+
+#endif
