@@ -1,0 +1,58 @@
+# Sourced by tools/check and tools/demo: the packages of Debian 12 they need, installed where
+# missing; and configuring a build folder. Only what is missing is asked for, so that a machine that
+# has everything needs neither root nor a network.
+
+# Building.
+slc_packages=(
+    meson ninja-build gcc g++ libc6-dev pkg-config libxxhash-dev liblz4-dev libjansson-dev
+    libarchive-dev libopenblas-dev liblapacke-dev liburing-dev
+)
+# Tests, man pages, second opinions.
+slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-lz4 python3-xxhash xz-utils)
+
+# slc_install PACKAGE..: installs those that are missing.
+slc_install() {
+    local missing=() package as=()
+
+    if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+        echo "Not a Debian system: these packages (or what they are called here) must be there:" >&2
+        echo "  $*" >&2
+        return 0
+    fi
+    for package in "$@"; do
+        if [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null)" != installed ]; then
+            missing+=("$package")
+        fi
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo > /dev/null; then
+            echo "Missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
+            return 1
+        fi
+        as=(sudo)
+    fi
+    echo "Installing ${missing[*]}"
+    "${as[@]}" apt-get update -qq &&
+        "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            --no-install-recommends "${missing[@]}" > /dev/null
+}
+
+# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder; one that was configured otherwise
+# (another compiler, other arguments) is configured afresh.
+slc_configure() {
+    local folder=$1 wanted stamp
+    shift
+    wanted="${CC:-cc} $*"
+    stamp="$folder/slc-configured"
+    if [ -f "$folder/build.ninja" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
+        return 0
+    fi
+    rm -rf "$folder"
+    meson setup "$folder" "$@" > "$folder.log" 2>&1 || {
+        cat "$folder.log"
+        return 1
+    }
+    rm -f "$folder.log"
+    echo "$wanted" > "$stamp"
+}
