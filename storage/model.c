@@ -1,0 +1,327 @@
+/*
+ * Kruskal models as files: .npy folders, SPLATT's text and the Tensor Toolbox's ktensor text. Rows
+ * are formatted straight into a bounded buffer; the locale of the process never shows.
+ */
+#include "storage/model.h"
+
+#include "base/memory.h"
+#include "storage/npy.h"
+#include "storage/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, with some to
+ * spare. */
+enum { NUMBER_ROOM = 32, LINE_ROOM = 512 };
+
+/* "FOLDER/mode-K.npy" in fresh memory, NULL without memory. */
+static char *factor_path(const char *folder, unsigned mode)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
+    return slc_path_join(folder, name);
+}
+
+/* "STEMmodeK.mat", or "STEMlambda.mat" where mode is the order; NULL without memory. */
+static char *splatt_path(const char *stem, unsigned mode, unsigned order)
+{
+    size_t length = strlen(stem);
+    char name[32] = "lambda.mat";
+    char *path;
+
+    if (mode < order) {
+        snprintf(name, sizeof name, "mode%u.mat", mode + 1);
+    }
+    path = slc_malloc(length + sizeof name);
+    if (path != NULL) {
+        memcpy(path, stem, length);
+        memcpy(path + length, name, sizeof name);
+    }
+    return path;
+}
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a model's file");
+}
+
+static enum slc_status write_npy(const struct slc_files *files,
+                                 const char *folder,
+                                 const struct slc_model_view *model,
+                                 struct slc_error *err)
+{
+    int rc = files->make_folder(files->self, folder);
+    enum slc_status status = SLC_OK;
+    char *path;
+
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, folder, "creating the folder");
+    }
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        path = factor_path(folder, mode);
+        status =
+            path == NULL ? no_memory(err) : slc_npy_write(files, path, model->factors[mode], err);
+        slc_free(path);
+    }
+    if (status == SLC_OK) {
+        path = slc_path_join(folder, "lambda.npy");
+        status = path == NULL ? no_memory(err)
+                              : slc_npy_write_vector(files, path, model->lambda, model->rank, err);
+        slc_free(path);
+    }
+    return status;
+}
+
+static enum slc_status
+put_line(struct slc_output *output, struct slc_error *err, const char *format, ...)
+    SLC_PRINTF(3, 4);
+
+static enum slc_status
+put_line(struct slc_output *output, struct slc_error *err, const char *format, ...)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, LINE_ROOM, &room, err);
+
+    if (status == SLC_OK) {
+        va_list args;
+        int length;
+
+        va_start(args, format);
+        length = vsnprintf((char *)room, LINE_ROOM, format, args);
+        va_end(args);
+        output->used += (size_t)length;
+    }
+    return status;
+}
+
+/* One number with 17 significant digits, and what follows it. */
+static enum slc_status
+put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, NUMBER_ROOM, &room, err);
+
+    if (status == SLC_OK) {
+        output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
+    }
+    return status;
+}
+
+/* The rows of a factor, a line each. */
+static enum slc_status
+put_factor(struct slc_output *output, const struct slc_matrix *factor, struct slc_error *err)
+{
+    for (uint64_t row = 0; row < factor->rows; row++) {
+        for (uint32_t col = 0; col < factor->cols; col++) {
+            enum slc_status status = put_number(output, slc_matrix_get(factor, row, col),
+                                                col + 1 < factor->cols ? ' ' : '\n', err);
+
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* lambda, with `between` after every number but the last, which a newline follows. */
+static enum slc_status put_lambda(struct slc_output *output,
+                                  const struct slc_model_view *model,
+                                  char between,
+                                  struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
+        status = put_number(output, model->lambda[r], r + 1 < model->rank ? between : '\n', err);
+    }
+    return status;
+}
+
+/* Commits after success, gives up otherwise. */
+static enum slc_status
+end_output(struct slc_output *output, enum slc_status status, struct slc_error *err)
+{
+    if (status != SLC_OK) {
+        slc_output_abandon(output);
+        return status;
+    }
+    return slc_output_commit(output, err);
+}
+
+/* One file of SPLATT's text: factor `mode`, or lambda where mode is the order. */
+static enum slc_status write_splatt_file(const struct slc_files *files,
+                                         const char *stem,
+                                         const struct slc_model_view *model,
+                                         unsigned mode,
+                                         struct slc_error *err)
+{
+    char *path = splatt_path(stem, mode, model->order);
+    struct slc_output output;
+    enum slc_status status;
+
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    status = slc_output_open(&output, files, path, err);
+    if (status == SLC_OK) {
+        status = mode == model->order ? put_lambda(&output, model, '\n', err)
+                                      : put_factor(&output, model->factors[mode], err);
+        status = end_output(&output, status, err);
+    }
+    slc_free(path);
+    return status;
+}
+
+/* The ktensor text of the Tensor Toolbox and pyttb (export_data). */
+static enum slc_status
+put_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
+{
+    enum slc_status status = put_line(output, err, "ktensor\n%u\n", model->order);
+
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        status = put_line(output, err, "%" PRIu64 "%c", model->factors[mode]->rows,
+                          mode + 1 < model->order ? ' ' : '\n');
+    }
+    if (status == SLC_OK) {
+        status = put_line(output, err, "%" PRIu32 "\n", model->rank);
+    }
+    if (status == SLC_OK) {
+        status = put_lambda(output, model, ' ', err);
+    }
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        status = put_line(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
+                          model->factors[mode]->rows, model->rank);
+        if (status == SLC_OK) {
+            status = put_factor(output, model->factors[mode], err);
+        }
+    }
+    return status;
+}
+
+static enum slc_status write_text(const struct slc_files *files,
+                                  enum slc_model_form form,
+                                  const char *path,
+                                  const struct slc_model_view *model,
+                                  struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (form == SLC_MODEL_KTENSOR) {
+        struct slc_output output;
+
+        status = slc_output_open(&output, files, path, err);
+        return status == SLC_OK ? end_output(&output, put_ktensor(&output, model, err), err)
+                                : status;
+    }
+    for (unsigned mode = 0; mode <= model->order && status == SLC_OK; mode++) {
+        status = write_splatt_file(files, path, model, mode, err);
+    }
+    return status;
+}
+
+enum slc_status slc_model_write(const struct slc_files *files,
+                                enum slc_model_form form,
+                                const char *path,
+                                const struct slc_model_view *model,
+                                struct slc_error *err)
+{
+    enum slc_status status;
+    locale_t plain;
+    locale_t before;
+
+    files = files != NULL ? files : slc_files_system();
+    if (form == SLC_MODEL_NPY) {
+        return write_npy(files, path, model, err);
+    }
+    /* A decimal comma would make the files unreadable: this thread writes in the C locale. */
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0) {
+        return slc_fail(err, SLC_ERR_SYSTEM, "the C locale is not available");
+    }
+    before = uselocale(plain);
+    status = write_text(files, form, path, model, err);
+    uselocale(before);
+    freelocale(plain);
+    return status;
+}
+
+enum slc_status slc_model_read(const struct slc_files *files,
+                               const char *folder,
+                               enum slc_value_type type,
+                               unsigned order,
+                               const uint64_t *dims,
+                               unsigned skip_mode,
+                               uint32_t *rank,
+                               struct slc_matrix *factors,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    memset(factors, 0, order * sizeof factors[0]);
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        char *path;
+
+        if (mode == skip_mode) {
+            continue;
+        }
+        path = factor_path(folder, mode);
+        if (path == NULL) {
+            return no_memory(err);
+        }
+        status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
+        if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
+            status = slc_fail(err, SLC_ERR_INPUT, "rank %" PRIu32 "; at most %d is supported",
+                              factors[mode].cols, SLC_MAX_RANK);
+            slc_error_locate_file(err, path);
+        }
+        if (status == SLC_OK) {
+            *rank = factors[mode].cols;
+        }
+        slc_free(path);
+    }
+    return status;
+}
+
+enum slc_status slc_model_read_lambda(const struct slc_files *files,
+                                      const char *folder,
+                                      uint32_t rank,
+                                      double *lambda,
+                                      bool *found,
+                                      struct slc_error *err)
+{
+    char *path = slc_path_join(folder, "lambda.npy");
+    struct slc_matrix vector;
+    struct slc_file_stat stat;
+    enum slc_status status;
+    int rc;
+
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    files = files != NULL ? files : slc_files_system();
+    *found = false;
+    rc = files->stat_path(files->self, path, &stat);
+    if (rc == -ENOENT) {
+        status = SLC_OK;
+    } else if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "looking for the weights");
+    } else {
+        status = slc_npy_read(files, path, SLC_F64, rank, 1, &vector, err);
+        if (status == SLC_OK) {
+            for (uint32_t r = 0; r < rank; r++) {
+                lambda[r] = slc_matrix_get(&vector, r, 0);
+            }
+            slc_matrix_destroy(&vector);
+            *found = true;
+        }
+    }
+    slc_free(path);
+    return status;
+}

@@ -1,0 +1,363 @@
+/*
+ * Reading and writing .npy matrices, a bounded buffer at a time, so that a factor of any size needs
+ * no second copy of itself. The header's parser is in npy_header.c.
+ */
+#include "storage/npy.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "storage/npy_header.h"
+#include "storage/output.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    HEADER_ALIGN = 64, /* NumPy aligns the data so, for mapping it */
+    SCRATCH_BYTES = 256 * 1024,
+    /* Most columns read: keeps every pitch within 32 bits, far above any rank. */
+    MAX_COLS = 1 << 30
+};
+
+static enum slc_status write_header(struct slc_output *output,
+                                    enum slc_value_type type,
+                                    const char *shape,
+                                    struct slc_error *err)
+{
+    char text[192];
+    uint8_t *room;
+    enum slc_status status;
+    int length =
+        snprintf(text, sizeof text, "{'descr': '<f%u', 'fortran_order': False, 'shape': %s, }",
+                 slc_value_bytes(type), shape);
+    /* Magic, version, length, text, spaces and a newline fill whole units of 64 bytes. */
+    size_t total = (10 + (size_t)length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+
+    assert(length > 0 && (size_t)length < sizeof text);
+    status = slc_output_reserve(output, total, &room, err);
+    if (status == SLC_OK) {
+        memset(room, ' ', total);
+        memcpy(room, SLC_NPY_MAGIC "\x01\x00", SLC_NPY_MAGIC_BYTES + 2);
+        slc_store_u16(room + 8, (uint16_t)(total - 10));
+        memcpy(room + 10, text, (size_t)length);
+        room[total - 1] = '\n';
+        output->used += total;
+    }
+    return status;
+}
+
+/* Appends `count` consecutive elements at `values`, little-endian. */
+static enum slc_status write_values(struct slc_output *output,
+                                    enum slc_value_type type,
+                                    const void *values,
+                                    uint64_t count,
+                                    struct slc_error *err)
+{
+    uint32_t item = slc_value_bytes(type);
+    const uint8_t *at = values;
+
+    while (count > 0) {
+        size_t items = (size_t)slc_min_u64(count, SLC_OUTPUT_BUFFER_BYTES / 8);
+        uint8_t *room;
+        enum slc_status status = slc_output_reserve(output, items * item, &room, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        for (size_t i = 0; i < items; i++, at += item, room += item) {
+            if (type == SLC_F32) {
+                float value;
+                memcpy(&value, at, sizeof value);
+                slc_store_f32(room, value);
+            } else {
+                double value;
+                memcpy(&value, at, sizeof value);
+                slc_store_f64(room, value);
+            }
+        }
+        output->used += items * item;
+        count -= items;
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_npy_write(const struct slc_files *files,
+                              const char *path,
+                              const struct slc_matrix *matrix,
+                              struct slc_error *err)
+{
+    uint64_t pitch_bytes = (uint64_t)matrix->pitch * slc_value_bytes(matrix->type);
+    const uint8_t *data = matrix->buffer.data;
+    struct slc_output output;
+    enum slc_status status;
+    char shape[64];
+
+    snprintf(shape, sizeof shape, "(%" PRIu64 ", %" PRIu32 ")", matrix->rows, matrix->cols);
+    status = slc_output_open(&output, files, path, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = write_header(&output, matrix->type, shape, err);
+    for (uint64_t row = 0; row < matrix->rows && status == SLC_OK; row++) {
+        status = write_values(&output, matrix->type, data + row * pitch_bytes, matrix->cols, err);
+    }
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    return slc_output_commit(&output, err);
+}
+
+enum slc_status slc_npy_write_vector(const struct slc_files *files,
+                                     const char *path,
+                                     const double *values,
+                                     uint64_t count,
+                                     struct slc_error *err)
+{
+    struct slc_output output;
+    enum slc_status status;
+    char shape[64];
+
+    snprintf(shape, sizeof shape, "(%" PRIu64 ",)", count);
+    status = slc_output_open(&output, files, path, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = write_header(&output, SLC_F64, shape, err);
+    if (status == SLC_OK) {
+        status = write_values(&output, SLC_F64, values, count, err);
+    }
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    return slc_output_commit(&output, err);
+}
+
+/* An open .npy file whose header has been read. */
+struct source {
+    const struct slc_files *files;
+    const char *path;
+    int fd;
+    uint64_t file_bytes;
+    uint64_t data_offset;
+    struct slc_npy_header header;
+};
+
+/* Reads and parses the header; `text` has SLC_NPY_MAX_HEADER bytes. */
+static enum slc_status read_header(struct source *source, char *text, struct slc_error *err)
+{
+    uint8_t start[SLC_NPY_START_BYTES] = {0};
+    uint64_t have = slc_min_u64(source->file_bytes, sizeof start);
+    uint32_t text_offset;
+    uint32_t text_bytes;
+    enum slc_status status =
+        slc_file_read_at(source->files, source->fd, source->path, start, have, 0, err);
+
+    if (status == SLC_OK) {
+        status = slc_npy_start_parse(start, have, &text_offset, &text_bytes, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    source->data_offset = (uint64_t)text_offset + text_bytes;
+    if (source->data_offset > source->file_bytes) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the .npy header ends at byte %" PRIu64 ", the file at %" PRIu64,
+                        source->data_offset, source->file_bytes);
+    }
+    status = slc_file_read_at(source->files, source->fd, source->path, text, text_bytes,
+                              text_offset, err);
+    return status == SLC_OK ? slc_npy_header_parse(text, text_bytes, &source->header, err) : status;
+}
+
+/* The shape against what was asked for and against the size of the file. */
+static enum slc_status check_shape(const struct source *source,
+                                   uint64_t expect_rows,
+                                   uint32_t expect_cols,
+                                   struct slc_error *err)
+{
+    const struct slc_npy_header *header = &source->header;
+    uint64_t rows = header->shape[0];
+    uint64_t cols = header->shape[1];
+    uint64_t bytes;
+    uint64_t end;
+
+    if ((expect_rows != 0 && rows != expect_rows) || (expect_cols != 0 && cols != expect_cols)) {
+        char want_rows[24] = "any";
+        char want_cols[24] = "any";
+
+        if (expect_rows != 0) {
+            snprintf(want_rows, sizeof want_rows, "%" PRIu64, expect_rows);
+        }
+        if (expect_cols != 0) {
+            snprintf(want_cols, sizeof want_cols, "%" PRIu32, expect_cols);
+        }
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "a matrix of %" PRIu64 " x %" PRIu64 ", but %s x %s is needed", rows, cols,
+                        want_rows, want_cols);
+    }
+    if (cols == 0 || cols > MAX_COLS) {
+        return slc_fail(err, SLC_ERR_INPUT, "%" PRIu64 " columns; 1 to %d can be read", cols,
+                        MAX_COLS);
+    }
+    if (!slc_mul_u64(rows, cols, &bytes) || !slc_mul_u64(bytes, header->item_bytes, &bytes) ||
+        !slc_add_u64(bytes, source->data_offset, &end) || end != source->file_bytes) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "an array of %" PRIu64 " x %" PRIu64 " items of %u bytes after %" PRIu64
+                        " bytes of header does not give the file's %" PRIu64 " bytes",
+                        rows, cols, header->item_bytes, source->data_offset, source->file_bytes);
+    }
+    return SLC_OK;
+}
+
+/* One item of the file as f64. */
+static double load_item(const struct slc_npy_header *header, const uint8_t *at)
+{
+    if (header->item_bytes == 8) {
+        uint64_t bits = slc_load_u64(at);
+        double value;
+
+        bits = header->big_endian ? __builtin_bswap64(bits) : bits;
+        if (header->kind == 'i') {
+            return (double)(int64_t)bits;
+        }
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    } else {
+        uint32_t bits = slc_load_u32(at);
+        float value;
+
+        bits = header->big_endian ? __builtin_bswap32(bits) : bits;
+        if (header->kind == 'i') {
+            return (double)(int32_t)bits;
+        }
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+}
+
+/* Places `count` items, the first of which is number `first` of the file. */
+static void place_items(const struct slc_npy_header *header,
+                        const uint8_t *items,
+                        uint64_t first,
+                        uint64_t count,
+                        struct slc_matrix *matrix)
+{
+    uint64_t line = header->fortran_order ? matrix->rows : matrix->cols;
+    uint64_t major = first / line;
+    uint64_t minor = first % line;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t row = header->fortran_order ? minor : major;
+        uint64_t col = header->fortran_order ? major : minor;
+        double value = load_item(header, items + i * header->item_bytes);
+
+        if (matrix->type == SLC_F64) {
+            slc_matrix_row_f64(matrix, row)[col] = value;
+        } else {
+            slc_matrix_row_f32(matrix, row)[col] = (float)value;
+        }
+        if (++minor == line) {
+            minor = 0;
+            major++;
+        }
+    }
+}
+
+static enum slc_status read_items(const struct source *source,
+                                  struct slc_matrix *matrix,
+                                  uint8_t *scratch,
+                                  struct slc_error *err)
+{
+    const struct slc_npy_header *header = &source->header;
+    uint64_t total = matrix->rows * matrix->cols;
+    uint64_t done = 0;
+
+    while (done < total) {
+        uint64_t count = slc_min_u64(total - done, SCRATCH_BYTES / header->item_bytes);
+        enum slc_status status = slc_file_read_at(
+            source->files, source->fd, source->path, scratch, count * header->item_bytes,
+            source->data_offset + done * header->item_bytes, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        place_items(header, scratch, done, count, matrix);
+        done += count;
+    }
+    return SLC_OK;
+}
+
+/* Reads the open file into *matrix, which stays empty after an error. */
+static enum slc_status read_open(struct source *source,
+                                 enum slc_value_type type,
+                                 uint64_t expect_rows,
+                                 uint32_t expect_cols,
+                                 struct slc_matrix *matrix,
+                                 struct slc_error *err)
+{
+    struct slc_matrix read = {.rows = 0};
+    struct slc_file_stat stat;
+    enum slc_status status;
+    uint8_t *scratch = NULL;
+    int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, source->path, "asking for the file's size");
+    }
+    if (stat.kind != 'f') {
+        return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
+    }
+    source->file_bytes = stat.bytes;
+    scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
+    if (scratch == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", source->path);
+    }
+    status = read_header(source, (char *)scratch, err);
+    if (status == SLC_OK) {
+        status = check_shape(source, expect_rows, expect_cols, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&read, type, source->header.shape[0],
+                                   (uint32_t)source->header.shape[1], err);
+    }
+    if (status == SLC_OK) {
+        status = read_items(source, &read, scratch, err);
+    }
+    if (status == SLC_OK) {
+        *matrix = read;
+    } else {
+        slc_matrix_destroy(&read);
+    }
+    slc_free(scratch);
+    return status;
+}
+
+enum slc_status slc_npy_read(const struct slc_files *files,
+                             const char *path,
+                             enum slc_value_type type,
+                             uint64_t expect_rows,
+                             uint32_t expect_cols,
+                             struct slc_matrix *matrix,
+                             struct slc_error *err)
+{
+    struct source source = {.files = files != NULL ? files : slc_files_system(), .path = path};
+    enum slc_status status;
+
+    memset(matrix, 0, sizeof *matrix);
+    source.fd = source.files->open(source.files->self, path, O_RDONLY, 0);
+    if (source.fd < 0) {
+        return slc_fail_errno(err, -source.fd, path, "opening the file");
+    }
+    status = read_open(&source, type, expect_rows, expect_cols, matrix, err);
+    (void)source.files->close(source.files->self, source.fd);
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
