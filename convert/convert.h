@@ -54,13 +54,15 @@ struct slc_convert_report {
     uint64_t dims[SLC_MAX_ORDER];
     bool dims_declared; /* by header or option rather than found in the data */
     unsigned index_base;
-    const char
-        *base_reason; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
+    char base_reason[128]; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
     uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode as written in the file */
     uint64_t input_bytes;             /* as stored */
     uint64_t text_bytes;              /* decompressed */
     uint64_t lines;
-    double read_seconds, parse_seconds, total_seconds;
+    unsigned workers;     /* parser threads: fewer than asked where the memory allows fewer */
+    double read_seconds;  /* of the reading thread, decompression included */
+    double parse_seconds; /* added up over the parser threads */
+    double total_seconds;
     struct slc_builder_report build;
 };
 

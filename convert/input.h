@@ -18,11 +18,14 @@ struct slc_input_info {
     bool seekable;           /* a plain regular file: random ranges can be sampled */
     uint64_t stored_bytes;   /* size of the file; 0 when unknown */
     const char *compression; /* "none", "gzip", "bzip2", "xz", "zstd", "lz4" */
+    const char *name;        /* for messages: the path, or "standard input" */
+    uint64_t memory_bytes; /* what reading takes, decoder included, once under way: for the plan */
 };
 
 /*
  * Opens `path` ("-": standard input). Owns: slc_input_close, which takes NULL.
- * Errors: SLC_ERR_IO; SLC_ERR_INPUT for an empty file or a damaged compressed stream.
+ * Errors: SLC_ERR_IO; SLC_ERR_INPUT for a folder or a damaged compressed stream. An empty file
+ * opens: its first piece is empty.
  */
 enum slc_status slc_input_open(const struct slc_files *files,
                                const char *path,
@@ -34,7 +37,8 @@ void slc_input_info(const struct slc_input *input, struct slc_input_info *info);
 /*
  * Fills `text` with the next piece: whole lines, at most `capacity` bytes (at least
  * 2 * SLC_LINE_BYTES_MAX). *bytes is 0 at the end. The last piece may lack its newline.
- * Called by one thread at a time. Errors: SLC_ERR_INPUT for a line above SLC_LINE_BYTES_MAX (with
+ * Called by one thread at a time. A fault is reported once the whole lines before it have been
+ * delivered. Errors: SLC_ERR_INPUT for a line above SLC_LINE_BYTES_MAX (with
  * its line number), a damaged stream; SLC_ERR_IO.
  */
 enum slc_status slc_input_next(struct slc_input *input,
@@ -56,5 +60,11 @@ enum slc_status slc_input_sample(struct slc_input *input,
 
 /* Bytes of the stored input consumed so far, for progress. */
 uint64_t slc_input_consumed(const struct slc_input *input);
+
+/* True when all of the input has been delivered. */
+bool slc_input_at_end(const struct slc_input *input);
+
+/* Line ends in all pieces delivered so far: the next piece starts at this line plus one. */
+uint64_t slc_input_lines(const struct slc_input *input);
 
 #endif

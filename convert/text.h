@@ -19,7 +19,7 @@ enum { SLC_LINE_BYTES_MAX = 1 << 20 };
 /* What the header (or, without one, the first row) says. */
 struct slc_text_header {
     enum slc_dialect dialect;
-    unsigned order;
+    unsigned order; /* 0: neither a header nor a row, only comments or nothing */
     bool has_dims;
     uint64_t dims[SLC_MAX_ORDER];
     bool has_nnz;
@@ -32,6 +32,9 @@ struct slc_text_header {
     uint64_t header_bytes; /* rows start here */
     uint64_t header_lines;
 };
+
+/* The base by convention, where neither the header nor the indices tell: 0 for GenTen, else 1. */
+unsigned slc_dialect_base(enum slc_dialect dialect);
 
 /*
  * Recognizes the dialect and reads the header from the first bytes of the input: `bytes` of them,
@@ -56,6 +59,9 @@ struct slc_text_rows {
     uint64_t lines; /* lines consumed, comments and empty ones included */
 };
 
+/* Forgets the rows and their ranges; `lines`, which counts on, stays. */
+void slc_text_rows_clear(struct slc_text_rows *rows);
+
 /*
  * Parses rows from [*position, bytes) of `text` until the piece ends or `rows` is full, and
  * advances *position to the next unparsed line. The piece starts at a line start and ends at a line
@@ -71,6 +77,10 @@ enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
                                     size_t *position,
                                     struct slc_text_rows *rows,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* The column (from 1) of field `field_index` (from 0) of the line that starts at `line_start`. */
+uint64_t
+slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index);
 
 /*
  * Parses a decimal floating-point number, correctly rounded, independent of the locale, from

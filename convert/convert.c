@@ -1,0 +1,557 @@
+/*
+ * A text tensor to a store: what has to be decided, in this order.
+ *
+ *   1. the dialect and its header, from the first piece of text;
+ *   2. lengths: --dims, else the header, else (after reading) the data;
+ *   3. how many parsers the memory allows, and what is left for the builder;
+ *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base;
+ *   5. everything is parsed and pushed (convert_parse.c);
+ *   6. the index base and the lengths are final; the builder sorts and writes.
+ */
+#include "convert/convert.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/key.h"
+#include "base/random.h"
+#include "base/team.h"
+#include "base/version.h"
+#include "convert/convert_parse.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Ranges of a sample: enough that a file sorted by its first mode is seen in all its parts. */
+    SAMPLE_RANGES = 64,
+    SAMPLE_RANGE_BYTES = 32 << 10
+};
+
+/* Code and heap that become resident on the way: libarchive, its coders, thread stacks' first
+ * pages. */
+static const uint64_t overhead_bytes = UINT64_C(6) << 20;
+static const uint64_t thread_bytes = UINT64_C(256) << 10;
+
+struct conversion {
+    const struct slc_convert_options *options;
+    struct slc_convert_report *report;
+    struct slc_input *input;
+    struct slc_input_info info;
+    struct slc_text_header header;
+    struct slc_parse_job job;
+    struct slc_builder_options build;
+    uint64_t memory_bytes;   /* the budget */
+    uint64_t resident_bytes; /* of the process before */
+    bool complete;           /* the first piece is the whole input */
+    char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
+};
+
+/* Adds the input's name to a fault of its content. */
+static enum slc_status
+blame_input(const struct conversion *c, enum slc_status status, struct slc_error *err)
+{
+    if (status == SLC_ERR_INPUT || status == SLC_ERR_UNSUPPORTED) {
+        slc_error_locate_file(err, c->info.name);
+    }
+    return status;
+}
+
+static enum slc_status check_options(const struct slc_convert_options *options,
+                                     struct slc_error *err)
+{
+    if (!options->input || !options->output) {
+        return slc_fail(err, SLC_ERR_USAGE, "an input and an output are needed");
+    }
+    if (options->index_base < -1 || options->index_base > 1) {
+        return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
+                        options->index_base);
+    }
+    if (options->dims_order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u lengths given: at most %d modes are supported",
+                        options->dims_order, (int)SLC_MAX_ORDER);
+    }
+    for (unsigned m = 0; m < options->dims_order; m++) {
+        if (options->dims[m] < 1 || options->dims[m] > SLC_MAX_MODE_LENGTH) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "length %" PRIu64 " of mode %u: 1 to %" PRIu64 " is possible",
+                            options->dims[m], m + 1, SLC_MAX_MODE_LENGTH);
+        }
+    }
+    if (options->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: at most %d are supported",
+                        options->threads, (int)SLC_MAX_THREADS);
+    }
+    return SLC_OK;
+}
+
+/* Reads the first piece and recognizes the dialect. */
+static enum slc_status read_header(struct conversion *c, struct slc_error *err)
+{
+    struct slc_piece *first = &c->job.pieces[0];
+    enum slc_status status =
+        slc_buffer_create(&first->buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+
+    if (status == SLC_OK) {
+        uint64_t start_ns = slc_clock_ns();
+
+        status = slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
+        c->job.read_seconds += slc_seconds_since(start_ns);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->complete = slc_input_at_end(c->input);
+    status = slc_text_sniff(first->buffer.data, first->bytes, c->complete, c->options->dialect,
+                            &c->header, err);
+    if (status != SLC_OK) {
+        return blame_input(c, status, err);
+    }
+    first->position = (size_t)c->header.header_bytes;
+    first->lines_before = c->header.header_lines;
+    return SLC_OK;
+}
+
+/* Order and lengths as far as they are known before reading the rows. */
+static enum slc_status settle_dims(struct conversion *c, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_text_header *header = &c->header;
+    const uint64_t *dims = header->has_dims ? header->dims : NULL;
+    struct slc_key_layout keys;
+
+    if (header->order == 0) {
+        if (options->dims_order == 0) {
+            return blame_input(c,
+                               slc_fail(err, SLC_ERR_INPUT,
+                                        "no entries and no lengths: the input is empty or holds "
+                                        "only comments (--dims makes it an empty tensor)"),
+                               err);
+        }
+        header->order = options->dims_order;
+    }
+    if (options->dims_order > 0) {
+        if (options->dims_order != header->order) {
+            return slc_fail(err, SLC_ERR_USAGE, "--dims gives %u lengths, but %s has %u modes",
+                            options->dims_order, c->info.name, header->order);
+        }
+        dims = options->dims;
+    }
+    if (dims && header->symmetry != 0 && dims[0] != dims[1]) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--dims %" PRIu64 "x%" PRIu64 ": a symmetric matrix is square", dims[0],
+                        dims[1]);
+    }
+    c->job.dims_declared = dims != NULL;
+    for (unsigned m = 0; m < header->order; m++) {
+        c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
+    }
+    /* Lengths whose keys are too long must not cost a pass over the input first. */
+    return dims ? blame_input(c, slc_key_layout_init(&keys, header->order, dims, err), err)
+                : SLC_OK;
+}
+
+/* The base, where the user or the header says it. */
+static void settle_stated_base(struct conversion *c)
+{
+    const struct slc_text_header *header = &c->header;
+
+    c->job.index_base = c->options->index_base >= 0 ? c->options->index_base : header->index_base;
+    if (c->options->index_base >= 0) {
+        snprintf(c->reason, sizeof c->reason, "as --index-base says");
+    } else if (header->dialect == SLC_DIALECT_GENTEN ||
+               header->dialect == SLC_DIALECT_TENSORTOOLBOX) {
+        snprintf(c->reason, sizeof c->reason, "stated by the header");
+    } else {
+        snprintf(c->reason, sizeof c->reason, "the rule of the %s format",
+                 slc_dialect_name(header->dialect));
+    }
+    c->job.base_reason = c->reason;
+}
+
+/* What everything but the builder takes with this many parsers. */
+static uint64_t bytes_beside_builder(const struct conversion *c, unsigned workers)
+{
+    uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
+                    slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
+
+    return c->resident_bytes + overhead_bytes + c->info.memory_bytes +
+           2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
+}
+
+/* Divides the budget: as many parsers as asked where they fit, and all the rest for the builder. */
+static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
+{
+    unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
+    uint64_t need = 0;
+
+    if (workers > SLC_MAX_THREADS) {
+        workers = SLC_MAX_THREADS;
+    }
+    for (; workers >= 1; workers--) {
+        c->build.workers = workers;
+        need =
+            bytes_beside_builder(c, workers) + slc_builder_memory_min(&c->build, c->header.order);
+        if (need <= c->memory_bytes) {
+            break;
+        }
+    }
+    if (workers == 0) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "a memory budget of %" PRIu64 " MiB is too small for this conversion: the "
+                        "smallest that works is %" PRIu64 "MiB",
+                        c->memory_bytes >> 20, slc_div_up_u64(need, UINT64_C(1) << 20));
+    }
+    c->job.workers = workers;
+    c->build.memory_bytes = c->memory_bytes - bytes_beside_builder(c, workers);
+    return SLC_OK;
+}
+
+/* The pieces beyond the first, and what the parsers own. */
+static enum slc_status create_parsers(struct conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    struct slc_piece *pieces;
+    enum slc_status status = SLC_OK;
+
+    pieces = slc_realloc(job->pieces, (job->workers + 2) * sizeof *pieces);
+    if (!pieces) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
+    }
+    job->pieces = pieces;
+    memset(pieces + 1, 0, (job->workers + 1) * sizeof *pieces);
+    job->piece_count = job->workers + 2;
+    job->parsers = slc_calloc(job->workers, sizeof *job->parsers);
+    if (!job->parsers) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
+    }
+    for (unsigned i = 1; i < job->piece_count && status == SLC_OK; i++) {
+        status = slc_buffer_create(&pieces[i].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+    }
+    for (unsigned w = 0; w < job->workers && status == SLC_OK; w++) {
+        status = slc_parser_create(&job->parsers[w], c->header.order, c->header.symmetry != 0, err);
+    }
+    return status;
+}
+
+static void destroy_parsers(struct slc_parse_job *job)
+{
+    for (unsigned i = 0; i < job->piece_count; i++) {
+        slc_buffer_destroy(&job->pieces[i].buffer);
+    }
+    for (unsigned w = 0; job->parsers && w < job->workers; w++) {
+        slc_parser_destroy(&job->parsers[w]);
+    }
+    slc_free(job->parsers);
+    slc_free(job->pieces);
+    job->parsers = NULL;
+    job->pieces = NULL;
+    job->piece_count = 0;
+}
+
+/*
+ * Parses sampled rows into `rows`. Random ranges of a seekable input, the first piece otherwise. A
+ * fault in the text ends a range: the parsers will meet it again and say where it is.
+ * *text_bytes: how much text the rows took, for a guess of their number.
+ */
+static enum slc_status take_sample(struct conversion *c,
+                                   char *text,
+                                   struct slc_text_rows *rows,
+                                   uint64_t *text_bytes,
+                                   struct slc_error *err)
+{
+    const struct slc_piece *first = &c->job.pieces[0];
+    uint32_t capacity = rows->capacity;
+    uint64_t begin = c->header.header_bytes;
+    uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
+    size_t position = first->position;
+
+    *text_bytes = 0;
+    if (c->complete || !c->info.seekable) {
+        /* A fault in the text is left to the parsers, which name its place. */
+        (void)slc_text_parse_rows(&c->header, first->buffer.data, first->bytes, &position, rows,
+                                  NULL);
+        *text_bytes = position - first->position;
+        return SLC_OK;
+    }
+    for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
+        uint64_t low = begin + span / SAMPLE_RANGES * r;
+        size_t bytes;
+        enum slc_status status =
+            slc_input_sample(c->input, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
+                             text, SAMPLE_RANGE_BYTES, &bytes, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        position = 0;
+        rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
+        (void)slc_text_parse_rows(&c->header, text, bytes, &position, rows, NULL);
+        *text_bytes += position;
+    }
+    return SLC_OK;
+}
+
+/* Which base the buckets are formed under: the truth nearly always, and else only time is lost. */
+static unsigned assumed_base(const struct conversion *c, const struct slc_text_rows *rows)
+{
+    bool at_length = false;
+
+    if (c->job.index_base >= 0) {
+        return (unsigned)c->job.index_base;
+    }
+    for (unsigned m = 0; m < c->header.order && rows->count > 0; m++) {
+        if (rows->smallest[m] == 0) {
+            return 0;
+        }
+        at_length = at_length || (c->job.dims_declared && rows->largest[m] == c->job.lengths[m]);
+    }
+    return at_length ? 1 : slc_dialect_base(c->header.dialect);
+}
+
+/* Entries to expect: declared, or as many as the sample's bytes per row suggest; 0 when unknown. */
+static uint64_t
+expect_entries(const struct conversion *c, const struct slc_text_rows *rows, uint64_t text_bytes)
+{
+    uint64_t rows_expected = 0;
+
+    if (c->header.has_nnz) {
+        rows_expected = c->header.nnz;
+    } else if (c->info.seekable && text_bytes > 0) {
+        rows_expected =
+            (uint64_t)((double)rows->count / (double)text_bytes * (double)c->info.stored_bytes);
+    }
+    return c->header.symmetry != 0 ? 2 * rows_expected : rows_expected;
+}
+
+/*
+ * Takes the sample and creates the builder with it. The pieces lie idle until the parsers start:
+ * the second holds the text of a sample, the third its coordinates.
+ */
+static enum slc_status create_builder(struct conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    unsigned order = c->header.order;
+    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
+    uint64_t *next = job->pieces[2].buffer.data;
+    struct slc_text_rows rows = {.capacity = capacity};
+    struct slc_entries sample = {.order = order};
+    uint64_t text_bytes;
+    enum slc_status status;
+
+    for (unsigned m = 0; m < order; m++, next += capacity) {
+        rows.coords[m] = next;
+        sample.coords[m] = next;
+    }
+    rows.values = (double *)next;
+    slc_text_rows_clear(&rows);
+    status = take_sample(c, job->pieces[1].buffer.data, &rows, &text_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->build.assumed_base = assumed_base(c, &rows);
+    status = slc_builder_create(&c->build, order, &job->builder, err);
+    if (status == SLC_OK && rows.count > 0) {
+        sample.count = rows.count;
+        sample.values = rows.values;
+        status =
+            slc_builder_sample(job->builder, &sample, expect_entries(c, &rows, text_bytes), err);
+    }
+    return status;
+}
+
+/* After reading: what the indices themselves say about the base. */
+static enum slc_status settle_base(struct conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    const struct slc_mark *zero = &job->zero;
+    const struct slc_mark *at_length = &job->at_length;
+
+    if (job->index_base >= 0) {
+        return SLC_OK;
+    }
+    if (zero->set && at_length->set) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
+                       ": indices start at 0, as line %" PRIu64 " has an index 0",
+                       at_length->index, at_length->mode + 1, job->lengths[at_length->mode],
+                       zero->line);
+        slc_error_locate_text(err, c->info.name, at_length->line, at_length->column);
+        return SLC_ERR_INPUT;
+    }
+    if (zero->set) {
+        job->index_base = 0;
+        snprintf(c->reason, sizeof c->reason, "index 0 occurs in mode %u, first in line %" PRIu64,
+                 zero->mode + 1, zero->line);
+    } else if (at_length->set && job->dims_declared) {
+        job->index_base = 1;
+        snprintf(c->reason, sizeof c->reason,
+                 "an index equals the length of mode %u, first in line %" PRIu64,
+                 at_length->mode + 1, at_length->line);
+    } else if (c->header.ambiguous_base && job->row_count > 0) {
+        return blame_input(
+            c,
+            slc_fail(
+                err, SLC_ERR_INPUT,
+                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not "
+                "say it and no index is 0 or equal to its length; please give --index-base 0 "
+                "or --index-base 1"),
+            err);
+    } else {
+        job->index_base = (int)slc_dialect_base(c->header.dialect);
+        snprintf(c->reason, sizeof c->reason, "the convention of the %s format",
+                 slc_dialect_name(c->header.dialect));
+    }
+    return SLC_OK;
+}
+
+/* The last decisions, when all rows have been seen. */
+static enum slc_status settle_all(struct conversion *c, uint64_t *dims, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    enum slc_status status;
+
+    if (c->header.has_nnz && c->header.nnz != job->row_count) {
+        return blame_input(c,
+                           slc_fail(err, SLC_ERR_INPUT,
+                                    "the header declares %" PRIu64 " entries, found %" PRIu64,
+                                    c->header.nnz, job->row_count),
+                           err);
+    }
+    status = settle_base(c, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (c->header.ambiguous_base && job->index_base == 1) {
+        c->header.dialect = SLC_DIALECT_TENSORTOOLBOX;
+    }
+    for (unsigned m = 0; m < c->header.order; m++) {
+        dims[m] =
+            job->dims_declared ? job->lengths[m] : job->largest[m] + 1 - (uint64_t)job->index_base;
+    }
+    if (!job->dims_declared && c->header.symmetry != 0) {
+        dims[0] = dims[1] = slc_max_u64(dims[0], dims[1]);
+    }
+    return SLC_OK;
+}
+
+static void fill_report(struct conversion *c, const uint64_t *dims)
+{
+    struct slc_convert_report *report = c->report;
+    const struct slc_parse_job *job = &c->job;
+
+    report->dialect = c->header.dialect;
+    report->compression = c->info.compression;
+    report->order = c->header.order;
+    report->dims_declared = job->dims_declared;
+    report->index_base = (unsigned)job->index_base;
+    memcpy(report->base_reason, c->reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < c->header.order; m++) {
+        report->dims[m] = dims[m];
+        report->smallest[m] = job->smallest[m];
+    }
+    report->input_bytes = slc_input_consumed(c->input);
+    report->text_bytes = job->text_bytes;
+    report->lines = job->line_count;
+    report->workers = job->workers;
+    report->read_seconds = job->read_seconds;
+    report->parse_seconds = job->parse_seconds;
+}
+
+/* Everything after the plan: parse, decide, build. */
+static enum slc_status run(struct conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    uint64_t dims[SLC_MAX_ORDER] = {0};
+    struct slc_store_origin origin = {0};
+    enum slc_status status = create_parsers(c, err);
+
+    if (status == SLC_OK) {
+        status = create_builder(c, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_parse_run(job, err);
+    }
+    if (status == SLC_OK) {
+        status = settle_all(c, dims, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_abandon(job->builder);
+        return status;
+    }
+    fill_report(c, dims);
+    /* The text is read: its memory would only stand beside the sort's. */
+    destroy_parsers(job);
+    snprintf(origin.source, sizeof origin.source, "%s", c->options->input);
+    snprintf(origin.dialect, sizeof origin.dialect, "%s", slc_dialect_name(c->header.dialect));
+    snprintf(origin.duplicate_policy, sizeof origin.duplicate_policy, "%s",
+             slc_duplicates_name(c->options->duplicates));
+    snprintf(origin.writer, sizeof origin.writer, "sluice %s", SLC_VERSION);
+    origin.index_base = (unsigned)job->index_base;
+    if (c->options->progress) {
+        c->options->progress(c->options->context, "sort", 0, 0);
+    }
+    status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
+                                &c->report->build, err);
+    return blame_input(c, status, err);
+}
+
+enum slc_status slc_convert(const struct slc_convert_options *options,
+                            struct slc_convert_report *report,
+                            struct slc_error *err)
+{
+    uint64_t start_ns = slc_clock_ns();
+    struct conversion c = {.options = options, .report = report};
+    enum slc_status status = check_options(options, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    memset(report, 0, sizeof *report);
+    c.resident_bytes = slc_memory_resident();
+    c.memory_bytes = options->memory_bytes ? options->memory_bytes : slc_memory_total() / 5 * 4;
+    c.build = (struct slc_builder_options){.files = options->files,
+                                           .output = options->output,
+                                           .temp_folder = options->temp_folder,
+                                           .overwrite = options->overwrite,
+                                           .codec = options->codec,
+                                           .value = options->value,
+                                           .duplicates = options->duplicates,
+                                           .block_bytes = options->block_bytes,
+                                           .max_temp = options->max_temp};
+    status = slc_input_open(options->files, options->input, &c.input, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_input_info(c.input, &c.info);
+    c.job.input = c.input;
+    c.job.name = c.info.name;
+    c.job.header = &c.header;
+    c.job.progress = options->progress;
+    c.job.context = options->context;
+    c.job.stored_bytes = c.info.stored_bytes;
+    c.job.pieces = slc_calloc(1, sizeof *c.job.pieces);
+    if (!c.job.pieces) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to read the input");
+        goto done;
+    }
+    c.job.piece_count = 1;
+    status = read_header(&c, err);
+    if (status == SLC_OK) {
+        status = settle_dims(&c, err);
+    }
+    if (status == SLC_OK) {
+        settle_stated_base(&c);
+        status = plan_memory(&c, err);
+    }
+    if (status == SLC_OK) {
+        status = run(&c, err);
+    }
+    report->total_seconds = slc_seconds_since(start_ns);
+
+done:
+    destroy_parsers(&c.job);
+    slc_input_close(c.input);
+    return status;
+}

@@ -1,0 +1,124 @@
+/*
+ * The parsing half of a conversion: text in, chunks of entries pushed to the builder. Internal to
+ * convert/convert.c (decisions), convert/convert_parse.c (threads) and convert/convert_piece.c
+ * (what happens to one piece).
+ */
+#ifndef SLC_CONVERT_CONVERT_PARSE_H
+#define SLC_CONVERT_CONVERT_PARSE_H
+
+#include "base/memory.h"
+#include "convert/builder.h"
+#include "convert/input.h"
+#include "convert/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    /*
+     * Text of one piece, the unit handed to a parser: the smallest that slc_input_next takes. A
+     * parser needs milliseconds for it, so the queue's lock is taken a few hundred times a second;
+     * larger pieces would only leave the cache.
+     */
+    SLC_PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX,
+    /* Rows parsed before they are checked and pushed: 320 KiB at order 4, within a level-2 cache.
+     */
+    SLC_BATCH_ROWS = 8192
+};
+
+struct slc_piece {
+    struct slc_buffer buffer;
+    size_t bytes;
+    size_t position;       /* where rows start: behind the header in the first piece */
+    uint64_t sequence;     /* 0, 1, 2 .. in input order */
+    uint64_t offset;       /* bytes of text before this piece */
+    uint64_t lines_before; /* lines of the input before `position` */
+};
+
+/* The first place in the input where something was seen. */
+struct slc_mark {
+    bool set;
+    uint64_t sequence; /* of the piece */
+    uint64_t line;
+    uint64_t column;
+    unsigned mode;
+    uint64_t index; /* as written */
+};
+
+/* What one parser thread owns. */
+struct slc_parser {
+    struct slc_buffer buffer; /* behind all arrays below */
+    struct slc_text_rows rows;
+    uint64_t *mirror_coords[2]; /* expanded symmetric entries, 2 * SLC_BATCH_ROWS */
+    double *mirror_values;
+    uint64_t row_count;
+    uint64_t line_count;
+    uint64_t smallest[SLC_MAX_ORDER]; /* over all rows this parser saw */
+    uint64_t largest[SLC_MAX_ORDER];
+    double parse_seconds;
+};
+
+struct slc_parse_job {
+    /* Set before. */
+    struct slc_input *input;
+    const char *name; /* of the input, for messages */
+    const struct slc_text_header *header;
+    struct slc_builder *builder;
+    unsigned workers;
+    int index_base;                  /* -1: not known before all input is read */
+    const char *base_reason;         /* when known */
+    uint64_t lengths[SLC_MAX_ORDER]; /* declared, or SLC_MAX_MODE_LENGTH */
+    bool dims_declared;
+    unsigned piece_count;     /* workers + 2: one being filled, one waiting */
+    struct slc_piece *pieces; /* the first holds the start of the input */
+    struct slc_parser *parsers;
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+    uint64_t stored_bytes;
+
+    /* Found. */
+    uint64_t row_count;
+    uint64_t line_count;
+    uint64_t text_bytes;
+    uint64_t smallest[SLC_MAX_ORDER]; /* UINT64_MAX without rows */
+    uint64_t largest[SLC_MAX_ORDER];
+    struct slc_mark zero;      /* first index 0, where the base is not known */
+    struct slc_mark at_length; /* first index equal to its mode's length, likewise */
+    double read_seconds;
+    double parse_seconds;
+
+    struct slc_parse_queue *queue; /* convert_parse.c */
+};
+
+/* Bytes of a parser's arrays. */
+uint64_t slc_parser_bytes(unsigned order, bool symmetric);
+
+/* Owns: slc_parser_destroy, which takes an all-zero struct. */
+enum slc_status slc_parser_create(struct slc_parser *parser,
+                                  unsigned order,
+                                  bool symmetric,
+                                  struct slc_error *err) SLC_NODISCARD;
+void slc_parser_destroy(struct slc_parser *parser);
+
+/*
+ * Reads and parses the rest of the input and pushes all of it. The job's first piece is filled and
+ * has its position set; the calling thread reads, `workers` more parse.
+ * Errors: the first fault in the order of the input, whatever the threads; SLC_ERR_SYSTEM without
+ * threads.
+ */
+enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err) SLC_NODISCARD;
+
+/* Parses, checks and pushes one piece as worker `worker` of the builder. */
+enum slc_status slc_parse_piece(struct slc_parse_job *job,
+                                unsigned worker,
+                                const struct slc_piece *piece,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Sets *mark, a member of the job, unless it holds an earlier place. Called by any thread. */
+void slc_parse_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place);
+/* Whether `sequence` comes before the place that *mark holds. */
+bool slc_parse_mark_wanted(struct slc_parse_job *job,
+                           const struct slc_mark *mark,
+                           uint64_t sequence);
+
+#endif

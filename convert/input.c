@@ -1,0 +1,313 @@
+/*
+ * Input text in pieces of whole lines.
+ *
+ * A piece is filled from the source (or its decompressor) to its capacity, cut behind its last line
+ * end, and the rest, less than a line, is kept for the next piece. A fault that arises while a
+ * piece is filled (a damaged stream, a line too long) is kept until the whole lines before it have
+ * been delivered: so faults in those lines are reported first, wherever the cuts fall.
+ */
+#include "convert/input.h"
+
+#include "base/memory.h"
+#include "convert/input_source.h"
+#include "convert/text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+struct slc_input {
+    struct slc_input_source source;
+    enum slc_compression compression;
+    struct slc_input_archive *archive; /* NULL: plain text */
+    uint64_t stored_bytes;             /* 0: unknown */
+    bool owns_fd;
+    bool at_end;
+    uint64_t lines;          /* line ends delivered so far */
+    struct slc_buffer carry; /* the start of a line whose end was not in the last piece */
+    size_t carry_bytes;
+    struct slc_error pending; /* a fault behind what was delivered */
+};
+
+enum slc_status slc_input_source_read(
+    struct slc_input_source *source, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    const struct slc_files *files = source->files;
+    int64_t result;
+
+    if (source->head_used < source->head_bytes) {
+        size_t left = source->head_bytes - source->head_used;
+
+        *got = bytes < left ? bytes : left;
+        memcpy(data, source->head + source->head_used, *got);
+        source->head_used += *got;
+        return SLC_OK;
+    }
+    do {
+        result = source->by_offset
+                     ? files->read_at(files->self, source->fd, data, bytes, source->consumed)
+                     : files->read(files->self, source->fd, data, bytes);
+    } while (result == -EINTR);
+    if (result < 0) {
+        return slc_fail_errno(err, (int)-result, source->name, "cannot read at byte %" PRIu64,
+                              source->consumed);
+    }
+    source->consumed += (uint64_t)result;
+    *got = (size_t)result;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_source_peek(struct slc_input_source *source, struct slc_error *err)
+{
+    unsigned char head[SLC_INPUT_HEAD_BYTES];
+    size_t filled = 0;
+
+    while (filled < sizeof head) {
+        size_t got;
+        enum slc_status status =
+            slc_input_source_read(source, head + filled, sizeof head - filled, &got, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (got == 0) {
+            break;
+        }
+        filled += got;
+    }
+    memcpy(source->head, head, filled);
+    source->head_bytes = filled;
+    return SLC_OK;
+}
+
+/* Opens the path and learns what can be known without reading. */
+static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
+{
+    struct slc_input_source *source = &input->source;
+    const struct slc_files *files = source->files;
+    struct slc_file_stat stat;
+    int result;
+
+    if (strcmp(path, "-") == 0) {
+        /* Even a regular file on standard input may be positioned or shared: read it as a pipe. */
+        source->name = "standard input";
+        source->fd = STDIN_FILENO;
+        return SLC_OK;
+    }
+    source->name = path;
+    result = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    if (result < 0) {
+        return slc_fail_errno(err, -result, path, "cannot open");
+    }
+    source->fd = result;
+    input->owns_fd = true;
+    result = files->stat_fd(files->self, source->fd, &stat);
+    if (result < 0) {
+        return slc_fail_errno(err, -result, path, "cannot inspect");
+    }
+    if (stat.kind == 'd') {
+        enum slc_status status = slc_fail(err, SLC_ERR_INPUT, "a folder, not a text tensor");
+
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    source->by_offset = stat.kind == 'f';
+    if (source->by_offset) {
+        input->stored_bytes = stat.bytes;
+        /* Advice only: a file system that knows no read-ahead is read all the same. */
+        (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_input_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_input **input,
+                               struct slc_error *err)
+{
+    static const struct slc_error empty = SLC_ERROR_INIT;
+    struct slc_input *in = slc_calloc(1, sizeof *in);
+    enum slc_status status;
+
+    *input = NULL;
+    if (!in) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to open the input");
+    }
+    in->pending = empty;
+    in->source.files = files ? files : slc_files_system();
+    in->source.fd = -1;
+    status = open_source(in, path, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&in->carry, SLC_LINE_BYTES_MAX, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_input_source_peek(&in->source, err);
+    }
+    if (status == SLC_OK) {
+        in->compression = slc_compression_detect(in->source.head, in->source.head_bytes);
+        if (in->compression != SLC_COMPRESSION_NONE) {
+            status = slc_input_archive_open(&in->source, in->compression, &in->archive, err);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_input_close(in);
+        return status;
+    }
+    *input = in;
+    return SLC_OK;
+}
+
+void slc_input_close(struct slc_input *input)
+{
+    if (!input) {
+        return;
+    }
+    slc_input_archive_close(input->archive);
+    if (input->owns_fd) {
+        /* Nothing was written, so nothing can be lost by a failing close. */
+        (void)input->source.files->close(input->source.files->self, input->source.fd);
+    }
+    slc_buffer_destroy(&input->carry);
+    slc_free(input);
+}
+
+void slc_input_info(const struct slc_input *input, struct slc_input_info *info)
+{
+    info->seekable = input->source.by_offset && input->compression == SLC_COMPRESSION_NONE;
+    info->stored_bytes = input->stored_bytes;
+    info->compression = slc_compression_name(input->compression);
+    info->name = input->source.name;
+    info->memory_bytes =
+        input->carry.bytes +
+        slc_compression_memory(input->compression, input->source.head, input->source.head_bytes);
+}
+
+uint64_t slc_input_consumed(const struct slc_input *input)
+{
+    return input->source.consumed;
+}
+
+uint64_t slc_input_lines(const struct slc_input *input)
+{
+    return input->lines;
+}
+
+bool slc_input_at_end(const struct slc_input *input)
+{
+    return input->at_end && input->carry_bytes == 0;
+}
+
+/* A plain sum, which compilers turn into vector code: several bytes a cycle. */
+static uint64_t count_line_ends(const char *text, size_t bytes)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        count += text[i] == '\n';
+    }
+    return count;
+}
+
+/* Reads until `text` is full or the input ends. A fault is kept in input->pending. */
+static size_t fill(struct slc_input *input, char *text, size_t filled, size_t capacity)
+{
+    while (filled < capacity && !input->at_end) {
+        size_t got = 0;
+        enum slc_status status =
+            input->archive ? slc_input_archive_read(input->archive, text + filled,
+                                                    capacity - filled, &got, &input->pending)
+                           : slc_input_source_read(&input->source, text + filled, capacity - filled,
+                                                   &got, &input->pending);
+
+        if (status != SLC_OK) {
+            break;
+        }
+        input->at_end = got == 0;
+        filled += got;
+    }
+    return filled;
+}
+
+enum slc_status slc_input_next(
+    struct slc_input *input, char *text, size_t capacity, size_t *bytes, struct slc_error *err)
+{
+    size_t filled = input->carry_bytes;
+    size_t whole = 0;
+
+    assert(capacity >= 2 * (size_t)SLC_LINE_BYTES_MAX);
+    *bytes = 0;
+    if (input->pending.status == SLC_OK) {
+        memcpy(text, input->carry.data, filled);
+        input->carry_bytes = 0;
+        filled = fill(input, text, filled, capacity);
+        whole = filled;
+        if (!input->at_end) {
+            const char *last = memrchr(text, '\n', filled);
+
+            whole = last ? (size_t)(last - text) + 1 : 0;
+        }
+        input->lines += count_line_ends(text, whole);
+    }
+    if (input->pending.status == SLC_OK && filled - whole > SLC_LINE_BYTES_MAX) {
+        (void)slc_fail(&input->pending, SLC_ERR_INPUT,
+                       "line of more than %d bytes: no row is that long", (int)SLC_LINE_BYTES_MAX);
+        slc_error_locate_text(&input->pending, input->source.name, input->lines + 1,
+                              (uint64_t)SLC_LINE_BYTES_MAX + 1);
+    }
+    if (input->pending.status == SLC_OK) {
+        input->carry_bytes = filled - whole;
+        memcpy(input->carry.data, text + whole, input->carry_bytes);
+    } else if (whole == 0) {
+        if (err && err->status == SLC_OK) {
+            *err = input->pending;
+        }
+        return input->pending.status;
+    }
+    *bytes = whole;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_sample(struct slc_input *input,
+                                 uint64_t offset,
+                                 char *text,
+                                 size_t capacity,
+                                 size_t *bytes,
+                                 struct slc_error *err)
+{
+    struct slc_input_source at = input->source;
+    size_t filled = 0, begin = 0, end;
+    bool at_end = false;
+
+    assert(input->source.by_offset && !input->archive);
+    *bytes = 0;
+    at.consumed = offset;
+    at.head_used = at.head_bytes;
+    while (filled < capacity && !at_end) {
+        size_t got;
+        enum slc_status status =
+            slc_input_source_read(&at, text + filled, capacity - filled, &got, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        at_end = got == 0;
+        filled += got;
+    }
+    end = filled;
+    if (offset > 0) {
+        const char *first = memchr(text, '\n', filled);
+
+        begin = first ? (size_t)(first - text) + 1 : filled;
+    }
+    if (!at_end) {
+        const char *last = memrchr(text + begin, '\n', filled - begin);
+
+        end = last ? (size_t)(last - text) + 1 : begin;
+    }
+    memmove(text, text + begin, end - begin);
+    *bytes = end - begin;
+    return SLC_OK;
+}

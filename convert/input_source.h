@@ -1,0 +1,76 @@
+/*
+ * The stored bytes of an input, before decompression, and the decompressors. Internal to
+ * convert/input.c and convert/input_archive.c.
+ */
+#ifndef SLC_CONVERT_INPUT_SOURCE_H
+#define SLC_CONVERT_INPUT_SOURCE_H
+
+#include "base/error.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /* Bytes looked at to recognize a compression and what its decoder will need. */
+    SLC_INPUT_HEAD_BYTES = 64
+};
+
+struct slc_input_source {
+    const struct slc_files *files;
+    const char *name; /* for messages */
+    int fd;
+    bool by_offset; /* a regular file, read at offsets; otherwise a pipe */
+    uint64_t consumed;
+    unsigned char head[SLC_INPUT_HEAD_BYTES]; /* the first bytes, read ahead */
+    size_t head_bytes;
+    size_t head_used; /* of them given out */
+};
+
+/* Fills in the head. */
+enum slc_status slc_input_source_peek(struct slc_input_source *source,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Reads 1 to `bytes` bytes, *got = 0 at the end. */
+enum slc_status slc_input_source_read(struct slc_input_source *source,
+                                      void *data,
+                                      size_t bytes,
+                                      size_t *got,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+enum slc_compression {
+    SLC_COMPRESSION_NONE,
+    SLC_COMPRESSION_GZIP,
+    SLC_COMPRESSION_BZIP2,
+    SLC_COMPRESSION_XZ,
+    SLC_COMPRESSION_ZSTD,
+    SLC_COMPRESSION_LZ4
+};
+
+const char *slc_compression_name(enum slc_compression compression);
+
+/* The compression whose magic bytes `head` starts with. */
+enum slc_compression slc_compression_detect(const unsigned char *head, size_t bytes);
+
+/* Memory that a decoder of the stream starting with `head` will take, for the plan. */
+uint64_t
+slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
+
+/* A decompressed view of a source. Owns: slc_input_archive_close, which takes NULL. */
+struct slc_input_archive;
+
+enum slc_status slc_input_archive_open(struct slc_input_source *source,
+                                       enum slc_compression compression,
+                                       struct slc_input_archive **archive,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_input_archive_close(struct slc_input_archive *archive);
+
+/* As slc_input_source_read. Errors: SLC_ERR_INPUT for a damaged or truncated stream. */
+enum slc_status slc_input_archive_read(struct slc_input_archive *archive,
+                                       void *data,
+                                       size_t bytes,
+                                       size_t *got,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+#endif
