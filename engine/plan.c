@@ -165,9 +165,30 @@ static void computed_modes(const struct slc_layout_info *info,
     *end = all ? info->order : request->mode + 1;
 }
 
+/* The strategy with the least scratch of those that any job may use. */
+static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
+{
+    static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    enum slc_conflict least = job->conflict;
+    uint64_t least_bytes = ops->mttkrp_scratch_bytes(job, output_rows);
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t bytes;
+
+        job->conflict = others[i];
+        bytes = ops->mttkrp_scratch_bytes(job, output_rows);
+        if (bytes < least_bytes) {
+            least_bytes = bytes;
+            least = others[i];
+        }
+    }
+    return least;
+}
+
 /*
- * Chooses the strategy of every mode and the largest kernel scratch. With `frugal`, private copies
- * of the output give way to shared rows under locks.
+ * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
+ * with the least scratch in place of the fastest, where the backend has a choice.
  */
 static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *plan, bool frugal)
 {
@@ -194,8 +215,8 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
         job.output = &output;
         job.conflict = SLC_CONFLICT_AUTO;
         job.conflict = ops->mttkrp_strategy(&job, info->dims[n]);
-        if (frugal && job.conflict == SLC_CONFLICT_PRIVATE) {
-            job.conflict = SLC_CONFLICT_LOCKED;
+        if (frugal && !request->deterministic && plan->threads > 1) {
+            job.conflict = least_scratch(&job, info->dims[n]);
         }
         plan->conflict[n] = job.conflict;
         plan->scratch_bytes =
