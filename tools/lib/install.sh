@@ -48,7 +48,7 @@ slc_configure() {
     if [ -f "$folder/build.ninja" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
         return 0
     fi
-    rm -rf "$folder"
+    [ -d "$folder/meson-private" ] && rm -rf "$folder"
     meson setup "$folder" "$@" > "$folder.log" 2>&1 || {
         cat "$folder.log"
         return 1
