@@ -1,0 +1,28 @@
+/* The part of the verifier that looks into blocks and tiles; private to storage/verify*.c. */
+#ifndef SLC_STORAGE_VERIFY_TILE_H
+#define SLC_STORAGE_VERIFY_TILE_H
+
+#include "storage/reader.h"
+
+#include <stdint.h>
+
+/*
+ * Checks that tile `index` of an open block holds as many nonzeros as the rules for cutting tiles
+ * give it (docs/FORMAT.md, section 5; layout blco). Needs no decoding.
+ * Errors: SLC_ERR_DAMAGED with file, block and offset.
+ */
+enum slc_status slc_verify_tile_cut(const struct slc_block_view *block,
+                                    uint32_t index,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Decodes tile `index` with `decoder` (of f64) and compares everything that the directory and the
+ * header claim of it: count, keys, coordinate ranges, sum of squares, content sum, value type.
+ * Errors: SLC_ERR_DAMAGED with file, block and offset.
+ */
+enum slc_status slc_verify_tile(struct slc_decoder *decoder,
+                                const struct slc_block_view *block,
+                                uint32_t index,
+                                struct slc_error *err) SLC_NODISCARD;
+
+#endif
