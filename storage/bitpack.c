@@ -1,0 +1,338 @@
+/*
+ * Packed bits and patched groups. See storage/bitpack.h and docs/FORMAT.md, section "Packing".
+ */
+#include "storage/bitpack.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool slc_damage_set(struct slc_damage *damage,
+                    const uint8_t *where,
+                    const char *what,
+                    uint64_t found,
+                    const char *relation,
+                    uint64_t expected)
+{
+    damage->what = what;
+    damage->relation = relation;
+    damage->where = where;
+    damage->found = found;
+    damage->expected = expected;
+    return false;
+}
+
+void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, unsigned width)
+{
+    if (width <= 64) {
+        slc_bits_put(writer, lo & slc_low_mask(width), width);
+    } else {
+        slc_bits_put(writer, lo, 64);
+        slc_bits_put(writer, hi & slc_low_mask(width - 64), width - 64);
+    }
+}
+
+uint8_t *slc_bits_finish(struct slc_bit_writer *writer)
+{
+    for (; writer->fill > 0; writer->fill -= writer->fill < 8 ? writer->fill : 8) {
+        *writer->at++ = (uint8_t)writer->pending;
+        writer->pending >>= 8;
+    }
+    return writer->at;
+}
+
+bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
+{
+    uint64_t at = bit / 8;
+
+    if (bit % 8 != 0) {
+        if (bytes[at] >> (bit % 8) != 0) {
+            return false;
+        }
+        at++;
+    }
+    for (; at < bytes_end; at++) {
+        if (bytes[at] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- encoding */
+
+/* Bytes of a group of `size` values at width w when `exceptions` of them need `extra` more bits. */
+static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
+{
+    return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
+}
+
+static uint64_t measure_group(const uint64_t *lo,
+                              const uint64_t *hi,
+                              uint32_t size,
+                              uint8_t *best_width,
+                              uint8_t *best_extra,
+                              uint8_t *best_exceptions)
+{
+    uint8_t histogram[SLC_MAX_KEY_BITS + 1] = {0};
+    unsigned longest = 0;
+    uint32_t above = 0;
+    uint64_t best;
+
+    for (uint32_t i = 0; i < size; i++) {
+        unsigned length = slc_bit_length_u128(lo[i], hi == NULL ? 0 : hi[i]);
+
+        histogram[length]++;
+        longest = length > longest ? length : longest;
+    }
+    best = group_bytes(size, longest, 0, 0);
+    *best_width = (uint8_t)longest;
+    *best_extra = 0;
+    *best_exceptions = 0;
+    /* From wide to narrow, so that among equal costs the smallest width is kept. */
+    for (unsigned width = longest; width-- > 0;) {
+        uint64_t bytes;
+
+        above += histogram[width + 1];
+        bytes = group_bytes(size, width, above, longest - width);
+        if (bytes <= best) {
+            best = bytes;
+            *best_width = (uint8_t)width;
+            *best_extra = (uint8_t)(longest - width);
+            *best_exceptions = (uint8_t)above;
+        }
+    }
+    return best;
+}
+
+void slc_patched_measure(const uint64_t *lo,
+                         const uint64_t *hi,
+                         uint32_t count,
+                         struct slc_patched_plan *plan)
+{
+    uint32_t groups = slc_groups_of(count);
+
+    assert(count >= 1 && count <= SLC_TILE_NNZ);
+    plan->count = count;
+    plan->bytes = (3 * (uint64_t)groups + 7) & ~UINT64_C(7);
+    for (uint32_t g = 0; g < groups; g++) {
+        uint32_t at = g * SLC_GROUP_NNZ;
+
+        plan->bytes += measure_group(lo + at, hi == NULL ? NULL : hi + at, slc_group_size(count, g),
+                                     &plan->width[g], &plan->extra[g], &plan->exceptions[g]);
+    }
+}
+
+static uint8_t *write_exceptions(const uint64_t *lo,
+                                 const uint64_t *hi,
+                                 uint32_t size,
+                                 unsigned width,
+                                 unsigned extra,
+                                 uint32_t exceptions,
+                                 uint8_t *out)
+{
+    struct slc_bit_writer high = {out + exceptions, 0, 0};
+
+    for (uint32_t i = 0; i < size; i++) {
+        slc_u128 value = (slc_u128)(hi == NULL ? 0 : hi[i]) << 64 | lo[i];
+
+        value >>= width; /* below 128: a group of width 128 has no exceptions */
+        if (value != 0) {
+            *out++ = (uint8_t)i;
+            slc_bits_put_wide(&high, (uint64_t)value, (uint64_t)(value >> 64), extra);
+        }
+    }
+    return slc_bits_finish(&high);
+}
+
+uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
+                           const uint64_t *lo,
+                           const uint64_t *hi,
+                           uint8_t *out)
+{
+    uint32_t groups = slc_groups_of(plan->count);
+    uint32_t padding = -(3 * groups) & 7U;
+
+    memcpy(out, plan->width, groups);
+    memcpy(out + groups, plan->extra, groups);
+    memcpy(out + 2 * (size_t)groups, plan->exceptions, groups);
+    out += 3 * (size_t)groups;
+    memset(out, 0, padding);
+    out += padding;
+    for (uint32_t g = 0; g < groups; g++) {
+        const uint64_t *group_lo = lo + g * SLC_GROUP_NNZ;
+        const uint64_t *group_hi = hi == NULL ? NULL : hi + g * SLC_GROUP_NNZ;
+        uint32_t size = slc_group_size(plan->count, g);
+        struct slc_bit_writer low = {out, 0, 0};
+
+        for (uint32_t i = 0; i < size; i++) {
+            slc_bits_put_wide(&low, group_lo[i], group_hi == NULL ? 0 : group_hi[i],
+                              plan->width[g]);
+        }
+        out = slc_bits_finish(&low);
+        if (plan->exceptions[g] > 0) {
+            out = write_exceptions(group_lo, group_hi, size, plan->width[g], plan->extra[g],
+                                   plan->exceptions[g], out);
+        }
+    }
+    return out;
+}
+
+uint64_t slc_patched_bound(uint32_t count, unsigned width)
+{
+    /* The width of the longest value, without exceptions, is always among the candidates. */
+    return ((3 * (uint64_t)slc_groups_of(count) + 7) & ~UINT64_C(7)) +
+           slc_packed_bytes(count, width) + slc_groups_of(count);
+}
+
+/* ---- decoding */
+
+static bool open_group(const struct slc_patched_view *view,
+                       uint32_t group,
+                       uint64_t *bytes,
+                       struct slc_damage *damage)
+{
+    uint32_t size = slc_group_size(view->count, group);
+    unsigned width = view->widths[group], extra = view->extras[group];
+    uint32_t exceptions = view->exceptions[group];
+
+    if (width + extra > view->width_max) {
+        return slc_damage_set(damage, view->widths + group,
+                              "the width of a group with its exceptions", width + extra, "at most ",
+                              view->width_max);
+    }
+    if (exceptions > size) {
+        return slc_damage_set(damage, view->exceptions + group, "the exceptions of a group",
+                              exceptions, "at most ", size);
+    }
+    if ((exceptions == 0) != (extra == 0)) {
+        return slc_damage_set(damage, view->extras + group,
+                              exceptions == 0 ? "the exception width of a group without exceptions"
+                                              : "the exception width of a group with exceptions",
+                              extra, exceptions == 0 ? "" : "at least ", exceptions == 0 ? 0 : 1);
+    }
+    *bytes = group_bytes(size, width, exceptions, extra);
+    return true;
+}
+
+bool slc_patched_open(struct slc_patched_view *view,
+                      const uint8_t *bytes,
+                      uint64_t bytes_max,
+                      uint32_t count,
+                      unsigned width_max,
+                      uint64_t *bytes_used,
+                      struct slc_damage *damage)
+{
+    uint32_t groups = slc_groups_of(count);
+    uint64_t head = (3 * (uint64_t)groups + 7) & ~UINT64_C(7);
+    uint64_t at = 0;
+
+    assert(count >= 1 && count <= SLC_TILE_NNZ && width_max <= SLC_MAX_KEY_BITS);
+    if (head > bytes_max) {
+        return slc_damage_set(damage, bytes, "the room for group widths in bytes", bytes_max,
+                              "at least ", head);
+    }
+    view->count = count;
+    view->width_max = width_max;
+    view->widths = bytes;
+    view->extras = bytes + groups;
+    view->exceptions = bytes + 2 * (size_t)groups;
+    view->data = bytes + head;
+    if (!slc_bits_zero_from(bytes, UINT64_C(24) * groups, head)) {
+        return slc_damage_set(damage, bytes + 3 * (size_t)groups, "padding after group widths", 1,
+                              "", 0);
+    }
+    for (uint32_t g = 0; g < groups; g++) {
+        uint64_t group = 0;
+
+        if (!open_group(view, g, &group, damage)) {
+            return false;
+        }
+        view->group_at[g] = (uint32_t)at;
+        at += group;
+        if (at > bytes_max - head) {
+            return slc_damage_set(damage, view->widths + g, "the bytes that groups take", head + at,
+                                  "at most ", bytes_max);
+        }
+    }
+    *bytes_used = head + at;
+    return true;
+}
+
+static bool apply_exceptions(const struct slc_patched_view *view,
+                             uint32_t group,
+                             const uint8_t *positions,
+                             uint64_t *lo,
+                             uint64_t *hi,
+                             struct slc_damage *damage)
+{
+    uint32_t size = slc_group_size(view->count, group), exceptions = view->exceptions[group];
+    unsigned width = view->widths[group], extra = view->extras[group];
+    const uint8_t *high = positions + exceptions;
+    int previous = -1;
+
+    for (uint32_t i = 0; i < exceptions; i++) {
+        uint64_t bit = (uint64_t)i * extra;
+        unsigned position = positions[i];
+        slc_u128 value = slc_bits_get(high, bit, extra < 64 ? extra : 64);
+
+        if ((int)position <= previous || position >= size) {
+            return slc_damage_set(damage, positions + i, "the position of an exception", position,
+                                  (int)position <= previous ? "above " : "below ",
+                                  (int)position <= previous ? (unsigned)previous : size);
+        }
+        if (extra > 64) {
+            value |= (slc_u128)slc_bits_get(high, bit + 64, extra - 64) << 64;
+        }
+        if (value == 0) {
+            return slc_damage_set(damage, high + bit / 8, "the high part of an exception", 0,
+                                  "at least ", 1);
+        }
+        value <<= width; /* below 128, because extra is 1 or more */
+        lo[position] |= (uint64_t)value;
+        if (hi != NULL) {
+            hi[position] |= (uint64_t)(value >> 64);
+        }
+        previous = (int)position;
+    }
+    if (!slc_bits_zero_from(high, (uint64_t)exceptions * extra,
+                            slc_packed_bytes(exceptions, extra))) {
+        return slc_damage_set(damage, high, "unused bits after exceptions", 1, "", 0);
+    }
+    return true;
+}
+
+bool slc_patched_group(const struct slc_patched_view *view,
+                       slc_unpack_fn *unpack,
+                       uint32_t group,
+                       uint64_t *lo,
+                       uint64_t *hi,
+                       struct slc_damage *damage)
+{
+    uint32_t size = slc_group_size(view->count, group);
+    unsigned width = view->widths[group];
+    uint64_t bytes = slc_packed_bytes(size, width);
+    const uint8_t *packed = view->data + view->group_at[group];
+
+    assert(hi != NULL || view->width_max <= 64);
+    if (width <= 64) {
+        unpack(packed, width, size, lo);
+        if (hi != NULL) {
+            memset(hi, 0, size * sizeof *hi);
+        }
+    } else {
+        for (uint32_t i = 0; i < size; i++) {
+            uint64_t bit = (uint64_t)i * width;
+
+            lo[i] = slc_bits_get(packed, bit, 64);
+            hi[i] = slc_bits_get(packed, bit + 64, width - 64);
+        }
+    }
+    /* A whole group takes 16 * width bytes, so only the last group can have unused bits. */
+    if (size < SLC_GROUP_NNZ && !slc_bits_zero_from(packed, (uint64_t)size * width, bytes)) {
+        return slc_damage_set(damage, packed, "unused bits after a group", 1, "", 0);
+    }
+    if (view->exceptions[group] == 0) {
+        return true;
+    }
+    return apply_exceptions(view, group, packed + bytes, lo, hi, damage);
+}

@@ -1,0 +1,457 @@
+/*
+ * The decoder object: opens a tile of an encoded block, checks its directory entry, and delivers
+ * chunks of decoded nonzeros.
+ *
+ * What always holds for a delivered chunk, whatever the bytes: keys strictly ascend from the
+ * directory's first to its last key (packed and lz4; for blco only the first and last are compared,
+ * slc_verify_store compares the rest), offsets are at most the tile's extent, corner plus extent is
+ * below the mode's length, and values are finite and not zero (before rounding to f32 where that is
+ * asked for). So a kernel that trusts chunks never leaves its arrays.
+ *
+ * Cost: unpacking and summing about a cycle per nonzero, each mode one more (pext or shifts).
+ */
+#include "storage/decode_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- creation */
+
+static uint64_t plane_bytes(const struct slc_layout_info *info)
+{
+    /* The lz4 codec needs most: a plane per byte of a gap and of a value. */
+    return ((info->keys.bits + 7) / 8 + 8) * (uint64_t)SLC_TILE_NNZ + SLC_BLOCK_SLACK_BYTES;
+}
+
+static uint64_t scratch_bytes(const struct slc_layout_info *info)
+{
+    const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
+    const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
+
+    return chunk * 8 * 6 + group * 8 * 2 + chunk * 4 * (info->order + 1) + plane_bytes(info);
+}
+
+uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
+                                  enum slc_value_type value_type)
+{
+    (void)value_type; /* scratch is laid out for f64 */
+    return sizeof(struct slc_decoder) + slc_buffer_footprint(scratch_bytes(info), SLC_PAGES_SMALL);
+}
+
+static void *carve(uint8_t **free_bytes, uint64_t bytes)
+{
+    void *part = *free_bytes;
+
+    *free_bytes += bytes;
+    return part;
+}
+
+enum slc_status slc_decoder_create(const struct slc_layout_info *info,
+                                   enum slc_value_type value_type,
+                                   struct slc_decoder **decoder,
+                                   struct slc_error *err)
+{
+    const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
+    const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
+    struct slc_decoder *made = slc_calloc(1, sizeof *made);
+    enum slc_status status;
+    uint8_t *free_bytes;
+
+    if (made == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a decoder of %zu bytes", sizeof *made);
+    }
+    status = slc_buffer_create(&made->memory, scratch_bytes(info), SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        slc_free(made);
+        return status;
+    }
+    made->keys = info->keys;
+    memcpy(made->dims, info->dims, sizeof made->dims);
+    made->value_type = value_type;
+    free_bytes = made->memory.data;
+    made->key_lo = carve(&free_bytes, chunk * 8);
+    made->key_hi = carve(&free_bytes, chunk * 8);
+    made->wide_lo = carve(&free_bytes, chunk * 8);
+    made->wide_hi = carve(&free_bytes, chunk * 8);
+    made->values = carve(&free_bytes, chunk * 8);
+    made->raw = carve(&free_bytes, chunk * 8);
+    made->gap_lo = carve(&free_bytes, group * 8);
+    made->gap_hi = carve(&free_bytes, group * 8);
+    for (unsigned n = 0; n < info->order; n++) {
+        made->offset[n] = carve(&free_bytes, chunk * 4);
+    }
+    made->spare = carve(&free_bytes, chunk * 4);
+    made->planes = carve(&free_bytes, plane_bytes(info));
+    *decoder = made;
+    return SLC_OK;
+}
+
+void slc_decoder_destroy(struct slc_decoder *decoder)
+{
+    if (decoder == NULL) {
+        return;
+    }
+    slc_buffer_destroy(&decoder->memory);
+    slc_free(decoder);
+}
+
+/* ---- errors */
+
+static enum slc_status fail_damaged(const struct slc_decoder *decoder,
+                                    const struct slc_damage *damage,
+                                    struct slc_error *err)
+{
+    uint64_t at = (uint64_t)(damage->where - decoder->block_data);
+    enum slc_status status = slc_fail(
+        err, SLC_ERR_DAMAGED,
+        "tile %u of the block: %s is %llu, expected %s%llu; the file was altered or written by a "
+        "faulty program, restore it or convert again",
+        decoder->tile, damage->what, (unsigned long long)damage->found, damage->relation,
+        (unsigned long long)damage->expected);
+
+    slc_error_locate_block(err, decoder->reader == NULL ? NULL : slc_reader_path(decoder->reader),
+                           decoder->block, decoder->block_offset + at);
+    return status;
+}
+
+/* ---- opening a tile */
+
+static bool check_place(struct slc_decoder *decoder,
+                        const struct slc_block_view *block,
+                        const uint8_t *at,
+                        struct slc_damage *damage)
+{
+    const struct slc_tile_entry *entry = &decoder->entry;
+    uint64_t first = slc_tile_entry_offset(decoder->keys.order, block->entry.tile_count);
+    uint64_t end = block->entry.bytes - SLC_BLOCK_SLACK_BYTES;
+
+    if (entry->data_offset < first || entry->data_offset % 8 != 0 || entry->data_offset > end) {
+        return slc_damage_set(damage, at + SLC_TILE_AT_DATA_OFFSET, "the offset of its data",
+                              entry->data_offset, "a multiple of 8 and at most ", end);
+    }
+    if (entry->data_bytes % 8 != 0 || entry->data_bytes < 8 ||
+        entry->data_bytes > end - entry->data_offset) {
+        return slc_damage_set(damage, at + SLC_TILE_AT_DATA_BYTES, "the size of its data",
+                              entry->data_bytes, "a multiple of 8 and at most ",
+                              end - entry->data_offset);
+    }
+    if (entry->nnz == 0 || entry->nnz > SLC_TILE_NNZ) {
+        return slc_damage_set(damage, at + SLC_TILE_AT_NNZ, "its nonzero count", entry->nnz,
+                              "1 to ", SLC_TILE_NNZ);
+    }
+    decoder->data = block->data + entry->data_offset;
+    return true;
+}
+
+static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct slc_damage *damage)
+{
+    const struct slc_tile_entry *entry = &decoder->entry;
+    slc_u128 first = (slc_u128)entry->first_hi << 64 | entry->first_lo;
+    slc_u128 last = (slc_u128)entry->last_hi << 64 | entry->last_lo;
+    unsigned last_bits = slc_bit_length_u128(entry->last_lo, entry->last_hi);
+
+    if (last_bits > decoder->keys.bits) {
+        return slc_damage_set(damage, at + SLC_TILE_AT_LAST_KEY, "the length of its last key",
+                              last_bits, "at most ", decoder->keys.bits);
+    }
+    if (first > last || last - first < entry->nnz - 1 || (entry->nnz == 1 && first != last)) {
+        slc_u128 span = first > last ? 0 : last - first;
+
+        return slc_damage_set(damage, at + SLC_TILE_AT_LAST_KEY,
+                              "the distance from its first to its last key", (uint64_t)span,
+                              entry->nnz == 1 ? "" : "at least ", entry->nnz - 1);
+    }
+    decoder->span = last - first;
+    decoder->span_bits =
+        slc_bit_length_u128((uint64_t)decoder->span, (uint64_t)(decoder->span >> 64));
+    decoder->two_words = entry->first_hi != entry->last_hi;
+    return true;
+}
+
+/*
+ * Splits every mode's coordinate into the bits that all keys from first to last share and the bits
+ * that vary, and checks corner and extent against both. Then an offset computed modulo 2^32 from at
+ * most 32 varying bits is exact: a coordinate below the corner wraps to more than the extent.
+ */
+static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct slc_damage *damage)
+{
+    const struct slc_tile_entry *entry = &decoder->entry;
+    uint64_t differ_lo = entry->first_lo ^ entry->last_lo;
+    uint64_t differ_hi = entry->first_hi ^ entry->last_hi;
+    unsigned varying = slc_bit_length_u128(differ_lo, differ_hi);
+    uint64_t vary_lo = slc_low_mask(varying);
+    uint64_t vary_hi = varying <= 64 ? 0 : slc_low_mask(varying - 64);
+    unsigned order = decoder->keys.order;
+    uint64_t common[SLC_MAX_ORDER];
+
+    slc_key_decode(&decoder->keys,
+                   (slc_u128)(entry->first_hi & ~vary_hi) << 64 | (entry->first_lo & ~vary_lo),
+                   common);
+    for (unsigned n = 0; n < order; n++) {
+        struct slc_mode_plan *mode = &decoder->modes[n];
+        const uint8_t *corner_at = at + SLC_TILE_AT_CORNER + 8 * n;
+        const uint8_t *extent_at = at + SLC_TILE_AT_CORNER + 8 * order + 4 * n;
+        uint64_t reach, corner = entry->corner[n];
+
+        slc_gather_init(&mode->lo, decoder->keys.mask_lo[n] & vary_lo);
+        slc_gather_init(&mode->hi, decoder->keys.mask_hi[n] & vary_hi);
+        mode->wide = mode->lo.bits + mode->hi.bits > 32;
+        reach = slc_low_mask(mode->lo.bits + mode->hi.bits);
+        if (corner < common[n] || corner - common[n] > reach || corner >= decoder->dims[n]) {
+            return slc_damage_set(damage, corner_at, "its smallest coordinate in a mode", corner,
+                                  corner < common[n] ? "at least " : "at most ",
+                                  corner < common[n] ? common[n] : common[n] + reach);
+        }
+        mode->base = corner - common[n];
+        if (entry->extent[n] > reach - mode->base ||
+            entry->extent[n] >= decoder->dims[n] - corner || entry->extent[n] == UINT32_MAX) {
+            return slc_damage_set(damage, extent_at, "its extent in a mode", entry->extent[n],
+                                  "at most ", reach - mode->base);
+        }
+        if (mode->lo.bits + mode->hi.bits == 0) {
+            memset(decoder->offset[n], 0, SLC_CHUNK_NNZ * sizeof *decoder->offset[n]);
+        }
+    }
+    if (slc_load_u32(at + slc_tile_entry_bytes(order) - 4) != 0 && order % 2 != 0) {
+        return slc_damage_set(damage, at + slc_tile_entry_bytes(order) - 4,
+                              "the padding of its directory entry", 1, "", 0);
+    }
+    return true;
+}
+
+static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
+{
+    switch (decoder->codec) {
+    case SLC_CODEC_PACKED:
+        return slc_packed_open(decoder, damage);
+    case SLC_CODEC_LZ4:
+        return slc_lz4_open(decoder, damage);
+    case SLC_CODEC_BLCO:
+        return slc_blco_open(decoder, damage);
+    }
+    return slc_damage_set(damage, decoder->block_data + SLC_BLOCK_AT_CODEC, "the codec",
+                          (uint64_t)decoder->codec, "at most ", SLC_CODEC_BLCO);
+}
+
+/* ---- decoding */
+
+bool slc_decoder_sum(struct slc_decoder *decoder,
+                     uint32_t at,
+                     uint32_t count,
+                     const uint8_t *where,
+                     struct slc_damage *damage)
+{
+    const uint64_t first_lo = decoder->entry.first_lo, first_hi = decoder->entry.first_hi;
+    const slc_u128 first = (slc_u128)first_hi << 64 | first_lo;
+    uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at;
+    slc_u128 last;
+    bool ascending = true;
+
+    if (decoder->next > decoder->span || (decoder->next == 0 && decoder->gap_lo[0] != 0)) {
+        return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
+                              (uint64_t)decoder->next + decoder->gap_lo[0], "at most ",
+                              decoder->next == 0 ? 0 : (uint64_t)decoder->span);
+    }
+    if (decoder->two_words) {
+        const slc_u128 start = first + decoder->next;
+        slc_u128 key = start + ((slc_u128)decoder->gap_hi[0] << 64 | decoder->gap_lo[0]);
+
+        ascending = key >= start;
+        lo[0] = (uint64_t)key;
+        hi[0] = (uint64_t)(key >> 64);
+        for (uint32_t i = 1; i < count; i++) {
+            slc_u128 before = key;
+
+            key += ((slc_u128)decoder->gap_hi[i] << 64 | decoder->gap_lo[i]) + 1;
+            ascending &= key > before;
+            lo[i] = (uint64_t)key;
+            hi[i] = (uint64_t)(key >> 64);
+        }
+        last = key - first;
+    } else {
+        uint64_t start = first_lo + (uint64_t)decoder->next;
+
+        decoder->ops->sum(decoder->gap_lo, count, start, lo);
+        /*
+         * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so
+         * the last key alone tells. Longer ones could wrap and come back.
+         */
+        if (decoder->span_bits > 56) {
+            ascending = lo[0] >= start;
+            for (uint32_t i = 1; i < count; i++) {
+                ascending &= lo[i] > lo[i - 1];
+            }
+        }
+        last = (uint64_t)(lo[count - 1] - first_lo);
+    }
+    if (!ascending || last > decoder->span) {
+        return slc_damage_set(damage, where, "the last key of a group, from the tile's first",
+                              (uint64_t)last, "ascending and at most ", (uint64_t)decoder->span);
+    }
+    decoder->next = last + 1;
+    return true;
+}
+
+/* Fields of more than 32 varying bits: a tile that crosses a high power of two. Rare. */
+static uint64_t wide_offsets(struct slc_decoder *decoder, unsigned n, uint32_t count)
+{
+    const struct slc_mode_plan *mode = &decoder->modes[n];
+    uint64_t largest = 0;
+
+    decoder->ops->gather_wide(&mode->lo, decoder->key_lo, count, decoder->wide_lo);
+    if (mode->hi.bits > 0) {
+        decoder->ops->gather_wide(&mode->hi, decoder->key_hi, count, decoder->wide_hi);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t field = decoder->wide_lo[i];
+
+        if (mode->hi.bits > 0) {
+            field |= decoder->wide_hi[i] << mode->lo.bits; /* a mode has at most 62 bits */
+        }
+        field -= mode->base;
+        largest = field > largest ? field : largest;
+        decoder->offset[n][i] = (uint32_t)field;
+    }
+    return largest;
+}
+
+static uint64_t narrow_offsets(struct slc_decoder *decoder, unsigned n, uint32_t count)
+{
+    const struct slc_mode_plan *mode = &decoder->modes[n];
+    uint32_t *offset = decoder->offset[n];
+
+    if (mode->lo.bits == 0) {
+        decoder->ops->gather(&mode->hi, decoder->key_hi, count, offset);
+    } else {
+        decoder->ops->gather(&mode->lo, decoder->key_lo, count, offset);
+        if (mode->hi.bits > 0) {
+            decoder->ops->gather(&mode->hi, decoder->key_hi, count, decoder->spare);
+            for (uint32_t i = 0; i < count; i++) {
+                offset[i] |= decoder->spare[i] << mode->lo.bits;
+            }
+        }
+    }
+    return decoder->ops->settle(offset, count, (uint32_t)mode->base);
+}
+
+static bool
+offsets_from_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+{
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        const struct slc_mode_plan *mode = &decoder->modes[n];
+        uint64_t largest;
+
+        if (mode->lo.bits + mode->hi.bits == 0) {
+            continue; /* zeros since slc_tile_open */
+        }
+        largest = mode->wide ? wide_offsets(decoder, n, count) : narrow_offsets(decoder, n, count);
+        if (largest > decoder->entry.extent[n]) {
+            return slc_damage_set(damage, decoder->data,
+                                  "the offset of a coordinate from the tile's corner", largest,
+                                  "at most ", decoder->entry.extent[n]);
+        }
+    }
+    return true;
+}
+
+static bool decode_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+{
+    uint32_t start = decoder->position;
+    bool sound = false;
+
+    switch (decoder->codec) {
+    case SLC_CODEC_PACKED:
+        sound = slc_packed_keys(decoder, start, count, damage) &&
+                offsets_from_keys(decoder, count, damage);
+        break;
+    case SLC_CODEC_LZ4:
+        sound = slc_lz4_keys(decoder, start, count, damage) &&
+                offsets_from_keys(decoder, count, damage);
+        break;
+    case SLC_CODEC_BLCO:
+        sound = slc_blco_offsets(decoder, start, count, damage);
+        break;
+    }
+    if (!sound || !slc_values_chunk(decoder, start, count, damage)) {
+        return false;
+    }
+    if (start + count == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
+        decoder->next != decoder->span + 1) {
+        return slc_damage_set(damage, decoder->data, "the last key, from the tile's first",
+                              (uint64_t)(decoder->next - 1), "", (uint64_t)decoder->span);
+    }
+    return true;
+}
+
+static enum slc_status next_chunk(struct slc_tile_view *tile,
+                                  uint32_t max_nnz,
+                                  struct slc_chunk_view *chunk,
+                                  struct slc_error *err)
+{
+    struct slc_decoder *decoder = tile->decoder;
+    uint32_t count = max_nnz < SLC_CHUNK_NNZ ? max_nnz : SLC_CHUNK_NNZ;
+    uint32_t rest = decoder->entry.nnz - decoder->position;
+    struct slc_damage damage;
+
+    assert(max_nnz >= SLC_GROUP_NNZ);
+    count -= count % SLC_GROUP_NNZ;
+    count = count < rest ? count : rest;
+    chunk->nnz = count;
+    chunk->values = decoder->values;
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        chunk->offset[n] = decoder->offset[n];
+    }
+    if (count == 0) {
+        return SLC_OK;
+    }
+    if (!decode_chunk(decoder, count, &damage)) {
+        chunk->nnz = 0;
+        return fail_damaged(decoder, &damage, err);
+    }
+    decoder->position += count;
+    return SLC_OK;
+}
+
+enum slc_status slc_tile_open(struct slc_decoder *decoder,
+                              const struct slc_block_view *block,
+                              uint32_t index,
+                              struct slc_tile_view *tile,
+                              struct slc_error *err)
+{
+    unsigned order = decoder->keys.order;
+    uint64_t directory_end = slc_tile_entry_offset(order, index + 1);
+    const uint8_t *at = block->data + slc_tile_entry_offset(order, index);
+    struct slc_damage damage;
+
+    assert(index < block->entry.tile_count);
+    decoder->ops = slc_decode_ops();
+    decoder->reader = block->reader;
+    decoder->block = block->block;
+    decoder->block_offset = block->entry.offset;
+    decoder->block_data = block->data;
+    decoder->tile = index;
+    decoder->codec = block->entry.codec;
+    decoder->position = 0;
+    decoder->next = 0;
+    if (block->entry.bytes < directory_end + SLC_BLOCK_SLACK_BYTES ||
+        block->entry.bytes > block->entry.padded_bytes) {
+        slc_damage_set(&damage, block->data, "the size of the block", block->entry.bytes,
+                       "at least ", directory_end + SLC_BLOCK_SLACK_BYTES);
+        return fail_damaged(decoder, &damage, err);
+    }
+    slc_tile_entry_load(at, order, &decoder->entry);
+    if (!check_place(decoder, block, at, &damage) || !check_keys(decoder, at, &damage) ||
+        !plan_modes(decoder, at, &damage) || !open_data(decoder, &damage)) {
+        return fail_damaged(decoder, &damage, err);
+    }
+    tile->ordinal = block->entry.first_tile + index;
+    tile->block = block->block;
+    tile->nnz = decoder->entry.nnz;
+    tile->order = order;
+    tile->value_type = decoder->value_type;
+    memcpy(tile->corner, decoder->entry.corner, sizeof tile->corner);
+    memcpy(tile->extent, decoder->entry.extent, sizeof tile->extent);
+    tile->next = next_chunk;
+    tile->decoder = decoder;
+    return SLC_OK;
+}

@@ -1,0 +1,162 @@
+/*
+ * The decoder's parts, private to storage/decode*.c.
+ *
+ * A tile is decoded in chunks of whole groups that stay in the first-level cache. Keys are handled
+ * relative to the tile's first key, by one 64-bit word where the upper 64 key bits do not change
+ * within the tile, by two otherwise. Faults travel as struct slc_damage up to slc_tile_open and
+ * `next`, which write the error record.
+ */
+#ifndef SLC_STORAGE_DECODE_INTERNAL_H
+#define SLC_STORAGE_DECODE_INTERNAL_H
+
+#include "base/block.h"
+#include "base/memory.h"
+#include "storage/bitpack.h"
+#include "storage/block_layout.h"
+#include "storage/decode_ops.h"
+#include "storage/reader.h"
+#include "storage/value_form.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    /* With 4 modes: 16 KiB of offsets, 8 of keys, 8 of values: a 32 KiB first-level cache. */
+    SLC_CHUNK_NNZ = 1024,
+    /* Elements past the end of a scratch array that loops may touch. */
+    SLC_CHUNK_SLACK = 16
+};
+
+/* Where the values of the open tile come from. */
+struct slc_value_plan {
+    enum slc_value_form form;
+    const uint8_t *bytes; /* raw values, dictionary indices, or planes (LZ4 undone) */
+    const uint8_t *dictionary;
+    uint32_t dictionary_count;
+    unsigned width; /* of dictionary indices */
+    int64_t low;
+    struct slc_patched_view integers;
+};
+
+/* From keys of the open tile to the offsets of one mode. */
+struct slc_mode_plan {
+    struct slc_gather lo, hi; /* only the key bits that vary within the tile */
+    uint64_t base;            /* corner minus the coordinate bits that do not vary */
+    bool wide;                /* more than 32 bits vary */
+};
+
+struct slc_packed_plan {
+    const uint8_t *bases;
+    unsigned base_width;
+    struct slc_patched_view gaps;
+};
+
+struct slc_lz4_plan {
+    const uint8_t *planes; /* one of nnz bytes per gap byte */
+    unsigned gap_bytes;
+};
+
+struct slc_blco_plan {
+    const uint8_t *sub_blocks, *indices;
+    uint32_t sub_block_count;
+    uint32_t sub_block;            /* holds the next nonzero */
+    unsigned shift[SLC_MAX_ORDER]; /* of each mode's field in a re-encoded index */
+    unsigned index_bits;
+};
+
+struct slc_decoder {
+    struct slc_key_layout keys;
+    uint64_t dims[SLC_MAX_ORDER];
+    enum slc_value_type value_type;
+    struct slc_buffer memory;
+
+    /* Scratch of one chunk. */
+    uint64_t *key_lo, *key_hi;
+    uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */
+    uint64_t *gap_lo, *gap_hi;   /* one group */
+    uint32_t *offset[SLC_MAX_ORDER];
+    uint32_t *spare;
+    void *values;
+    uint8_t *raw;    /* values put together from planes */
+    uint8_t *planes; /* one tile's sections after LZ4 */
+
+    /* The open tile. */
+    const struct slc_decode_ops *ops;
+    const struct slc_reader *reader;
+    const uint8_t *block_data;
+    uint64_t block, block_offset;
+    uint32_t tile;
+    enum slc_codec codec;
+    struct slc_tile_entry entry;
+    const uint8_t *data;
+    slc_u128 span;      /* last key - first key */
+    unsigned span_bits; /* its length: what bounds every gap and base */
+    bool two_words;     /* key bits 64..127 vary */
+    struct slc_mode_plan modes[SLC_MAX_ORDER];
+    struct slc_value_plan value;
+    union {
+        struct slc_packed_plan packed;
+        struct slc_lz4_plan lz4;
+        struct slc_blco_plan blco;
+    } plan;
+    uint32_t position; /* nonzeros delivered */
+    slc_u128 next;     /* key before `position` plus 1, minus the first key */
+};
+
+/*
+ * Opens the data of the tile in decoder->entry for its codec, and decodes `count` nonzeros from
+ * `start` into key_lo (and key_hi), or, for blco, straight into the offsets.
+ */
+bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage);
+bool slc_packed_keys(struct slc_decoder *decoder,
+                     uint32_t start,
+                     uint32_t count,
+                     struct slc_damage *damage);
+bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage);
+bool slc_lz4_keys(struct slc_decoder *decoder,
+                  uint32_t start,
+                  uint32_t count,
+                  struct slc_damage *damage);
+bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage);
+bool slc_blco_offsets(struct slc_decoder *decoder,
+                      uint32_t start,
+                      uint32_t count,
+                      struct slc_damage *damage);
+
+/*
+ * Turns the `count` gaps in gap_lo (gap_hi) into keys at index `at` of the chunk, continuing from
+ * decoder->next. The keys are then strictly ascending and at most the last key. `where`: the bytes
+ * to blame otherwise.
+ */
+bool slc_decoder_sum(struct slc_decoder *decoder,
+                     uint32_t at,
+                     uint32_t count,
+                     const uint8_t *where,
+                     struct slc_damage *damage);
+
+/* Opens a values section of exactly `bytes` bytes at `section`, and decodes from it. */
+bool slc_values_open(struct slc_decoder *decoder,
+                     unsigned form,
+                     const uint8_t *section,
+                     uint64_t bytes,
+                     struct slc_damage *damage);
+bool slc_values_chunk(struct slc_decoder *decoder,
+                      uint32_t start,
+                      uint32_t count,
+                      struct slc_damage *damage);
+
+/* Undoes LZ4 into decoder->planes: exactly `bytes_out` bytes. */
+bool slc_planes_decompress(struct slc_decoder *decoder,
+                           const uint8_t *section,
+                           uint64_t bytes,
+                           uint64_t bytes_out,
+                           struct slc_damage *damage);
+
+/*
+ * Puts elements of 8 (or 4) little-endian bytes together: out element i is byte i of each plane.
+ * Loads up to 16 bytes past `count` in each plane, stores up to 15 elements past it.
+ */
+void slc_unshuffle8(const uint8_t *const planes[8], uint32_t count, uint8_t *out);
+void slc_unshuffle4(const uint8_t *const planes[4], uint32_t count, uint8_t *out);
+
+#endif

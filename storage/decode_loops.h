@@ -1,0 +1,110 @@
+/*
+ * Plain C bodies of the inner loops of storage/decode_ops.h. Each table wraps them in functions of
+ * its own instruction set, so that the compiler vectorizes one source for each.
+ */
+#ifndef SLC_STORAGE_DECODE_LOOPS_H
+#define SLC_STORAGE_DECODE_LOOPS_H
+
+#include "storage/decode_ops.h"
+
+#define SLC_LOOP static inline __attribute__((always_inline))
+
+SLC_LOOP void
+slc_loop_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values)
+{
+    const uint64_t mask = slc_low_mask(width);
+
+    if (width == 0) {
+        /* Without this a zero-width group at the end of a section would load for nothing. */
+        memset(values, 0, count * sizeof *values);
+    } else if (width <= 57) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t bit = i * width;
+
+            values[i] = (slc_load_u64(packed + (bit >> 3)) >> (bit & 7)) & mask;
+        }
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            values[i] = slc_bits_get(packed, (uint64_t)i * width, width);
+        }
+    }
+}
+
+SLC_LOOP void slc_loop_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
+{
+    uint64_t key = first - 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        key += gaps[i] + 1;
+        keys[i] = key;
+    }
+}
+
+SLC_LOOP uint64_t slc_loop_gather_one(const struct slc_gather *gather, uint64_t key)
+{
+    uint64_t bits = key & gather->mask;
+
+    for (unsigned k = 0; k < 6; k++) {
+        uint64_t moving = bits & gather->move[k];
+
+        bits = (bits ^ moving) | moving >> (1U << k);
+    }
+    return bits;
+}
+
+SLC_LOOP void slc_loop_gather(const struct slc_gather *gather,
+                              const uint64_t *keys,
+                              uint32_t count,
+                              uint32_t *fields)
+{
+    const struct slc_gather plan = *gather;
+
+    for (uint32_t i = 0; i < count; i++) {
+        fields[i] = (uint32_t)slc_loop_gather_one(&plan, keys[i]);
+    }
+}
+
+SLC_LOOP void slc_loop_gather_wide(const struct slc_gather *gather,
+                                   const uint64_t *keys,
+                                   uint32_t count,
+                                   uint64_t *fields)
+{
+    const struct slc_gather plan = *gather;
+
+    for (uint32_t i = 0; i < count; i++) {
+        fields[i] = slc_loop_gather_one(&plan, keys[i]);
+    }
+}
+
+SLC_LOOP uint32_t slc_loop_settle(uint32_t *fields, uint32_t count, uint32_t base)
+{
+    uint32_t largest = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t offset = fields[i] - base;
+
+        fields[i] = offset;
+        largest = offset > largest ? offset : largest;
+    }
+    return largest;
+}
+
+SLC_LOOP uint64_t slc_loop_field(const uint8_t *indices,
+                                 uint32_t count,
+                                 unsigned shift,
+                                 uint64_t mask,
+                                 uint64_t add,
+                                 uint32_t *offsets)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t offset = ((slc_load_u64(indices + 8 * (size_t)i) >> shift) & mask) + add;
+
+        offsets[i] = (uint32_t)offset;
+        largest = offset > largest ? offset : largest;
+    }
+    return largest;
+}
+
+#endif

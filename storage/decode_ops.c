@@ -1,0 +1,135 @@
+/*
+ * The portable table of decoding loops, and the choice among tables: the best the machine has, or
+ * the one a test or benchmark forces.
+ */
+#include "storage/decode_ops.h"
+
+#include "storage/decode_loops.h"
+#include "storage/reader.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+void slc_gather_init(struct slc_gather *gather, uint64_t mask)
+{
+    uint64_t selected = mask;
+    uint64_t zeros_right = ~mask << 1; /* position p is set when bit p - 1 is not selected */
+
+    memset(gather, 0, sizeof *gather);
+    gather->mask = mask;
+    gather->bits = (unsigned)__builtin_popcountll(mask);
+    for (unsigned k = 0; k < 6; k++) {
+        /* Bit p of the parallel prefix: the count of gaps to the right of p has its bit k set. */
+        uint64_t odd = zeros_right;
+
+        for (unsigned shift = 1; shift < 64; shift *= 2) {
+            odd ^= odd << shift;
+        }
+        gather->move[k] = odd & selected;
+        selected = (selected ^ gather->move[k]) | gather->move[k] >> (1U << k);
+        zeros_right &= ~odd;
+        if (gather->move[k] != 0) {
+            gather->steps = k + 1;
+        }
+    }
+}
+
+static void portable_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values)
+{
+    slc_loop_unpack(packed, width, count, values);
+}
+
+static void portable_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
+{
+    slc_loop_sum(gaps, count, first, keys);
+}
+
+static void portable_gather(const struct slc_gather *gather,
+                            const uint64_t *keys,
+                            uint32_t count,
+                            uint32_t *fields)
+{
+    slc_loop_gather(gather, keys, count, fields);
+}
+
+static void portable_gather_wide(const struct slc_gather *gather,
+                                 const uint64_t *keys,
+                                 uint32_t count,
+                                 uint64_t *fields)
+{
+    slc_loop_gather_wide(gather, keys, count, fields);
+}
+
+static uint32_t portable_settle(uint32_t *fields, uint32_t count, uint32_t base)
+{
+    return slc_loop_settle(fields, count, base);
+}
+
+static uint64_t portable_field(const uint8_t *indices,
+                               uint32_t count,
+                               unsigned shift,
+                               uint64_t mask,
+                               uint64_t add,
+                               uint32_t *offsets)
+{
+    return slc_loop_field(indices, count, shift, mask, add, offsets);
+}
+
+static const struct slc_decode_ops portable_ops = {
+    .name = "portable",
+    .unpack = portable_unpack,
+    .sum = portable_sum,
+    .gather = portable_gather,
+    .gather_wide = portable_gather_wide,
+    .settle = portable_settle,
+    .field = portable_field,
+};
+
+const struct slc_decode_ops *slc_decode_ops_portable(void)
+{
+    return &portable_ops;
+}
+
+static const struct slc_decode_ops *best_ops(void)
+{
+    const struct slc_decode_ops *ops = slc_decode_ops_avx512();
+
+    if (ops == NULL) {
+        ops = slc_decode_ops_avx2();
+    }
+    return ops != NULL ? ops : &portable_ops;
+}
+
+/* NULL until first used; every thread that finds it NULL computes the same choice. */
+static _Atomic(const struct slc_decode_ops *) chosen_ops;
+
+const struct slc_decode_ops *slc_decode_ops(void)
+{
+    const struct slc_decode_ops *ops = atomic_load_explicit(&chosen_ops, memory_order_relaxed);
+
+    if (ops == NULL) {
+        ops = best_ops();
+        atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
+    }
+    return ops;
+}
+
+bool slc_decoder_force(const char *name)
+{
+    const struct slc_decode_ops *ops = NULL;
+
+    if (name == NULL) {
+        ops = best_ops();
+    } else if (strcmp(name, "portable") == 0) {
+        ops = &portable_ops;
+    } else if (strcmp(name, "avx2") == 0) {
+        ops = slc_decode_ops_avx2();
+    } else if (strcmp(name, "avx512") == 0) {
+        ops = slc_decode_ops_avx512();
+    }
+    if (ops == NULL) {
+        return false;
+    }
+    atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
+    return true;
+}

@@ -1,0 +1,73 @@
+/*
+ * The inner loops of decoding, one table per instruction set. Each function handles a group or a
+ * chunk, so that the call through the table costs nothing per nonzero. All tables give the same
+ * bits.
+ *
+ * Arrays are scratch of the decoder with slack: functions may store up to 16 elements past `count`
+ * and load 64 bytes past the end of any input.
+ */
+#ifndef SLC_STORAGE_DECODE_OPS_H
+#define SLC_STORAGE_DECODE_OPS_H
+
+#include "storage/bitpack.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * How to gather the bits of a 64-bit word that `mask` selects. Where there is no fast pext, the
+ * bits move right in up to six steps, the k-th by 2^k (Warren, Hacker's Delight, section 7-4):
+ * plain shifts and masks that vectorize.
+ */
+struct slc_gather {
+    uint64_t mask;
+    uint64_t move[6]; /* bits that move right by 2^k in step k; zero from `steps` on */
+    unsigned steps;
+    unsigned bits; /* selected by the mask */
+};
+
+void slc_gather_init(struct slc_gather *gather, uint64_t mask);
+
+struct slc_decode_ops {
+    const char *name;
+
+    slc_unpack_fn *unpack;
+
+    /* keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64. */
+    void (*sum)(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys);
+
+    /* The low 32 bits of the gathered field of every key. */
+    void (*gather)(const struct slc_gather *gather,
+                   const uint64_t *keys,
+                   uint32_t count,
+                   uint32_t *fields);
+    /* The whole field. */
+    void (*gather_wide)(const struct slc_gather *gather,
+                        const uint64_t *keys,
+                        uint32_t count,
+                        uint64_t *fields);
+
+    /* Subtracts `base` modulo 2^32 from every element and returns the largest result. */
+    uint32_t (*settle)(uint32_t *fields, uint32_t count, uint32_t base);
+
+    /*
+     * BLCO's shift and mask: offset = ((index >> shift) & mask) + add modulo 2^64, of which the low
+     * 32 bits are stored; returns the largest whole offset. `indices` are file bytes.
+     */
+    uint64_t (*field)(const uint8_t *indices,
+                      uint32_t count,
+                      unsigned shift,
+                      uint64_t mask,
+                      uint64_t add,
+                      uint32_t *offsets);
+};
+
+/* The table in force; threads may call it at any time. */
+const struct slc_decode_ops *slc_decode_ops(void);
+
+/* NULL where the machine or the build lacks them. */
+const struct slc_decode_ops *slc_decode_ops_portable(void);
+const struct slc_decode_ops *slc_decode_ops_avx2(void);
+const struct slc_decode_ops *slc_decode_ops_avx512(void);
+
+#endif

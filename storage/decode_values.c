@@ -1,0 +1,359 @@
+/*
+ * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), delivered as f64 or f32.
+ *
+ * A stored value is finite and not zero, whatever its form; values are rounded to f32 only after
+ * that check. Cost: a cycle or two per nonzero.
+ */
+#include "storage/decode_internal.h"
+
+#include <string.h>
+
+/* Largest magnitude of form `integer`: every integer up to 2^53 is a double. */
+#define INTEGER_MAX (INT64_C(1) << 53)
+/* Differences of two such integers take at most 2^54, 55 bits. */
+enum { INTEGER_BITS = 55 };
+
+/* True for the bits of a finite f64 other than the zeros: shifted left, neither 0 nor all ones on
+ * top. */
+static inline bool sound_f64(uint64_t bits)
+{
+    return (bits << 1) - 1 < (UINT64_C(0x7ff) << 53) - 1;
+}
+
+static inline bool sound_f32(uint32_t bits)
+{
+    return (bits << 1) - 1 < (UINT32_C(0xff) << 24) - 1;
+}
+
+/* ---- opening */
+
+static bool
+check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_damage *damage)
+{
+    uint64_t padded = (used + 7) & ~UINT64_C(7);
+
+    if (padded != bytes) {
+        return slc_damage_set(damage, section, "the size of the values", bytes, "", padded);
+    }
+    if (!slc_bits_zero_from(section, used * 8, bytes)) {
+        return slc_damage_set(damage, section + used, "padding after the values", 1, "", 0);
+    }
+    return true;
+}
+
+static bool
+open_constant(struct slc_decoder *decoder, const uint8_t *section, struct slc_damage *damage)
+{
+    double value = slc_load_f64(section);
+
+    if (!sound_f64(slc_bits_f64(value))) {
+        return slc_damage_set(damage, section, "the bit pattern of a value", slc_bits_f64(value),
+                              "that of a finite number other than ", 0);
+    }
+    if (decoder->value_type == SLC_F32) {
+        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
+            ((float *)decoder->values)[i] = (float)value;
+        }
+    } else {
+        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
+            ((double *)decoder->values)[i] = value;
+        }
+    }
+    return true;
+}
+
+static bool open_integers(struct slc_decoder *decoder,
+                          const uint8_t *section,
+                          uint64_t bytes,
+                          struct slc_damage *damage)
+{
+    struct slc_value_plan *value = &decoder->value;
+    uint64_t used = 0;
+
+    value->low = (int64_t)slc_load_u64(section);
+    if (value->low < -INTEGER_MAX || value->low > INTEGER_MAX) {
+        return slc_damage_set(damage, section, "the smallest integer value", (uint64_t)value->low,
+                              "of a magnitude at most ", INTEGER_MAX);
+    }
+    return slc_patched_open(&value->integers, section + 8, bytes - 8, decoder->entry.nnz,
+                            INTEGER_BITS, &used, damage) &&
+           check_section(section, 8 + used, bytes, damage);
+}
+
+static bool open_dictionary(struct slc_decoder *decoder,
+                            const uint8_t *section,
+                            uint64_t bytes,
+                            struct slc_damage *damage)
+{
+    struct slc_value_plan *value = &decoder->value;
+    uint32_t count = slc_load_u32(section);
+    unsigned width = slc_bits_for_length(count);
+    uint64_t before = 0, indices_at = 8 + UINT64_C(8) * count;
+
+    if (count < 2 || count > SLC_TILE_NNZ) {
+        return slc_damage_set(damage, section, "the size of a dictionary", count, "2 to ",
+                              SLC_TILE_NNZ);
+    }
+    if ((slc_load_u32(section + 4)) != width) {
+        return slc_damage_set(damage, section + 4, "the width of dictionary indices",
+                              slc_load_u32(section + 4), "", width);
+    }
+    if (!check_section(section, indices_at + slc_packed_bytes(decoder->entry.nnz, width), bytes,
+                       damage)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bits = slc_load_u64(section + 8 + 8 * (size_t)i);
+
+        if (!sound_f64(bits) || bits <= before) { /* no sound value has zero bits */
+            return slc_damage_set(damage, section + 8 + 8 * (size_t)i,
+                                  "the bit pattern of a dictionary value", bits,
+                                  "that of a finite number and above ", before);
+        }
+        before = bits;
+    }
+    value->dictionary = section + 8;
+    value->dictionary_count = count;
+    value->width = width;
+    value->bytes = section + indices_at;
+    if (!slc_bits_zero_from(value->bytes, (uint64_t)decoder->entry.nnz * width,
+                            bytes - indices_at)) {
+        return slc_damage_set(damage, value->bytes, "unused bits after dictionary indices", 1, "",
+                              0);
+    }
+    return true;
+}
+
+static bool open_planes(struct slc_decoder *decoder,
+                        unsigned value_bytes,
+                        const uint8_t *section,
+                        uint64_t bytes,
+                        struct slc_damage *damage)
+{
+    uint64_t stored = slc_load_u32(section);
+
+    if (slc_load_u32(section + 4) != 0) {
+        return slc_damage_set(damage, section + 4, "a reserved field", slc_load_u32(section + 4),
+                              "", 0);
+    }
+    decoder->value.bytes = decoder->planes;
+    return check_section(section, 8 + stored, bytes, damage) &&
+           slc_planes_decompress(decoder, section + 8, stored,
+                                 (uint64_t)value_bytes * decoder->entry.nnz, damage);
+}
+
+bool slc_values_open(struct slc_decoder *decoder,
+                     unsigned form,
+                     const uint8_t *section,
+                     uint64_t bytes,
+                     struct slc_damage *damage)
+{
+    struct slc_value_plan *value = &decoder->value;
+    uint64_t nnz = decoder->entry.nnz;
+
+    if (form > SLC_FORM_F64_LZ4) {
+        return slc_damage_set(damage, decoder->data + 1, "the value form", form, "at most ",
+                              SLC_FORM_F64_LZ4);
+    }
+    if (bytes < 8) {
+        return slc_damage_set(damage, section, "the size of the values", bytes, "at least ", 8);
+    }
+    value->form = (enum slc_value_form)form;
+    value->bytes = section;
+    switch (value->form) {
+    case SLC_FORM_CONSTANT:
+        return check_section(section, 8, bytes, damage) && open_constant(decoder, section, damage);
+    case SLC_FORM_INTEGER:
+        return open_integers(decoder, section, bytes, damage);
+    case SLC_FORM_DICTIONARY:
+        return open_dictionary(decoder, section, bytes, damage);
+    case SLC_FORM_F32:
+        return check_section(section, 4 * nnz, bytes, damage);
+    case SLC_FORM_F64:
+        return check_section(section, 8 * nnz, bytes, damage);
+    case SLC_FORM_F32_LZ4:
+        return open_planes(decoder, 4, section, bytes, damage);
+    case SLC_FORM_F64_LZ4:
+        break;
+    }
+    return open_planes(decoder, 8, section, bytes, damage);
+}
+
+/* ---- decoding a chunk */
+
+static bool raw_f64(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
+{
+    bool sound = true;
+
+    if (decoder->value_type == SLC_F64) {
+        double *out = decoder->values;
+
+        for (uint32_t i = 0; i < count; i++) {
+            sound &= sound_f64(slc_load_u64(bytes + 8 * (size_t)i));
+            out[i] = slc_load_f64(bytes + 8 * (size_t)i);
+        }
+    } else {
+        float *out = decoder->values;
+
+        for (uint32_t i = 0; i < count; i++) {
+            sound &= sound_f64(slc_load_u64(bytes + 8 * (size_t)i));
+            out[i] = (float)slc_load_f64(bytes + 8 * (size_t)i);
+        }
+    }
+    return sound;
+}
+
+static bool raw_f32(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
+{
+    bool sound = true;
+
+    if (decoder->value_type == SLC_F64) {
+        double *out = decoder->values;
+
+        for (uint32_t i = 0; i < count; i++) {
+            sound &= sound_f32(slc_load_u32(bytes + 4 * (size_t)i));
+            out[i] = (double)slc_load_f32(bytes + 4 * (size_t)i);
+        }
+    } else {
+        float *out = decoder->values;
+
+        for (uint32_t i = 0; i < count; i++) {
+            sound &= sound_f32(slc_load_u32(bytes + 4 * (size_t)i));
+            out[i] = slc_load_f32(bytes + 4 * (size_t)i);
+        }
+    }
+    return sound;
+}
+
+static bool
+planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, uint32_t count)
+{
+    const uint8_t *planes[8];
+
+    for (unsigned b = 0; b < value_bytes; b++) {
+        planes[b] = decoder->value.bytes + (size_t)b * decoder->entry.nnz + start;
+    }
+    if (value_bytes == 8) {
+        slc_unshuffle8(planes, count, decoder->raw);
+        return raw_f64(decoder, decoder->raw, count);
+    }
+    slc_unshuffle4(planes, count, decoder->raw);
+    return raw_f32(decoder, decoder->raw, count);
+}
+
+static bool integers_chunk(struct slc_decoder *decoder,
+                           uint32_t start,
+                           uint32_t count,
+                           struct slc_damage *damage)
+{
+    const struct slc_value_plan *value = &decoder->value;
+    const uint64_t most = (uint64_t)(INTEGER_MAX - value->low);
+    const uint64_t zero = (uint64_t)-value->low; /* out of reach where low is positive */
+    const uint64_t *above = decoder->gap_lo;
+
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        uint32_t group = (start + done) / SLC_GROUP_NNZ;
+        uint32_t size = slc_group_size(decoder->entry.nnz, group);
+        bool sound = true;
+
+        if (!slc_patched_group(&value->integers, decoder->ops->unpack, group, decoder->gap_lo, NULL,
+                               damage)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            sound &= (above[i] <= most) & (above[i] != zero);
+        }
+        if (!sound) {
+            return slc_damage_set(damage, value->integers.widths + group,
+                                  "an integer value, above the smallest", most + 1,
+                                  "not giving zero and at most ", most);
+        }
+        if (decoder->value_type == SLC_F64) {
+            double *out = (double *)decoder->values + done;
+
+            for (uint32_t i = 0; i < size; i++) {
+                out[i] = (double)((int64_t)above[i] + value->low);
+            }
+        } else {
+            float *out = (float *)decoder->values + done;
+
+            for (uint32_t i = 0; i < size; i++) {
+                out[i] = (float)((int64_t)above[i] + value->low);
+            }
+        }
+    }
+    return true;
+}
+
+static bool dictionary_chunk(struct slc_decoder *decoder,
+                             uint32_t start,
+                             uint32_t count,
+                             struct slc_damage *damage)
+{
+    const struct slc_value_plan *value = &decoder->value;
+    const uint64_t *index = decoder->gap_lo;
+
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        uint32_t size = count - done < SLC_GROUP_NNZ ? count - done : SLC_GROUP_NNZ;
+        const uint8_t *packed = value->bytes + (uint64_t)(start + done) * value->width / 8;
+        uint64_t largest = 0;
+
+        decoder->ops->unpack(packed, value->width, size, decoder->gap_lo);
+        for (uint32_t i = 0; i < size; i++) {
+            largest = index[i] > largest ? index[i] : largest;
+        }
+        if (largest >= value->dictionary_count) {
+            return slc_damage_set(damage, packed, "a dictionary index", largest, "below ",
+                                  value->dictionary_count);
+        }
+        if (decoder->value_type == SLC_F64) {
+            double *out = (double *)decoder->values + done;
+
+            for (uint32_t i = 0; i < size; i++) {
+                out[i] = slc_load_f64(value->dictionary + 8 * index[i]);
+            }
+        } else {
+            float *out = (float *)decoder->values + done;
+
+            for (uint32_t i = 0; i < size; i++) {
+                out[i] = (float)slc_load_f64(value->dictionary + 8 * index[i]);
+            }
+        }
+    }
+    return true;
+}
+
+bool slc_values_chunk(struct slc_decoder *decoder,
+                      uint32_t start,
+                      uint32_t count,
+                      struct slc_damage *damage)
+{
+    const uint8_t *bytes = decoder->value.bytes;
+    bool sound = true;
+
+    switch (decoder->value.form) {
+    case SLC_FORM_CONSTANT:
+        break; /* filled in when the tile was opened */
+    case SLC_FORM_INTEGER:
+        return integers_chunk(decoder, start, count, damage);
+    case SLC_FORM_DICTIONARY:
+        return dictionary_chunk(decoder, start, count, damage);
+    case SLC_FORM_F32:
+        sound = raw_f32(decoder, bytes + 4 * (size_t)start, count);
+        break;
+    case SLC_FORM_F64:
+        sound = raw_f64(decoder, bytes + 8 * (size_t)start, count);
+        break;
+    case SLC_FORM_F32_LZ4:
+        sound = planes_chunk(decoder, 4, start, count);
+        break;
+    case SLC_FORM_F64_LZ4:
+        sound = planes_chunk(decoder, 8, start, count);
+        break;
+    }
+    if (!sound) {
+        return slc_damage_set(damage, decoder->data, "a value", 0, "a finite number other than ",
+                              0);
+    }
+    return true;
+}

@@ -1,0 +1,239 @@
+/*
+ * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant where
+ * all are equal, else the cheapest of integers, dictionary, f32 and f64; where plain f32 or f64 is
+ * the cheapest of these, byte planes under LZ4 if they save an eighth. Integers and dictionaries
+ * decode several times faster than LZ4, so LZ4 is not tried against them.
+ *
+ * Cost: integers one measuring pass; a dictionary about three table look-ups a nonzero, given up as
+ * soon as it has grown past what it could save.
+ */
+#include "base/bytes.h"
+#include "storage/encode_internal.h"
+#include "storage/value_form.h"
+
+#include <string.h>
+
+/* ---- integers */
+
+/* value - smallest value into encoder->planes as 64-bit words; returns the smallest. */
+static int64_t integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
+{
+    uint64_t *above = (uint64_t *)(void *)encoder->planes;
+    int64_t low = (int64_t)source->values[0];
+
+    for (uint32_t i = 1; i < source->nnz; i++) {
+        int64_t value = (int64_t)source->values[i];
+
+        low = value < low ? value : low;
+    }
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        above[i] = (uint64_t)((int64_t)source->values[i] - low);
+    }
+    return low;
+}
+
+static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_tile_source *source)
+{
+    integers_above(encoder, source);
+    slc_patched_measure((uint64_t *)(void *)encoder->planes, NULL, source->nnz, &encoder->integers);
+    return 8 + encoder->integers.bytes;
+}
+
+static uint8_t *
+write_integers(struct slc_encoder *encoder, const struct slc_tile_source *source, uint8_t *out)
+{
+    /* Once more: looking for a dictionary has used the scratch in between. */
+    int64_t low = integers_above(encoder, source);
+
+    slc_store_u64(out, (uint64_t)low);
+    return slc_patched_write(&encoder->integers, (uint64_t *)(void *)encoder->planes, NULL,
+                             out + 8);
+}
+
+/* ---- dictionary */
+
+static uint64_t dictionary_bytes(uint32_t count, uint32_t nnz)
+{
+    return 8 + UINT64_C(8) * count + slc_packed_bytes(nnz, slc_bits_for_length(count));
+}
+
+/* The slot where `bits` is or would be. */
+static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
+{
+    /* Fibonacci hashing: the top 17 bits of a product with 2^64 divided by the golden ratio. */
+    uint32_t slot = (uint32_t)((bits ^ bits >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 47);
+
+    while (encoder->slots[slot] != 0 && encoder->distinct[encoder->slots[slot] - 1] != bits) {
+        slot = (slot + 1) & (SLC_DISTINCT_SLOTS - 1);
+    }
+    return slot;
+}
+
+/*
+ * Collects the distinct values into encoder->distinct; 0 when a dictionary of them would take
+ * `bytes_max` or more.
+ */
+static uint32_t collect_distinct(struct slc_encoder *encoder,
+                                 const struct slc_tile_source *source,
+                                 uint64_t bytes_max)
+{
+    uint32_t count = 0;
+
+    memset(encoder->slots, 0, SLC_DISTINCT_SLOTS * sizeof *encoder->slots);
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        uint64_t bits = slc_bits_f64(source->values[i]);
+        uint32_t slot = find_slot(encoder, bits);
+
+        if (encoder->slots[slot] == 0) {
+            encoder->distinct[count++] = bits;
+            encoder->slots[slot] = count;
+            if (dictionary_bytes(count, source->nnz) >= bytes_max) {
+                return 0;
+            }
+        }
+    }
+    return count;
+}
+
+/* Least-significant-digit radix sort of encoder->distinct, bytes in which all agree left out. */
+static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
+{
+    uint64_t *from = encoder->distinct, *to = (uint64_t *)(void *)encoder->planes;
+
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        uint32_t starts[257] = {0};
+        uint64_t *sorted = to;
+
+        for (uint32_t i = 0; i < count; i++) {
+            starts[(from[i] >> shift & 0xff) + 1]++;
+        }
+        if (starts[(from[0] >> shift & 0xff) + 1] == count) {
+            continue;
+        }
+        for (unsigned d = 1; d < 257; d++) {
+            starts[d] += starts[d - 1];
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            to[starts[from[i] >> shift & 0xff]++] = from[i];
+        }
+        to = from;
+        from = sorted;
+    }
+    if (from != encoder->distinct) {
+        memcpy(encoder->distinct, from, count * sizeof *from);
+    }
+}
+
+static uint8_t *write_dictionary(struct slc_encoder *encoder,
+                                 const struct slc_tile_source *source,
+                                 uint32_t count,
+                                 uint8_t *out)
+{
+    unsigned width = slc_bits_for_length(count);
+    struct slc_bit_writer indices = {out + 8 + 8 * (size_t)count, 0, 0};
+
+    sort_distinct(encoder, count);
+    memset(encoder->slots, 0, SLC_DISTINCT_SLOTS * sizeof *encoder->slots);
+    slc_store_u32(out, count);
+    slc_store_u32(out + 4, width);
+    for (uint32_t i = 0; i < count; i++) {
+        encoder->slots[find_slot(encoder, encoder->distinct[i])] = i + 1;
+        slc_store_u64(out + 8 + 8 * (size_t)i, encoder->distinct[i]);
+    }
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        uint32_t slot = find_slot(encoder, slc_bits_f64(source->values[i]));
+
+        slc_bits_put(&indices, encoder->slots[slot] - 1, width);
+    }
+    return slc_bits_finish(&indices);
+}
+
+/* ---- plain and LZ4 */
+
+/* Returns the end, or NULL when LZ4 does not save an eighth of the plain form. */
+static uint8_t *try_planes(struct slc_encoder *encoder,
+                           const struct slc_tile_source *source,
+                           unsigned value_bytes,
+                           uint8_t *out)
+{
+    uint64_t plain = (uint64_t)value_bytes * source->nnz;
+    uint64_t room = plain - (plain + 7) / 8;
+    uint32_t stored;
+
+    if (room <= 8) {
+        return NULL;
+    }
+    slc_planes_of_values(source->values, source->nnz, value_bytes, encoder->planes);
+    stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, room - 8);
+    if (stored == 0) {
+        return NULL;
+    }
+    slc_store_u32(out, stored);
+    slc_store_u32(out + 4, 0);
+    return out + 8 + stored;
+}
+
+static uint8_t *write_plain(const struct slc_tile_source *source, bool f32, uint8_t *out)
+{
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        if (f32) {
+            slc_store_f32(out, (float)source->values[i]);
+            out += 4;
+        } else {
+            slc_store_f64(out, source->values[i]);
+            out += 8;
+        }
+    }
+    return out;
+}
+
+/* ---- choice */
+
+static bool all_equal(const struct slc_tile_source *source)
+{
+    uint64_t bits = slc_bits_f64(source->values[0]);
+
+    for (uint32_t i = 1; i < source->nnz; i++) {
+        if (slc_bits_f64(source->values[i]) != bits) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint8_t *slc_values_encode(struct slc_encoder *encoder,
+                           const struct slc_tile_source *source,
+                           uint8_t *section,
+                           uint8_t *form)
+{
+    bool f32 = encoder->all_f32;
+    unsigned plain_bytes = f32 ? 4 : 8;
+    uint64_t best = (uint64_t)plain_bytes * source->nnz;
+    uint64_t integers = encoder->all_integer ? measure_integers(encoder, source) : UINT64_MAX;
+    uint32_t distinct;
+    uint8_t *end;
+
+    if (all_equal(source)) {
+        *form = SLC_FORM_CONSTANT;
+        slc_store_f64(section, source->values[0]);
+        return section + 8;
+    }
+    best = integers <= best ? integers : best;
+    /* The lower form wins a draw: a dictionary only over a plain form. */
+    distinct = collect_distinct(encoder, source, integers <= best ? best : best + 1);
+    if (distinct != 0) {
+        *form = SLC_FORM_DICTIONARY;
+        end = write_dictionary(encoder, source, distinct, section);
+    } else if (integers <= best) {
+        *form = SLC_FORM_INTEGER;
+        end = write_integers(encoder, source, section);
+    } else {
+        *form = f32 ? SLC_FORM_F32_LZ4 : SLC_FORM_F64_LZ4;
+        end = try_planes(encoder, source, plain_bytes, section);
+        if (end == NULL) {
+            *form = f32 ? SLC_FORM_F32 : SLC_FORM_F64;
+            end = write_plain(source, f32, section);
+        }
+    }
+    return slc_pad8(section, end);
+}
