@@ -1,0 +1,71 @@
+/*
+ * Random tensors and stores for tests, made by the shortest way: nonzeros in memory, sorted by key,
+ * cut into tiles by the rules of the format, encoded and written. Independent of convert/.
+ */
+#ifndef SLC_MAKE_STORE_H
+#define SLC_MAKE_STORE_H
+
+#include "base/key.h"
+#include "storage/codec.h"
+#include "storage/store.h"
+
+#include <stdint.h>
+
+enum slc_made_values {
+    SLC_MADE_ONES,    /* a constant */
+    SLC_MADE_COUNTS,  /* integers 1 to 9 */
+    SLC_MADE_FLOATS,  /* normal, each exactly a float */
+    SLC_MADE_DOUBLES, /* normal */
+    SLC_MADE_VALUES
+};
+
+/* Nonzeros in ascending key order, without duplicates. */
+struct slc_made_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    struct slc_key_layout keys;
+    uint64_t nnz;
+    uint64_t *key_lo;
+    uint64_t *key_hi;
+    double *values;
+};
+
+/*
+ * Draws `nnz` uniform nonzeros; duplicates are dropped, so there may be fewer. The same seed gives
+ * the same tensor. Ends the program when memory does.
+ */
+void slc_made_tensor_create(struct slc_made_tensor *tensor,
+                            unsigned order,
+                            const uint64_t *dims,
+                            uint64_t nnz,
+                            enum slc_made_values values,
+                            uint64_t seed);
+void slc_made_tensor_destroy(struct slc_made_tensor *tensor);
+
+/* Where the tile that starts at nonzero `begin` ends. */
+uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin);
+
+/* Writes the block file `path` of layout blco through `files` (NULL: the system). */
+enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
+                                      const struct slc_files *files,
+                                      const char *path,
+                                      enum slc_codec codec,
+                                      uint64_t block_bytes,
+                                      struct slc_writer_summary *summary,
+                                      struct slc_error *err);
+
+/* Makes the folder `path` a whole store: blco.blk and the manifest. */
+enum slc_status slc_made_store_write(const struct slc_made_tensor *tensor,
+                                     const struct slc_files *files,
+                                     const char *path,
+                                     enum slc_codec codec,
+                                     uint64_t block_bytes,
+                                     struct slc_error *err);
+
+/* The manifest that belongs to a summary of the layout blco. */
+void slc_made_manifest(const struct slc_made_tensor *tensor,
+                       const struct slc_writer_summary *summary,
+                       enum slc_codec codec,
+                       struct slc_manifest *manifest);
+
+#endif
