@@ -1,0 +1,458 @@
+/*
+ * The second half of the builder: takes the buckets in key order, a round of as many as there are
+ * workers at a time, sorts them in parallel and hands them to the output; splits those that are
+ * larger than a sort area. Then the manifest.
+ */
+#include "convert/builder_internal.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/build_memory.h"
+#include "convert/build_output.h"
+#include "convert/build_split.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Buckets still to be written, in key order: the parts of a split bucket stand before the rest. */
+struct level {
+    struct level *below;
+    struct slc_bucket *buckets;
+    uint32_t count;
+    uint32_t next;
+};
+
+/* A bucket of the round. */
+struct task {
+    struct slc_bucket bucket;
+    struct slc_sorted sorted;
+    enum slc_status status;
+    struct slc_error err;
+};
+
+struct finish {
+    struct slc_builder *builder;
+    struct slc_sort_plan plan;
+    struct level *top;
+    struct slc_sort_memory memory;
+    struct slc_buffer areas;
+    uint8_t **chunk_data;
+    struct slc_buffer chunk_memory;
+    struct task *tasks;
+    struct slc_writer *writer;
+    struct slc_output *output;
+    struct slc_builder_report *report;
+};
+
+/* ---- checks and set-up */
+
+/* Every coordinate pushed against the base and the lengths; the scatter kept the ranges. */
+static enum slc_status
+check_ranges(const struct finish *finish, const uint64_t *dims, struct slc_error *err)
+{
+    const struct slc_builder *builder = finish->builder;
+    unsigned base = (unsigned)finish->plan.index_base;
+    unsigned mode, worker;
+
+    for (mode = 0; mode < builder->order; mode++) {
+        for (worker = 0; worker < builder->options.workers; worker++) {
+            const struct slc_scatter_worker *w = &builder->scatter.workers[worker];
+
+            if (w->smallest[mode] == UINT64_MAX && w->largest[mode] == 0) {
+                continue; /* pushed nothing */
+            }
+            if (w->smallest[mode] < base) {
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "index %" PRIu64 " occurs in mode %u, but indices start at %u",
+                                w->smallest[mode], mode + 1, base);
+            }
+            if (w->largest[mode] - base >= dims[mode]) {
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "index %" PRIu64 " occurs in mode %u, whose length is %" PRIu64
+                                " with indices from %u",
+                                w->largest[mode], mode + 1, dims[mode], base);
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+push_level(struct finish *finish, struct slc_bucket *buckets, uint32_t count, struct slc_error *err)
+{
+    struct level *level = slc_malloc(sizeof *level);
+
+    if (level == NULL) {
+        slc_free(buckets);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of buckets");
+    }
+    *level = (struct level){finish->top, buckets, count, 0};
+    finish->top = level;
+    return SLC_OK;
+}
+
+static void pop_level(struct finish *finish)
+{
+    struct level *level = finish->top;
+
+    finish->top = level->below;
+    slc_free(level->buckets);
+    slc_free(level);
+}
+
+/* The buckets that the push filled become the first level; its buffers are given back. */
+static enum slc_status take_buckets(struct finish *finish, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    uint32_t count = builder->bucket_count;
+    struct slc_bucket *buckets = slc_calloc(count, sizeof *buckets);
+    uint32_t i;
+
+    if (buckets == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", count);
+    }
+    for (i = 0; i < count; i++) {
+        buckets[i].chain = builder->chains[i];
+        finish->report->buckets += buckets[i].chain.entries > 0;
+    }
+    slc_buffer_destroy(&builder->scatter_memory);
+    slc_free(builder->chains);
+    builder->chains = NULL;
+    slc_splitters_destroy(&builder->splitters);
+    return push_level(finish, buckets, count, err);
+}
+
+static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bucket)
+{
+    return slc_bucket_area_bytes(&finish->plan, bucket->chain.entries, bucket->chain.runs);
+}
+
+/* Divides memory: chunks that are still in memory stay there if sorting fits beside them. */
+static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t wanted = 0;
+    enum slc_status status = SLC_OK;
+    uint32_t i;
+
+    for (i = 0; i < finish->top->count; i++) {
+        wanted = slc_max_u64(wanted, need_of(finish, &finish->top->buckets[i]));
+    }
+    finish->memory =
+        slc_sort_memory_plan(options, slc_spill_resident_bytes(builder->spill), wanted);
+    if (finish->memory.area_bytes < wanted || regroup) {
+        uint64_t start = slc_clock_ns();
+
+        status = slc_spill_shrink(builder->spill, err);
+        finish->report->spill_seconds += slc_seconds_since(start);
+        finish->memory =
+            slc_sort_memory_plan(options, slc_spill_resident_bytes(builder->spill), UINT64_MAX);
+    }
+    return status;
+}
+
+static enum slc_status
+take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    unsigned workers, i;
+    char *path;
+    enum slc_status status = divide_memory(finish, regroup, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    workers = finish->memory.workers;
+    assert(workers > 0);
+    status = slc_buffer_create(
+        &finish->areas, workers * finish->memory.area_bytes,
+        finish->memory.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL,
+        err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_CHUNK_BYTES,
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
+    finish->tasks = slc_calloc(workers, sizeof *finish->tasks);
+    path = slc_path_join(builder->folder.part, "blco.blk");
+    if (finish->chunk_data == NULL || finish->tasks == NULL || path == NULL) {
+        slc_free(path);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);
+    }
+    for (i = 0; i < workers; i++) {
+        finish->chunk_data[i] =
+            (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_CHUNK_BYTES;
+    }
+    status =
+        slc_writer_open(&(struct slc_writer_options){.files = builder->options.files,
+                                                     .path = path,
+                                                     .layout = SLC_LAYOUT_BLCO,
+                                                     .order = builder->order,
+                                                     .dims = dims,
+                                                     .codec = builder->options.codec,
+                                                     .block_bytes = builder->options.block_bytes},
+                        &finish->writer, err);
+    slc_free(path);
+    if (status == SLC_OK) {
+        status = slc_output_create(&(struct slc_output_options){.plan = &finish->plan,
+                                                                .dims = dims,
+                                                                .codec = builder->options.codec,
+                                                                .workers = workers,
+                                                                .writer = finish->writer},
+                                   &finish->output, err);
+    }
+    return status;
+}
+
+/* ---- rounds */
+
+/* Splits `count` buckets at the front of the top level and puts the parts in their place. */
+static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
+{
+    struct level *top = finish->top;
+    uint64_t start = slc_clock_ns();
+    struct slc_bucket *parts = NULL;
+    uint32_t part_count = 0;
+    struct slc_split_options options = {.plan = &finish->plan,
+                                        .workers = finish->memory.workers,
+                                        .area_bytes = finish->memory.area_bytes,
+                                        .memory = finish->areas.data,
+                                        .memory_bytes =
+                                            finish->memory.workers * finish->memory.area_bytes,
+                                        .chunk_data = finish->chunk_data};
+    enum slc_status status =
+        slc_build_split(&options, &top->buckets[top->next], count, &parts, &part_count, err);
+
+    finish->report->spill_seconds += slc_seconds_since(start);
+    if (status != SLC_OK) {
+        return status;
+    }
+    finish->report->recursions++;
+    top->next += count;
+    return push_level(finish, parts, part_count, err);
+}
+
+/* The next bucket in key order, NULL at the end. It stays on its level until `next` is moved. */
+static struct slc_bucket *front(struct finish *finish)
+{
+    while (finish->top != NULL && finish->top->next == finish->top->count) {
+        pop_level(finish);
+    }
+    return finish->top == NULL ? NULL : &finish->top->buckets[finish->top->next];
+}
+
+static void sort_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct finish *finish = context;
+    struct task *task = &finish->tasks[worker];
+
+    (void)workers;
+    task->status =
+        slc_bucket_sort(&finish->plan, &task->bucket,
+                        (uint8_t *)finish->areas.data + worker * finish->memory.area_bytes,
+                        finish->chunk_data[worker], &task->sorted, &task->err);
+}
+
+/* Sorts the `count` tasks and hands them on. The first bucket in key order that failed is reported.
+ */
+static enum slc_status run_round(struct finish *finish, unsigned count, struct slc_error *err)
+{
+    uint64_t start = slc_clock_ns();
+    enum slc_status status = slc_team_run(count, sort_worker, finish, err);
+    unsigned i;
+
+    finish->report->sort_seconds += slc_seconds_since(start);
+    for (i = 0; i < count && status == SLC_OK; i++) {
+        struct task *task = &finish->tasks[i];
+
+        status = task->status;
+        if (status != SLC_OK && err != NULL) {
+            *err = task->err;
+        }
+        if (status == SLC_OK) {
+            status = slc_output_add(finish->output, &task->bucket, &task->sorted, err);
+        }
+    }
+    return status == SLC_OK ? slc_output_encode(finish->output, err) : status;
+}
+
+static enum slc_status run_rounds(struct finish *finish, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    struct slc_bucket *bucket = front(finish);
+
+    while (bucket != NULL && status == SLC_OK) {
+        unsigned count = 0;
+
+        if (need_of(finish, bucket) > finish->memory.area_bytes) {
+            status = split_front(finish, 1, err);
+            bucket = front(finish);
+            continue;
+        }
+        while (bucket != NULL && count < finish->memory.workers &&
+               need_of(finish, bucket) <= finish->memory.area_bytes) {
+            finish->tasks[count].bucket = *bucket;
+            slc_error_clear(&finish->tasks[count].err);
+            count++;
+            finish->top->next++;
+            bucket = front(finish);
+        }
+        status = run_round(finish, count, err);
+    }
+    return status == SLC_OK ? slc_output_finish(finish->output, err) : status;
+}
+
+/* ---- the store */
+
+static void fill_report(struct finish *finish)
+{
+    const struct slc_sort_counts *counts = slc_output_counts(finish->output);
+    struct slc_builder_report *report = finish->report;
+
+    report->duplicates = counts->duplicates;
+    report->explicit_zeros = counts->explicit_zeros;
+    report->rounded_values = counts->rounded_values;
+    report->spill_bytes = slc_spill_written_bytes(finish->builder->spill);
+    report->spill_seconds += slc_spill_seconds(finish->builder->spill);
+    slc_output_seconds(finish->output, &report->encode_seconds, &report->write_seconds);
+}
+
+static enum slc_status write_manifest(const struct finish *finish,
+                                      const uint64_t *dims,
+                                      struct slc_store_origin *origin,
+                                      struct slc_error *err)
+{
+    const struct slc_builder *builder = finish->builder;
+    const struct slc_writer_summary *summary = &finish->report->summary;
+    struct slc_manifest *manifest = slc_calloc(1, sizeof *manifest);
+    struct slc_store_layout *layout;
+    enum slc_status status;
+
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    origin->index_base = (unsigned)finish->plan.index_base;
+    origin->entries_read = finish->report->entries;
+    origin->duplicates = finish->report->duplicates;
+    origin->explicit_zeros = finish->report->explicit_zeros;
+    snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
+             slc_duplicates_name(builder->options.duplicates));
+    manifest->order = builder->order;
+    memcpy(manifest->dims, dims, builder->order * sizeof *dims);
+    manifest->nnz = summary->nnz;
+    manifest->value_type = summary->value_type;
+    manifest->sum_of_squares = summary->sum_of_squares;
+    manifest->content_sum = summary->content_sum;
+    manifest->origin = *origin;
+    manifest->layout_count = 1;
+    layout = &manifest->layouts[0];
+    snprintf(layout->file, sizeof layout->file, "blco.blk");
+    layout->layout = SLC_LAYOUT_BLCO;
+    layout->codec = builder->options.codec;
+    layout->file_bytes = summary->file_bytes;
+    layout->block_count = summary->block_count;
+    layout->index_bytes = summary->index_bytes;
+    layout->header_hash = summary->header_hash;
+    status = slc_manifest_write(builder->options.files, builder->folder.part, manifest, err);
+    slc_free(manifest);
+    return status;
+}
+
+/* Flushes what workers still hold and prepares keys; *regroup: buckets were cut for another base.
+ */
+static enum slc_status
+prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    unsigned worker;
+    enum slc_status status = slc_scatter_flush_all(&builder->scatter, err);
+
+    for (worker = 0; worker < builder->options.workers; worker++) {
+        finish->report->entries += builder->workers[worker].entries;
+    }
+    if (status == SLC_OK) {
+        status = slc_key_layout_init(&finish->plan.layout, builder->order, dims, err);
+    }
+    if (status == SLC_OK) {
+        status = check_ranges(finish, dims, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_key_tables_init(&finish->plan.tables, &finish->plan.layout, err);
+    }
+    finish->plan.spill = builder->spill;
+    *regroup = finish->plan.index_base != builder->options.assumed_base &&
+               builder->bucket_count > 1 && finish->report->entries > 0;
+    if (*regroup) {
+        slc_log(SLC_LOG_NOTE,
+                "indices start at %u, not at %u as the sample suggested: sorting again",
+                (unsigned)finish->plan.index_base, builder->options.assumed_base);
+    }
+    return status;
+}
+
+static void end(struct finish *finish)
+{
+    while (finish->top != NULL) {
+        pop_level(finish);
+    }
+    slc_writer_abandon(finish->writer);
+    slc_output_destroy(finish->output);
+    slc_buffer_destroy(&finish->areas);
+    slc_buffer_destroy(&finish->chunk_memory);
+    slc_free(finish->chunk_data);
+    slc_free(finish->tasks);
+    slc_key_tables_destroy(&finish->plan.tables);
+}
+
+enum slc_status slc_build_store(struct slc_builder *builder,
+                                unsigned index_base,
+                                const uint64_t *dims,
+                                struct slc_store_origin *origin,
+                                struct slc_builder_report *report,
+                                struct slc_error *err)
+{
+    struct finish finish = {.builder = builder,
+                            .plan = {.index_base = index_base,
+                                     .duplicates = builder->options.duplicates,
+                                     .value = builder->options.value},
+                            .report = report};
+    enum slc_status status;
+    bool regroup = false;
+
+    status = prepare(&finish, dims, &regroup, err);
+    if (status == SLC_OK) {
+        status = take_buckets(&finish, err);
+    }
+    if (status == SLC_OK) {
+        status = take_memory(&finish, regroup, dims, err);
+    }
+    if (status == SLC_OK && regroup) {
+        status = split_front(&finish, finish.top->count, err);
+    }
+    if (status == SLC_OK) {
+        status = run_rounds(&finish, err);
+    }
+    if (status == SLC_OK) {
+        struct slc_writer *writer = finish.writer;
+        uint64_t start = slc_clock_ns();
+
+        finish.writer = NULL;
+        fill_report(&finish);
+        status = slc_writer_finish(writer, &report->summary, err);
+        report->write_seconds += slc_seconds_since(start);
+    }
+    if (status == SLC_OK) {
+        status = write_manifest(&finish, dims, origin, err);
+    }
+    end(&finish);
+    return status;
+}

@@ -1,0 +1,268 @@
+/* See convert/build_folder.h. */
+#include "convert/build_folder.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static char *with_suffix(const char *path, size_t length, const char *suffix)
+{
+    size_t bytes = length + strlen(suffix) + 1;
+    char *text = slc_malloc(bytes);
+
+    if (text != NULL) {
+        snprintf(text, bytes, "%.*s%s", (int)length, path, suffix);
+    }
+    return text;
+}
+
+/* *kind: 'f', 'd', 'o', or 0 where nothing is at `path`. */
+static enum slc_status
+kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int code = files->stat_path(files->self, path, &stat);
+
+    *kind = 0;
+    if (code == -ENOENT) {
+        return SLC_OK;
+    }
+    if (code < 0) {
+        return slc_fail_errno(err, -code, path, "looking for an existing output");
+    }
+    *kind = stat.kind;
+    return SLC_OK;
+}
+
+struct census {
+    bool foreign; /* something no run of the builder writes */
+    bool store;   /* a manifest */
+};
+
+static int count_name(void *context, const char *name, char kind)
+{
+    static const char *const known[] = {"blco.blk", "blco.blk.tmp", "tensor.json",
+                                        "tensor.json.tmp", "spill.tmp"};
+    struct census *census = context;
+    size_t i;
+
+    census->store = census->store || strcmp(name, "tensor.json") == 0;
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (kind == 'f' && strcmp(name, known[i]) == 0) {
+            return 0;
+        }
+    }
+    census->foreign = true;
+    return 0;
+}
+
+static enum slc_status take_census(const struct slc_files *files,
+                                   const char *path,
+                                   struct census *census,
+                                   struct slc_error *err)
+{
+    int code;
+
+    *census = (struct census){false, false};
+    code = files->list_folder(files->self, path, count_name, census);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, path, "listing the folder");
+    }
+    return SLC_OK;
+}
+
+/* What a crashed run left at `path`, if anything, goes; anything else is an error. */
+static enum slc_status
+remove_leftover(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    struct census census;
+    char kind;
+    enum slc_status status = kind_of(files, path, &kind, err);
+
+    if (status != SLC_OK || kind == 0) {
+        return status;
+    }
+    if (kind == 'd') {
+        status = take_census(files, path, &census, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (kind != 'd' || census.foreign) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "it is in the way and holds what no conversion wrote: move it elsewhere");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
+    return slc_folder_remove(files, path, err);
+}
+
+static enum slc_status check_output(const struct slc_build_folder *folder, struct slc_error *err)
+{
+    struct census census = {false, false};
+    char kind;
+    enum slc_status status = kind_of(folder->files, folder->output, &kind, err);
+
+    if (status != SLC_OK || kind == 0) {
+        return status;
+    }
+    if (!folder->overwrite) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "the output exists: remove it, or replace it with --overwrite");
+    } else {
+        if (kind == 'd') {
+            status = take_census(folder->files, folder->output, &census, err);
+        }
+        if (status == SLC_OK && !census.store) {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the output exists and is not a store, so it is not overwritten: "
+                              "remove it first");
+        }
+    }
+    slc_error_locate_file(err, folder->output);
+    return status;
+}
+
+enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
+                                       const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err)
+{
+    size_t length = strlen(output);
+    enum slc_status status;
+    int code;
+
+    while (length > 1 && output[length - 1] == '/') {
+        length--;
+    }
+    *folder = (struct slc_build_folder){.files = files, .overwrite = overwrite};
+    folder->output = with_suffix(output, length, "");
+    folder->part = with_suffix(output, length, ".part");
+    folder->old = with_suffix(output, length, ".old");
+    if (folder->output == NULL || folder->part == NULL || folder->old == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
+        goto cleanup;
+    }
+    status = check_output(folder, err);
+    if (status == SLC_OK) {
+        status = remove_leftover(files, folder->part, err);
+    }
+    if (status == SLC_OK) {
+        code = files->make_folder(files->self, folder->part);
+        if (code < 0) {
+            status = slc_fail_errno(err, -code, folder->part, "creating the output folder");
+        }
+        folder->made = status == SLC_OK;
+    }
+
+cleanup:
+    if (status != SLC_OK) {
+        slc_build_folder_end(folder);
+    }
+    return status;
+}
+
+/* "A/B.slc" -> "A", "B.slc" -> ".", "/B.slc" -> "/". */
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL) {
+        return slc_strdup(".");
+    }
+    return with_suffix(path, slash == path ? 1 : (size_t)(slash - path), "");
+}
+
+static enum slc_status
+sync_folder(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    int code = files->sync_folder(files->self, path);
+
+    return code < 0 ? slc_fail_errno(err, -code, path, "syncing the folder") : SLC_OK;
+}
+
+/* Puts the new store in place; an old one is moved back when that fails. */
+static enum slc_status swap(struct slc_build_folder *folder, bool replace, struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    int code = 0;
+
+    if (replace) {
+        code = files->rename(files->self, folder->output, folder->old);
+        if (code < 0) {
+            return slc_fail_errno(err, -code, folder->output, "moving the old store aside");
+        }
+    }
+    code = files->rename(files->self, folder->part, folder->output);
+    if (code < 0) {
+        if (replace) {
+            int back = files->rename(files->self, folder->old, folder->output);
+
+            if (back < 0) {
+                slc_log(SLC_LOG_WARNING, "the old store is at %s: moving it back failed",
+                        folder->old);
+            }
+        }
+        return slc_fail_errno(err, -code, folder->output, "moving the finished store in place");
+    }
+    folder->made = false;
+    return SLC_OK;
+}
+
+enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    char *parent = parent_of(folder->output);
+    enum slc_status status;
+    char kind = 0;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    status = sync_folder(files, folder->part, err);
+    if (status != SLC_OK) {
+        goto cleanup;
+    }
+    /* Asked again: another process may have been here since the beginning. */
+    status = check_output(folder, err);
+    if (status == SLC_OK) {
+        status = kind_of(files, folder->output, &kind, err);
+    }
+    if (status == SLC_OK && kind != 0) {
+        status = remove_leftover(files, folder->old, err);
+    }
+    if (status == SLC_OK) {
+        status = swap(folder, kind != 0, err);
+    }
+    if (status != SLC_OK) {
+        goto cleanup;
+    }
+    status = sync_folder(files, parent, err);
+    if (status == SLC_OK && kind != 0) {
+        status = slc_folder_remove(files, folder->old, err);
+    }
+
+cleanup:
+    slc_free(parent);
+    return status;
+}
+
+void slc_build_folder_end(struct slc_build_folder *folder)
+{
+    if (folder->made) {
+        struct slc_error ignored = SLC_ERROR_INIT;
+
+        if (slc_folder_remove(folder->files, folder->part, &ignored) != SLC_OK) {
+            slc_log(SLC_LOG_WARNING, "%s could not be removed: %s", folder->part, ignored.message);
+        }
+    }
+    slc_free(folder->output);
+    slc_free(folder->part);
+    slc_free(folder->old);
+    *folder = (struct slc_build_folder){0};
+}

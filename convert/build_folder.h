@@ -1,0 +1,40 @@
+/*
+ * The folder a store is built in, OUT.slc.part, and its publication as OUT.slc by rename: until
+ * then nothing at OUT.slc changes, and after a failure nothing is left.
+ */
+#ifndef SLC_CONVERT_BUILD_FOLDER_H
+#define SLC_CONVERT_BUILD_FOLDER_H
+
+#include "base/error.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+
+struct slc_build_folder {
+    const struct slc_files *files;
+    bool overwrite;
+    bool made;
+    char *output; /* OUT.slc, without a trailing slash */
+    char *part;   /* OUT.slc.part */
+    char *old;    /* OUT.slc.old: the replaced store, while it is being replaced */
+};
+
+/*
+ * Makes OUT.slc.part. One left by a run that crashed is removed first, if it holds nothing but what
+ * a run writes; that is logged. Owns: slc_build_folder_end. Errors: SLC_ERR_IO when OUT.slc exists
+ * (and `overwrite` is false or it is not a store), ..
+ */
+enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
+                                       const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+/* Syncs OUT.slc.part, moves it to OUT.slc (replacing a store where asked) and syncs the parent. */
+enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/* Removes OUT.slc.part unless it was published. Takes an all-zero struct. */
+void slc_build_folder_end(struct slc_build_folder *folder);
+
+#endif

@@ -1,0 +1,115 @@
+/* See convert/build_memory.h. */
+#include "convert/build_memory.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "storage/writer.h"
+
+enum {
+    MIB = 1 << 20,
+    SEGMENT_BYTES_MAX = 4 * MIB, /* writes beyond gain nothing */
+    SEGMENTS_MAX = 1 << 20,
+    SCATTER_BUFFER_BYTES_MIN = 4 << 10,
+    /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
+    SMALL_OBJECTS_BYTES = 1 * MIB,
+    STACK_BYTES = 128 << 10,
+    /*
+     * An encoder: 24 bytes of gaps and bases, 8 of values, a dictionary and the encoded tile, for
+     * keys of up to 128 bits, whose length is not known when the budget is checked.
+     */
+    ENCODER_BYTES = 6 * MIB
+};
+
+static uint64_t block_bytes(const struct slc_builder_options *options)
+{
+    return options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
+}
+
+/* Everything but areas, for `workers` sorting threads. */
+static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
+{
+    /* The writer's block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
+    uint64_t writer = slc_max_u64(block_bytes(options), 3 * MIB) + 1 * MIB;
+    uint64_t per_worker = (uint64_t)ENCODER_BYTES + SLC_BUILD_CHUNK_BYTES + STACK_BYTES;
+
+    return SMALL_OBJECTS_BYTES + writer + workers * per_worker +
+           (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
+}
+
+static uint64_t push_fixed_bytes(const struct slc_builder_options *options, uint32_t buckets)
+{
+    return SMALL_OBJECTS_BYTES + (uint64_t)options->workers * STACK_BYTES +
+           buckets * (uint64_t)sizeof(struct slc_chain);
+}
+
+uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order)
+{
+    uint64_t spill = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES;
+    uint64_t scatter = (uint64_t)options->workers * 3 * SCATTER_BUFFER_BYTES_MIN;
+    uint64_t push = push_fixed_bytes(options, 1) + spill + 2 * scatter;
+    uint64_t sort = sort_fixed_bytes(options, 1) + spill + SLC_BUILD_AREA_BYTES_MIN;
+
+    (void)order;
+    return slc_max_u64(push, sort);
+}
+
+struct slc_push_memory
+slc_push_memory_plan(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
+{
+    struct slc_push_memory plan;
+    uint64_t memory = options->memory_bytes;
+    uint64_t rest;
+    uint64_t segment;
+
+    for (;; buckets -= buckets / 8 + 1) {
+        uint64_t fixed = push_fixed_bytes(options, buckets);
+        uint64_t free_bytes = memory > fixed ? memory - fixed : 0;
+        uint64_t buffers = (uint64_t)options->workers * buckets * SCATTER_BUFFER_BYTES_MIN;
+
+        plan.shape = slc_scatter_fit(order, options->workers, buckets, free_bytes / 2);
+        rest = free_bytes;
+        if (buckets == 1 || (plan.shape.entries > 0 && buffers <= free_bytes / 2)) {
+            break;
+        }
+    }
+    rest -= plan.shape.entries > 0 ? slc_scatter_bytes(&plan.shape) : 0;
+    segment = slc_min_u64(rest / 64, SEGMENT_BYTES_MAX) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    segment = slc_max_u64(segment, SLC_BUILD_CHUNK_BYTES);
+    plan.segment_bytes = (uint32_t)segment;
+    plan.segment_count = (uint32_t)slc_min_u64(rest / segment, SEGMENTS_MAX);
+    return plan;
+}
+
+struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
+                                            uint64_t resident_bytes,
+                                            uint64_t area_wanted)
+{
+    struct slc_sort_memory plan = {0, 0};
+    unsigned workers;
+
+    /* Fewer workers where areas would get too small to be worth it. */
+    for (workers = options->workers; workers >= 1; workers--) {
+        uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
+        uint64_t area =
+            options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;
+        uint64_t worth = slc_min_u64(area_wanted, 2 * SLC_BUILD_AREA_BYTES_MIN);
+
+        worth = slc_max_u64(workers > 1 ? worth : 0, SLC_BUILD_AREA_BYTES_MIN);
+        if (area >= worth) {
+            plan.workers = workers;
+            plan.area_bytes = slc_min_u64(area, slc_max_u64(area_wanted, SLC_BUILD_AREA_BYTES_MIN));
+            break;
+        }
+    }
+    if (plan.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES) {
+        uint64_t rounded = slc_buffer_footprint(plan.area_bytes, SLC_PAGES_HUGE);
+
+        /* Up where that still fits, else down. */
+        if (plan.workers * rounded + sort_fixed_bytes(options, plan.workers) + resident_bytes >
+            options->memory_bytes) {
+            rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
+        }
+        plan.area_bytes = rounded;
+    }
+    return plan;
+}

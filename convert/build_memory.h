@@ -1,0 +1,49 @@
+/*
+ * How the builder's memory is divided. It has two phases that do not overlap: while input is
+ * pushed, memory holds scatter buffers and the newest part of the spill stream; while the store is
+ * written, sort areas, encoders and the writer.
+ */
+#ifndef SLC_CONVERT_BUILD_MEMORY_H
+#define SLC_CONVERT_BUILD_MEMORY_H
+
+#include "convert/builder.h"
+#include "convert/scatter.h"
+
+#include <stdint.h>
+
+enum {
+    /* No chunk is larger: what scatter buffers of at most 256 KiB pack to, runs included. */
+    SLC_BUILD_CHUNK_BYTES = 320 << 10,
+    /* Less would split buckets of a few thousand nonzeros. */
+    SLC_BUILD_AREA_BYTES_MIN = 2 << 20,
+    /* A nonzero under assembly into a tile that spans buckets: key and value. */
+    SLC_BUILD_STAGE_BYTES = SLC_TILE_NNZ * 24,
+    /* Areas from here on are in huge pages, and so multiples of 2 MiB. */
+    SLC_BUILD_HUGE_AREA_BYTES = 16 << 20
+};
+
+/* The phase of pushing. buckets may be fewer than asked. */
+struct slc_push_memory {
+    struct slc_scatter_shape shape;
+    uint32_t segment_bytes;
+    uint32_t segment_count;
+};
+
+/* The phase of writing. */
+struct slc_sort_memory {
+    unsigned workers;
+    uint64_t area_bytes; /* per worker; 0: does not fit */
+};
+
+struct slc_push_memory
+slc_push_memory_plan(const struct slc_builder_options *options, unsigned order, uint32_t buckets);
+
+/*
+ * `resident_bytes`: what the spill stream keeps in memory meanwhile; `area_wanted`: no area needs
+ * to be larger.
+ */
+struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
+                                            uint64_t resident_bytes,
+                                            uint64_t area_wanted);
+
+#endif

@@ -1,0 +1,425 @@
+/*
+ * See convert/build_output.h.
+ *
+ * Tiles that lie within one bucket are encoded from where they are; one that spans buckets is
+ * assembled in a stage. There is one stage more than workers, so a round of as many buckets rarely
+ * has to encode early for want of a stage.
+ */
+#include "convert/build_output.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/build_memory.h"
+#include "convert/turns.h"
+#include "storage/codec.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { TILES_MAX = 1024 };
+
+/* Largest extent of a tile in a mode, docs/FORMAT.md section 5. */
+#define EXTENT_MAX (UINT64_C(0xffffffff) - 1)
+
+struct stage {
+    uint64_t lo[SLC_TILE_NNZ];
+    uint64_t hi[SLC_TILE_NNZ];
+    double values[SLC_TILE_NNZ];
+};
+
+/* Coordinate range of the tile under assembly, in the modes that can exceed EXTENT_MAX. */
+struct extents {
+    uint64_t min[SLC_MAX_ORDER];
+    uint64_t max[SLC_MAX_ORDER];
+};
+
+struct slc_output {
+    const struct slc_sort_plan *plan;
+    struct slc_writer *writer;
+    unsigned workers;
+    unsigned wide_modes;
+    unsigned wide_mode[SLC_MAX_ORDER];
+    struct slc_encoder **encoders;
+
+    /* Stages; `stage` is being filled, the `staged` before it belong to tiles of the list. */
+    struct slc_buffer stage_memory;
+    unsigned stage;
+    unsigned staged;
+    uint32_t stage_nnz;
+    struct extents stage_extents;
+
+    /* The coordinate that the next bucket may continue. */
+    bool open;
+    uint64_t open_lo, open_hi;
+    double open_value;
+
+    struct slc_tile_source tiles[TILES_MAX];
+    uint32_t tile_count;
+
+    struct slc_sort_counts counts;
+    uint64_t encode_ns, write_ns;
+    struct slc_turns turns;
+    struct slc_error *worker_errors;
+};
+
+static struct stage *stage_of(const struct slc_output *output)
+{
+    return (struct stage *)output->stage_memory.data + output->stage;
+}
+
+enum slc_status slc_output_create(const struct slc_output_options *options,
+                                  struct slc_output **output,
+                                  struct slc_error *err)
+{
+    struct slc_output *o = slc_calloc(1, sizeof *o);
+    enum slc_status status = SLC_OK;
+    unsigned i;
+
+    if (o == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
+    }
+    o->plan = options->plan;
+    o->writer = options->writer;
+    o->workers = options->workers;
+    for (i = 0; i < o->plan->layout.order; i++) {
+        if (options->dims[i] - 1 > EXTENT_MAX) {
+            o->wide_mode[o->wide_modes++] = i;
+        }
+    }
+    o->encoders = slc_calloc(o->workers, sizeof *o->encoders);
+    o->worker_errors = slc_calloc(o->workers, sizeof *o->worker_errors);
+    if (o->encoders == NULL || o->worker_errors == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %u encoders", o->workers);
+    }
+    if (status == SLC_OK) {
+        assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES);
+        status = slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
+                                   SLC_PAGES_SMALL, err);
+    }
+    for (i = 0; i < o->workers && status == SLC_OK; i++) {
+        status = slc_encoder_create(&o->plan->layout, options->codec, &o->encoders[i], err);
+    }
+    if (status != SLC_OK) {
+        slc_output_destroy(o);
+        return status;
+    }
+    *output = o;
+    return SLC_OK;
+}
+
+void slc_output_destroy(struct slc_output *output)
+{
+    unsigned i;
+
+    if (output == NULL) {
+        return;
+    }
+    for (i = 0; i < output->workers && output->encoders != NULL; i++) {
+        slc_encoder_destroy(output->encoders[i]);
+    }
+    slc_buffer_destroy(&output->stage_memory);
+    slc_free(output->encoders);
+    slc_free(output->worker_errors);
+    slc_free(output);
+}
+
+/* ---- encoding */
+
+static enum slc_status
+deliver(struct slc_output *output, const struct slc_tile_blob *blob, struct slc_error *err)
+{
+    uint64_t start = slc_clock_ns();
+    enum slc_status status = slc_writer_append(output->writer, blob, err);
+
+    /* Only the holder of the turn is here. */
+    output->write_ns += slc_clock_ns() - start;
+    return status;
+}
+
+static void encode_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct slc_output *output = context;
+    struct slc_error *err = &output->worker_errors[worker];
+    uint64_t ticket;
+
+    (void)workers;
+    while (slc_turns_take(&output->turns, &ticket) && ticket < output->tile_count) {
+        struct slc_tile_blob blob;
+        enum slc_status status =
+            slc_tile_encode(output->encoders[worker], &output->tiles[ticket], &blob, err);
+
+        if (status == SLC_OK) {
+            if (!slc_turns_wait(&output->turns, ticket)) {
+                return;
+            }
+            status = deliver(output, &blob, err);
+        }
+        if (status != SLC_OK) {
+            err->status = status;
+            slc_turns_stop(&output->turns);
+            return;
+        }
+        slc_turns_done(&output->turns);
+    }
+}
+
+static enum slc_status encode_list(struct slc_output *output, struct slc_error *err)
+{
+    uint64_t start = slc_clock_ns();
+    unsigned workers = (unsigned)slc_min_u64(output->workers, output->tile_count);
+    enum slc_status status = slc_turns_init(&output->turns, err);
+    unsigned i;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (i = 0; i < workers; i++) {
+        slc_error_clear(&output->worker_errors[i]);
+    }
+    status = slc_team_run(workers, encode_worker, output, err);
+    for (i = 0; i < workers && status == SLC_OK; i++) {
+        status = output->worker_errors[i].status;
+        if (status != SLC_OK && err != NULL) {
+            *err = output->worker_errors[i];
+        }
+    }
+    slc_turns_destroy(&output->turns);
+    output->tile_count = 0;
+    output->staged = 0;
+    output->encode_ns += slc_clock_ns() - start;
+    return status;
+}
+
+enum slc_status slc_output_encode(struct slc_output *output, struct slc_error *err)
+{
+    return output->tile_count == 0 ? SLC_OK : encode_list(output, err);
+}
+
+static enum slc_status add_tile(struct slc_output *output,
+                                const uint64_t *lo,
+                                const uint64_t *hi,
+                                const double *values,
+                                uint32_t nnz,
+                                struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (output->tile_count == TILES_MAX) {
+        status = encode_list(output, err);
+    }
+    if (status == SLC_OK) {
+        output->tiles[output->tile_count++] =
+            (struct slc_tile_source){.nnz = nnz, .key_lo = lo, .key_hi = hi, .values = values};
+    }
+    return status;
+}
+
+/* The stage is a complete tile; the next one is filled from now on. */
+static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
+{
+    const struct stage *stage = stage_of(output);
+    enum slc_status status =
+        add_tile(output, stage->lo, output->plan->tables.wide ? stage->hi : NULL, stage->values,
+                 output->stage_nnz, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    output->stage = (output->stage + 1) % (output->workers + 1);
+    output->stage_nnz = 0;
+    output->staged++;
+    /* All other stages belong to listed tiles: write those first. */
+    return output->staged > output->workers ? encode_list(output, err) : SLC_OK;
+}
+
+/* ---- cutting tiles */
+
+/*
+ * How many of `count` nonzeros fit a tile whose ranges so far are `extents` (`started`: it has
+ * any). Only modes longer than 2^32 - 1 are looked at; without such a mode this costs nothing.
+ */
+static uint32_t fitting(const struct slc_output *output,
+                        const uint64_t *lo,
+                        const uint64_t *hi,
+                        uint32_t count,
+                        bool started,
+                        struct extents *extents)
+{
+    const struct slc_key_layout *layout = &output->plan->layout;
+    uint32_t i;
+    unsigned w;
+
+    for (i = 0; i < count && output->wide_modes > 0; i++) {
+        struct extents next = *extents;
+
+        for (w = 0; w < output->wide_modes; w++) {
+            unsigned mode = output->wide_mode[w];
+            uint64_t below = (uint64_t)__builtin_popcountll(layout->mask_lo[mode]);
+            uint64_t coord = slc_bits_gather(lo[i], layout->mask_lo[mode]);
+
+            if (hi != NULL && below < 64) {
+                coord |= slc_bits_gather(hi[i], layout->mask_hi[mode]) << below;
+            }
+            next.min[w] = started ? slc_min_u64(next.min[w], coord) : coord;
+            next.max[w] = started ? slc_max_u64(next.max[w], coord) : coord;
+            if (next.max[w] - next.min[w] > EXTENT_MAX) {
+                return i;
+            }
+        }
+        *extents = next;
+        started = true;
+    }
+    return count;
+}
+
+static void stage_copy(struct slc_output *output,
+                       const uint64_t *lo,
+                       const uint64_t *hi,
+                       const double *values,
+                       uint32_t count)
+{
+    struct stage *stage = stage_of(output);
+    uint32_t at = output->stage_nnz;
+
+    memcpy(stage->lo + at, lo, count * sizeof *lo);
+    if (hi != NULL) {
+        memcpy(stage->hi + at, hi, count * sizeof *hi);
+    }
+    memcpy(stage->values + at, values, count * sizeof *values);
+    output->stage_nnz += count;
+}
+
+/* Appends nonzeros to the stream of tiles. */
+static enum slc_status append(struct slc_output *output,
+                              const uint64_t *lo,
+                              const uint64_t *hi,
+                              const double *values,
+                              uint64_t count,
+                              struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t i = 0;
+
+    while (i < count && status == SLC_OK) {
+        bool started = output->stage_nnz > 0;
+        uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
+        uint32_t want = (uint32_t)slc_min_u64(room, count - i);
+        const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
+        uint32_t fit = fitting(output, lo + i, hi_at, want, started, &output->stage_extents);
+
+        if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
+            status = add_tile(output, lo + i, hi_at, values + i, fit, err);
+        } else {
+            stage_copy(output, lo + i, hi_at, values + i, fit);
+            if (fit == room || fit < want) {
+                status = close_stage(output, err);
+            }
+        }
+        i += fit;
+    }
+    return status;
+}
+
+/* ---- joining buckets */
+
+static enum slc_status close_open(struct slc_output *output, struct slc_error *err)
+{
+    enum slc_status status;
+    bool keep;
+
+    if (!output->open) {
+        return SLC_OK;
+    }
+    output->open = false;
+    status = slc_sort_settle(output->plan, output->open_lo, output->open_hi, &output->open_value,
+                             &keep, &output->counts, err);
+    if (status == SLC_OK && keep) {
+        /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
+        const uint64_t *hi = output->plan->tables.wide ? &output->open_hi : NULL;
+
+        status = append(output, &output->open_lo, hi, &output->open_value, 1, err);
+    }
+    return status;
+}
+
+static enum slc_status
+join(struct slc_output *output, const struct slc_sorted *sorted, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t i = 0;
+
+    if (sorted->raw_count == 0) {
+        return SLC_OK;
+    }
+    if (!output->open || output->open_lo != sorted->raw_lo || output->open_hi != sorted->raw_hi) {
+        status = close_open(output, err);
+        output->open = true;
+        output->open_lo = sorted->raw_lo;
+        output->open_hi = sorted->raw_hi;
+        output->open_value = sorted->raw_values[0];
+        i = 1;
+    }
+    for (; i < sorted->raw_count && status == SLC_OK; i++) {
+        status = slc_sort_combine(output->plan, sorted->raw_lo, sorted->raw_hi,
+                                  sorted->raw_values[i], &output->open_value, err);
+        output->counts.duplicates++;
+    }
+    return status;
+}
+
+enum slc_status slc_output_add(struct slc_output *output,
+                               const struct slc_bucket *bucket,
+                               const struct slc_sorted *sorted,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    output->counts.duplicates += sorted->counts.duplicates;
+    output->counts.explicit_zeros += sorted->counts.explicit_zeros;
+    output->counts.rounded_values += sorted->counts.rounded_values;
+    if (!bucket->lower_shared) {
+        status = close_open(output, err);
+    }
+    if (status == SLC_OK) {
+        status = join(output, sorted, err);
+    }
+    if (status == SLC_OK && (sorted->count > 0 || sorted->open)) {
+        status = close_open(output, err);
+    }
+    if (status == SLC_OK) {
+        status = append(output, sorted->key_lo, sorted->key_hi, sorted->values, sorted->count, err);
+    }
+    if (status == SLC_OK && sorted->open) {
+        output->open = true;
+        output->open_lo = sorted->open_lo;
+        output->open_hi = sorted->open_hi;
+        output->open_value = sorted->open_value;
+    }
+    return status;
+}
+
+enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *err)
+{
+    enum slc_status status = close_open(output, err);
+
+    if (status == SLC_OK && output->stage_nnz > 0) {
+        status = close_stage(output, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_output_encode(output, err);
+    }
+    return status;
+}
+
+const struct slc_sort_counts *slc_output_counts(const struct slc_output *output)
+{
+    return &output->counts;
+}
+
+void slc_output_seconds(const struct slc_output *output, double *encode, double *write)
+{
+    *encode = (double)(output->encode_ns - output->write_ns) * 1e-9;
+    *write = (double)output->write_ns * 1e-9;
+}

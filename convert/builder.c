@@ -1,0 +1,337 @@
+/*
+ * See convert/builder.h: creation, pushing, and the ends. Entries are handled in batches of
+ * SLC_KEY_BATCH: the buckets of a batch are found together, then its rows are scattered.
+ */
+#include "convert/builder.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "convert/build_memory.h"
+#include "convert/builder_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const duplicate_names[] = {
+    [SLC_DUPLICATES_SUM] = "sum",
+    [SLC_DUPLICATES_ERROR] = "error",
+    [SLC_DUPLICATES_KEEP_FIRST] = "keep-first",
+    [SLC_DUPLICATES_KEEP_LAST] = "keep-last",
+};
+
+enum { DUPLICATE_NAMES = sizeof duplicate_names / sizeof duplicate_names[0] };
+
+const char *slc_duplicates_name(enum slc_duplicates policy)
+{
+    return (unsigned)policy < DUPLICATE_NAMES ? duplicate_names[policy] : "?";
+}
+
+bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy)
+{
+    unsigned i;
+
+    for (i = 0; i < DUPLICATE_NAMES; i++) {
+        if (strcmp(name, duplicate_names[i]) == 0) {
+            *policy = (enum slc_duplicates)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- creation */
+
+/* In a folder of the user's choice the name must not meet that of another run. */
+static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
+{
+    char name[64];
+
+    if (temp_folder == NULL) {
+        return slc_path_join(builder->folder.part, "spill.tmp");
+    }
+    snprintf(name, sizeof name, "sluice-spill-%ld-%" PRIx64 ".tmp", (long)getpid(), slc_clock_ns());
+    return slc_path_join(temp_folder, name);
+}
+
+static void release_push_memory(struct slc_builder *builder)
+{
+    slc_spill_destroy(builder->spill);
+    slc_buffer_destroy(&builder->scatter_memory);
+    slc_free(builder->chains);
+    builder->spill = NULL;
+    builder->chains = NULL;
+}
+
+/* Divides memory for (about) so many buckets. */
+static enum slc_status
+take_push_memory(struct slc_builder *builder, uint32_t buckets, struct slc_error *err)
+{
+    struct slc_push_memory plan = slc_push_memory_plan(&builder->options, builder->order, buckets);
+    struct slc_spill_options spill_options = {.files = builder->options.files,
+                                              .path = builder->spill_path,
+                                              .max_bytes = builder->options.max_temp,
+                                              .segment_bytes = plan.segment_bytes,
+                                              .segment_count = plan.segment_count};
+    enum slc_status status;
+
+    assert(plan.shape.buckets == buckets);
+    builder->bucket_count = buckets;
+    builder->chains = slc_calloc(buckets, sizeof *builder->chains);
+    if (builder->chains == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
+    }
+    status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
+                               SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status = slc_spill_create(&spill_options, &builder->spill, err);
+    }
+    if (status == SLC_OK) {
+        slc_scatter_init(&builder->scatter, &plan.shape, builder->spill, builder->chains,
+                         builder->scatter_memory.data);
+    }
+    return status;
+}
+
+static enum slc_status
+check_options(const struct slc_builder_options *options, unsigned order, struct slc_error *err)
+{
+    uint64_t least;
+
+    if (order == 0 || order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: 1 to %d are possible", order,
+                        SLC_MAX_ORDER);
+    }
+    if (options->workers == 0 || options->workers > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->workers,
+                        SLC_MAX_THREADS);
+    }
+    if (options->assumed_base > 1) {
+        return slc_fail(err, SLC_ERR_USAGE, "index base %u: 0 and 1 are possible",
+                        options->assumed_base);
+    }
+    if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
+                                      options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a block size of %" PRIu64 " bytes: %" PRIu64 " to %" PRIu64
+                        " are possible",
+                        options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
+    }
+    least = slc_builder_memory_min(options, order);
+    if (options->memory_bytes < least) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "building a store of %u modes with %u threads takes at least %" PRIu64
+                        " bytes of memory, %" PRIu64 " are allowed",
+                        order, options->workers, least, options->memory_bytes);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_builder_create(const struct slc_builder_options *options,
+                                   unsigned order,
+                                   struct slc_builder **builder,
+                                   struct slc_error *err)
+{
+    struct slc_builder *b;
+    enum slc_status status = check_options(options, order, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    b = slc_calloc(1, sizeof *b);
+    if (b == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
+    }
+    b->options = *options;
+    if (b->options.files == NULL) {
+        b->options.files = slc_files_system();
+    }
+    b->order = order;
+    b->workers = slc_calloc(options->workers, sizeof *b->workers);
+    if (b->workers == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
+        goto cleanup;
+    }
+    status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
+                                    options->overwrite, err);
+    if (status != SLC_OK) {
+        goto cleanup;
+    }
+    b->spill_path = spill_path(b, options->temp_folder);
+    if (b->spill_path == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the spill file");
+        goto cleanup;
+    }
+    b->options.output = NULL;
+    b->options.temp_folder = NULL;
+    status = take_push_memory(b, 1, err);
+
+cleanup:
+    if (status != SLC_OK) {
+        slc_builder_abandon(b);
+        return status;
+    }
+    *builder = b;
+    return SLC_OK;
+}
+
+void slc_builder_abandon(struct slc_builder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    release_push_memory(builder);
+    slc_splitters_destroy(&builder->splitters);
+    slc_build_folder_end(&builder->folder);
+    slc_free(builder->spill_path);
+    slc_free(builder->workers);
+    slc_free(builder);
+}
+
+/* ---- splitters from a sample */
+
+/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX. */
+static uint64_t *sample_rows(const struct slc_entries *sample, unsigned order, uint32_t *count)
+{
+    uint32_t taken = (uint32_t)slc_min_u64(sample->count, SLC_SPLITTER_SAMPLE_MAX);
+    uint64_t *rows = slc_malloc(((size_t)taken + 1) * order * sizeof *rows);
+    uint32_t i;
+    unsigned mode;
+
+    for (i = 0; rows != NULL && i < taken; i++) {
+        uint64_t at = (uint64_t)i * sample->count / taken;
+
+        for (mode = 0; mode < order; mode++) {
+            rows[(size_t)i * order + mode] = sample->coords[mode][at];
+        }
+    }
+    *count = taken;
+    return rows;
+}
+
+/*
+ * Buckets so that one fills about six tenths of a sort area, for samples are uneven; several per
+ * worker where there is work to share; no more than the sample can place.
+ */
+static uint32_t buckets_wanted(const struct slc_builder *builder,
+                               const struct slc_entries *sample,
+                               uint64_t entries_expected)
+{
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
+    struct slc_sort_memory plan = slc_sort_memory_plan(options, resident, UINT64_MAX);
+    uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
+    uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
+    unsigned bits = 0;
+    unsigned mode;
+    uint32_t i;
+
+    for (mode = 0; mode < builder->order; mode++) {
+        uint64_t largest = 0;
+
+        for (i = 0; i < sample->count; i++) {
+            largest = slc_max_u64(largest, sample->coords[mode][i]);
+        }
+        bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
+    }
+    if (entries_expected > 0) {
+        /* A record and its copy, with its share of a run. */
+        uint64_t each = bits > 62 ? 50 : 34;
+
+        buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;
+        if (entries_expected >= UINT64_C(16) * SLC_TILE_NNZ) {
+            buckets = slc_max_u64(buckets, UINT64_C(4) * options->workers);
+        }
+    }
+    buckets = slc_min_u64(buckets, slc_min_u64(sample->count / 8 + 1, SLC_BUCKETS_MAX));
+    return slc_push_memory_plan(options, builder->order, (uint32_t)buckets).shape.buckets;
+}
+
+enum slc_status slc_builder_sample(struct slc_builder *builder,
+                                   const struct slc_entries *sample,
+                                   uint64_t entries_expected,
+                                   struct slc_error *err)
+{
+    enum slc_status status;
+    uint32_t count, buckets;
+    uint64_t *rows;
+
+    assert(sample->order == builder->order);
+    release_push_memory(builder);
+    slc_splitters_destroy(&builder->splitters);
+    rows = sample_rows(sample, builder->order, &count);
+    if (rows == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
+    }
+    buckets = buckets_wanted(builder, sample, entries_expected);
+    status = slc_splitters_choose(&builder->splitters, builder->order, rows, count, buckets, err);
+    slc_free(rows);
+    if (status == SLC_OK) {
+        status = take_push_memory(builder, builder->splitters.count + 1, err);
+    }
+    return status;
+}
+
+/* ---- pushing */
+
+enum slc_status slc_builder_push(struct slc_builder *builder,
+                                 unsigned worker,
+                                 const struct slc_entries *entries,
+                                 struct slc_error *err)
+{
+    struct slc_scatter *scatter = &builder->scatter;
+    unsigned order = builder->order;
+    uint32_t buckets[SLC_KEY_BATCH];
+    uint32_t begin, i;
+    unsigned mode;
+
+    assert(worker < builder->options.workers && entries->order == order);
+    slc_scatter_piece(scatter, worker);
+    for (begin = 0; begin < entries->count; begin += SLC_KEY_BATCH) {
+        uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, entries->count - begin);
+
+        slc_splitters_find(&builder->splitters, entries->coords, begin, count, buckets);
+        for (i = 0; i < count; i++) {
+            uint32_t bucket = buckets[i];
+            uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->sequence, begin + i);
+
+            for (mode = 0; mode < order; mode++) {
+                row[mode] = entries->coords[mode][begin + i];
+            }
+            memcpy(&row[order], &entries->values[begin + i], sizeof *row);
+            if (slc_scatter_full(scatter, worker, bucket)) {
+                enum slc_status status = slc_scatter_flush(scatter, worker, bucket, err);
+
+                if (status != SLC_OK) {
+                    return status;
+                }
+            }
+        }
+    }
+    builder->workers[worker].entries += entries->count;
+    return SLC_OK;
+}
+
+/* ---- finishing */
+
+enum slc_status slc_builder_finish(struct slc_builder *builder,
+                                   unsigned index_base,
+                                   const uint64_t *dims,
+                                   struct slc_store_origin *origin,
+                                   struct slc_builder_report *report,
+                                   struct slc_error *err)
+{
+    enum slc_status status;
+
+    *report = (struct slc_builder_report){0};
+    status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK) {
+        status = slc_build_folder_publish(&builder->folder, err);
+    }
+    slc_builder_abandon(builder);
+    return status;
+}

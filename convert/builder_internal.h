@@ -1,0 +1,41 @@
+/* The builder's state, shared by builder.c (pushing) and build_finish.c (writing). */
+#ifndef SLC_CONVERT_BUILDER_INTERNAL_H
+#define SLC_CONVERT_BUILDER_INTERNAL_H
+
+#include "convert/build_folder.h"
+#include "convert/builder.h"
+#include "convert/scatter.h"
+#include "convert/splitters.h"
+
+/* Counters of one worker, apart so that workers do not share cache lines. */
+struct slc_builder_worker {
+    uint64_t entries;
+    char padding[120];
+};
+
+struct slc_builder {
+    struct slc_builder_options options; /* strings are not kept: see below */
+    unsigned order;
+    char *spill_path;
+    struct slc_build_folder folder;
+    struct slc_builder_worker *workers;
+
+    /* While input is pushed. */
+    struct slc_splitters splitters;
+    uint32_t bucket_count;
+    struct slc_chain *chains;
+    struct slc_spill *spill;
+    struct slc_scatter scatter;
+    struct slc_buffer scatter_memory;
+};
+
+/* Everything of finish but the ends: sorts, writes blco.blk and the manifest into the part folder.
+ */
+enum slc_status slc_build_store(struct slc_builder *builder,
+                                unsigned index_base,
+                                const uint64_t *dims,
+                                struct slc_store_origin *origin,
+                                struct slc_builder_report *report,
+                                struct slc_error *err) SLC_NODISCARD;
+
+#endif
