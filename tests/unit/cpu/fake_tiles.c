@@ -1,3 +1,4 @@
+/* Random tensors served as tiles; see fake_tiles.h. */
 #include "fake_tiles.h"
 
 #include "base/random.h"

@@ -1,0 +1,275 @@
+/* Column-wise operations of the decompositions: products, norms, scaling, reordering, filling. */
+#include "base/checked.h"
+#include "base/random.h"
+#include "base/team.h"
+#include "cpu/dense_state.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* One sweep over the rows; what is not needed by an operation stays empty. */
+struct column_sweep {
+    struct slc_dense *dense;
+    struct slc_matrix *matrix;      /* written to */
+    const struct slc_matrix *a, *b; /* read */
+    const double *scale;
+    const uint32_t *order;
+    uint64_t seed, stream;
+    struct slc_row_cut cut;
+};
+
+static struct slc_row_cut cut_for(const struct slc_matrix *matrix)
+{
+    return slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
+}
+
+static void scale_row(struct slc_matrix *matrix, uint64_t row, const double *scale)
+{
+    if (matrix->type == SLC_F64) {
+        double *values = slc_matrix_row_f64(matrix, row);
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            values[r] *= scale[r];
+        }
+    } else {
+        float *values = slc_matrix_row_f32(matrix, row);
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            values[r] = (float)((double)values[r] * scale[r]);
+        }
+    }
+}
+
+void slc_dense_divide_rows(struct slc_matrix *matrix,
+                           uint64_t begin,
+                           uint64_t end,
+                           const double *norms)
+{
+    const uint32_t cols = matrix->cols;
+
+    for (uint64_t i = begin; i < end; i++) {
+        if (matrix->type == SLC_F64) {
+            double *values = slc_matrix_row_f64(matrix, i);
+            for (uint32_t r = 0; r < cols; r++) {
+                values[r] /= norms[r] == 0.0 ? 1.0 : norms[r];
+            }
+        } else {
+            float *values = slc_matrix_row_f32(matrix, i);
+            for (uint32_t r = 0; r < cols; r++) {
+                values[r] = (float)((double)values[r] / (norms[r] == 0.0 ? 1.0 : norms[r]));
+            }
+        }
+    }
+}
+
+static void inner_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    const uint32_t cols = sweep->a->cols;
+    double *a = slc_dense_panel(sweep->dense, worker, 0);
+    double *b = slc_dense_panel(sweep->dense, worker, 1);
+
+    for (uint64_t group = first; group < last; group++) {
+        const uint64_t limit = slc_group_end(&sweep->cut, group);
+        double *sums = sweep->dense->columns + group * cols;
+
+        memset(sums, 0, cols * sizeof *sums);
+        for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
+            slc_dense_load(sweep->a, i, i + 1, 0, cols, a);
+            slc_dense_load(sweep->b, i, i + 1, 0, cols, b);
+            for (uint32_t r = 0; r < cols; r++) {
+                sums[r] += a[r] * b[r];
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_inner(struct slc_dense *dense,
+                                const struct slc_matrix *a,
+                                const struct slc_matrix *b,
+                                const double *weights,
+                                double *inner,
+                                struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .a = a, .b = b};
+    enum slc_status status = slc_dense_check(dense, a, err);
+    double total = 0.0;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (a->rows != b->rows || a->cols != b->cols) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "matrices of %llu x %u and %llu x %u have no inner product",
+                        (unsigned long long)a->rows, a->cols, (unsigned long long)b->rows, b->cols);
+    }
+    sweep.cut = cut_for(a);
+    status = slc_team_for(dense->workers, sweep.cut.groups, 1, inner_groups, &sweep, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < a->cols; r++) {
+        double column = 0.0;
+
+        for (uint64_t group = 0; group < sweep.cut.groups; group++) {
+            column += dense->columns[group * a->cols + r];
+        }
+        total += weights[r] * column;
+    }
+    *inner = total;
+    return SLC_OK;
+}
+
+static void scale_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        scale_row(sweep->matrix, i, sweep->scale);
+    }
+}
+
+enum slc_status slc_dense_scale(struct slc_dense *dense,
+                                struct slc_matrix *matrix,
+                                const double *scale,
+                                struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .scale = scale};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
+}
+
+/* Sums of squares and the entry of largest magnitude (the first of equals), per group. */
+static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    const uint32_t cols = sweep->a->cols;
+    double *row = slc_dense_panel(sweep->dense, worker, 0);
+
+    for (uint64_t group = first; group < last; group++) {
+        const uint64_t limit = slc_group_end(&sweep->cut, group);
+        double *sums = sweep->dense->columns + group * 2 * cols;
+        double *largest = sums + cols;
+
+        memset(sums, 0, 2 * (uint64_t)cols * sizeof *sums);
+        for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
+            slc_dense_load(sweep->a, i, i + 1, 0, cols, row);
+            for (uint32_t r = 0; r < cols; r++) {
+                sums[r] += row[r] * row[r];
+                largest[r] = fabs(row[r]) > fabs(largest[r]) ? row[r] : largest[r];
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_column_norms(struct slc_dense *dense,
+                                       const struct slc_matrix *matrix,
+                                       double *norms,
+                                       double *signs,
+                                       struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .a = matrix};
+    enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    sweep.cut = cut_for(matrix);
+    status = slc_team_for(dense->workers, sweep.cut.groups, 1, norm_groups, &sweep, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        double total = 0.0;
+        double largest = 0.0;
+
+        for (uint64_t group = 0; group < sweep.cut.groups; group++) {
+            const double *sums = dense->columns + group * 2 * matrix->cols;
+            const double candidate = sums[matrix->cols + r];
+
+            total += sums[r];
+            largest = fabs(candidate) > fabs(largest) ? candidate : largest;
+        }
+        norms[r] = sqrt(total);
+        signs[r] = largest < 0.0 ? -1.0 : 1.0;
+    }
+    return SLC_OK;
+}
+
+static void permute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    struct slc_matrix *matrix = sweep->matrix;
+    double *old = slc_dense_panel(sweep->dense, worker, 0);
+
+    for (uint64_t i = begin; i < end; i++) {
+        slc_dense_load(matrix, i, i + 1, 0, matrix->cols, old);
+        if (matrix->type == SLC_F64) {
+            double *row = slc_matrix_row_f64(matrix, i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                row[r] = old[sweep->order[r]];
+            }
+        } else {
+            float *row = slc_matrix_row_f32(matrix, i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                row[r] = (float)old[sweep->order[r]];
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_permute(struct slc_dense *dense,
+                                  struct slc_matrix *matrix,
+                                  const uint32_t *order,
+                                  struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .order = order};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        assert(order[r] < matrix->cols);
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, permute_rows, &sweep, err);
+}
+
+static void fill_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    struct slc_matrix *matrix = sweep->matrix;
+    const uint32_t cols = matrix->cols;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        for (uint32_t r = 0; r < cols; r++) {
+            const double value = slc_random_f64(sweep->seed, sweep->stream, i * cols + r);
+
+            if (matrix->type == SLC_F64) {
+                slc_matrix_row_f64(matrix, i)[r] = value;
+            } else {
+                slc_matrix_row_f32(matrix, i)[r] = (float)value;
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_fill_uniform(struct slc_dense *dense,
+                                       struct slc_matrix *matrix,
+                                       uint64_t seed,
+                                       uint64_t stream,
+                                       struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .seed = seed, .stream = stream};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, fill_rows, &sweep, err);
+}
