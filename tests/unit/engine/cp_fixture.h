@@ -1,0 +1,60 @@
+/*
+ * Small random tensors for the solver's tests: as coordinate lists for the oracle, as stores for
+ * the engine, and the set-up of a decomposition over a store.
+ */
+#ifndef SLC_TEST_CP_FIXTURE_H
+#define SLC_TEST_CP_FIXTURE_H
+
+#include "cpu/cpu.h"
+#include "cpu/reference.h"
+#include "engine/solve/cp_als.h"
+#include "storage/codec.h"
+#include "storage/store.h"
+
+#include <stdint.h>
+
+struct fixture_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz; /* distinct coordinates, ascending by key */
+    uint64_t *coords[SLC_MAX_ORDER];
+    double *values;
+    uint32_t tile_nnz[3]; /* of the store's tiles in turn; 0: full tiles */
+};
+
+/* Draws `draws` coordinates, drops repeated ones, and gives them values in (0, 1] (f64). */
+void fixture_random(struct fixture_tensor *tensor,
+                    unsigned order,
+                    const uint64_t *dims,
+                    uint64_t draws,
+                    uint64_t seed);
+void fixture_destroy(struct fixture_tensor *tensor);
+struct slc_coo_view fixture_view(const struct fixture_tensor *tensor);
+
+/* Writes the store FOLDER/NAME.slc and returns its path in `path` (512 bytes). */
+void fixture_store(const struct fixture_tensor *tensor,
+                   const char *folder,
+                   const char *name,
+                   enum slc_codec codec,
+                   uint64_t block_bytes,
+                   char *path);
+
+/* Everything a run needs, opened and closed together. */
+struct fixture_run {
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+};
+
+/* Options and a request for f64, all cached, no limits; change what a test is about. */
+struct slc_plan_request fixture_request(uint32_t rank);
+struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations);
+
+enum slc_status fixture_open(struct fixture_run *run,
+                             const char *path,
+                             const struct slc_plan_request *request,
+                             struct slc_error *err);
+void fixture_close(struct fixture_run *run);
+
+#endif

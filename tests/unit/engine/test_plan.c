@@ -1,0 +1,287 @@
+/* Plans: every part counted, the minimum exact, the rest of the budget spent where it helps. */
+#include "base/memory.h"
+#include "cp_fixture.h"
+#include "slc_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+/* A store of five blocks with one full tile each, but for the last. */
+static void open_five_blocks(struct slc_store *store)
+{
+    const uint64_t dims[3] = {300, 200, 100};
+    struct fixture_tensor tensor;
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[512];
+
+    fixture_random(&tensor, 3, dims, 300000, slc_test_seed());
+    fixture_store(&tensor, slc_test_folder(), "five", SLC_CODEC_PACKED, 4096, path);
+    fixture_destroy(&tensor);
+    memset(store, 0, sizeof *store);
+    SLC_ASSERT_OK(slc_store_open(NULL, path, store, &err), &err);
+    CU_ASSERT_EQUAL(slc_reader_info(store->reader)->block_count, 5);
+}
+
+static void check_sum(const struct slc_plan *plan)
+{
+    CU_ASSERT_EQUAL(plan->total_bytes, plan->process_bytes + plan->index_bytes +
+                                           plan->factor_bytes + plan->output_bytes +
+                                           plan->dense_bytes + plan->scratch_bytes +
+                                           plan->decoder_bytes +
+                                           plan->slot_count * plan->slot_bytes + plan->cache_bytes);
+    CU_ASSERT_TRUE(plan->total_bytes <= plan->budget_bytes);
+    CU_ASSERT_TRUE(plan->minimum_bytes <= plan->total_bytes);
+    CU_ASSERT_EQUAL(plan->pass_read_bytes, plan->store_bytes - plan->cache_bytes);
+}
+
+static void large_budgets_cache_everything(void)
+{
+    struct slc_plan_request request = fixture_request(8);
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    open_five_blocks(&store);
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.cached_blocks, 5);
+    CU_ASSERT_EQUAL(plan.cache_bytes, plan.store_bytes);
+    CU_ASSERT_EQUAL(plan.pass_read_bytes, 0);
+    CU_ASSERT_EQUAL(plan.slot_count, 5); /* never more than there are blocks */
+    CU_ASSERT_EQUAL(plan.passes, 3);
+    CU_ASSERT_EQUAL(plan.threads, 2);
+    CU_ASSERT_TRUE(plan.process_bytes > slc_memory_resident() / 2);
+    CU_ASSERT_EQUAL(plan.factor_bytes, slc_matrix_footprint(SLC_F64, 300, 8) +
+                                           slc_matrix_footprint(SLC_F64, 200, 8) +
+                                           slc_matrix_footprint(SLC_F64, 100, 8));
+    CU_ASSERT_EQUAL(plan.output_bytes, slc_matrix_footprint(SLC_F64, 300, 8));
+
+    request.cache = false;
+    request.slots = 3;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.cache_bytes, 0);
+    CU_ASSERT_EQUAL(plan.cached_blocks, 0);
+    CU_ASSERT_EQUAL(plan.slot_count, 3);
+    slc_store_close(&store);
+}
+
+static void the_minimum_works_and_less_does_not(void)
+{
+    struct slc_plan_request request = fixture_request(8);
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t minimum;
+
+    open_five_blocks(&store);
+    request.memory_bytes = MIB;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "are needed");
+    minimum = plan.minimum_bytes;
+    CU_ASSERT_TRUE(minimum > MIB);
+
+    slc_error_clear(&err);
+    request.memory_bytes = minimum;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.slot_count, 2);
+    CU_ASSERT_EQUAL(plan.cache_bytes, 0);
+    CU_ASSERT_EQUAL(plan.total_bytes, minimum);
+
+    request.memory_bytes = minimum - 1;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "at least");
+    slc_store_close(&store);
+}
+
+static void tight_budgets_buy_slots_then_cache(void)
+{
+    struct slc_plan_request request = fixture_request(8);
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t slot_bytes, minimum, read_before = UINT64_MAX;
+
+    open_five_blocks(&store);
+    request.threads = 1; /* one strategy only, so that all the room goes to slots and cache */
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    slot_bytes = plan.slot_bytes;
+    minimum = plan.minimum_bytes;
+    for (unsigned extra = 0; extra <= 8; extra++) {
+        request.memory_bytes = minimum + extra * slot_bytes;
+        SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+        check_sum(&plan);
+        CU_ASSERT_TRUE(plan.slot_count >= 2 && plan.slot_count <= 5);
+        if (extra <= 3) {
+            CU_ASSERT_EQUAL(plan.slot_count, 2 + extra);
+        }
+        CU_ASSERT_TRUE(plan.pass_read_bytes <= read_before);
+        read_before = plan.pass_read_bytes;
+    }
+    CU_ASSERT_EQUAL(plan.cached_blocks, 5);
+    slc_store_close(&store);
+}
+
+static void schedules_follow_the_blocks(void)
+{
+    const uint64_t dims[3] = {300, 200, 100};
+    struct slc_plan_request request = fixture_request(4);
+    struct fixture_tensor tensor;
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[512];
+
+    open_five_blocks(&store);
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE); /* near equal */
+    slc_store_close(&store);
+
+    fixture_random(&tensor, 3, dims, 9000, slc_test_seed());
+    tensor.tile_nnz[0] = 100;
+    tensor.tile_nnz[1] = 110;
+    tensor.tile_nnz[2] = 1000;
+    fixture_store(&tensor, slc_test_folder(), "uneven", SLC_CODEC_BLCO, 4096, path);
+    fixture_destroy(&tensor);
+    SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_LARGEST);
+    request.schedule = SLC_SCHEDULE_FILE;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE);
+
+    request.schedule = SLC_SCHEDULE_AUTO;
+    request.deterministic = true;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE);
+    for (unsigned n = 0; n < 3; n++) {
+        CU_ASSERT_EQUAL(plan.conflict[n], SLC_CONFLICT_ORDERED);
+    }
+    request.schedule = SLC_SCHEDULE_LARGEST;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+                     "file order");
+    slc_store_close(&store);
+}
+
+static void mttkrp_leaves_its_own_factor_out(void)
+{
+    struct slc_plan_request request = fixture_request(8);
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    open_five_blocks(&store);
+    request.operation = SLC_OP_MTTKRP;
+    request.mode = 1;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.factor_bytes,
+                    slc_matrix_footprint(SLC_F64, 300, 8) + slc_matrix_footprint(SLC_F64, 100, 8));
+    CU_ASSERT_EQUAL(plan.output_bytes, slc_matrix_footprint(SLC_F64, 200, 8));
+    CU_ASSERT_EQUAL(plan.dense_bytes, 0);
+    CU_ASSERT_EQUAL(plan.passes, 1);
+    slc_store_close(&store);
+}
+
+static void wrong_requests_are_refused(void)
+{
+    const struct slc_plan_request good = fixture_request(8);
+    struct slc_plan_request bad[7];
+    static const char *const messages[7] = {"rank is 0", "rank is 4097", "mode 4",   "threads",
+                                            "slots",     "slots",        "precision"};
+    struct slc_store store;
+    struct slc_plan plan;
+
+    open_five_blocks(&store);
+    for (unsigned i = 0; i < 7; i++) {
+        bad[i] = good;
+    }
+    bad[0].rank = 0;
+    bad[1].rank = 4097;
+    bad[2].operation = SLC_OP_MTTKRP;
+    bad[2].mode = 3;
+    bad[3].threads = 1025;
+    bad[4].slots = 1;
+    bad[5].slots = 100000;
+    bad[6].precision = 0;
+    for (unsigned i = 0; i < 7; i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_FAILS(slc_plan_make(store.reader, &bad[i], &plan, &err), SLC_ERR_USAGE, &err,
+                         messages[i]);
+    }
+    slc_store_close(&store);
+}
+
+static void defaults_come_from_the_machine(void)
+{
+    struct slc_plan_request request = fixture_request(2);
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    open_five_blocks(&store);
+    request.memory_bytes = 0;
+    request.threads = 0;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.budget_bytes, slc_memory_total() / 5 * 4);
+    CU_ASSERT_TRUE(plan.threads >= 1);
+    CU_ASSERT_EQUAL(plan.request.threads, plan.threads);
+    slc_store_close(&store);
+}
+
+static void factors_beyond_the_address_space(void)
+{
+    const uint64_t dims[2] = {SLC_MAX_MODE_LENGTH, 3};
+    struct slc_plan_request request = fixture_request(4096);
+    struct fixture_tensor tensor;
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[512];
+
+    /* One nonzero: two would be further apart than a tile may reach. */
+    fixture_random(&tensor, 2, dims, 1, slc_test_seed());
+    fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
+    fixture_destroy(&tensor);
+    SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "addressed");
+    slc_store_close(&store);
+}
+
+static void schedules_have_names(void)
+{
+    enum slc_schedule schedule = SLC_SCHEDULE_AUTO;
+
+    CU_ASSERT_TRUE(slc_schedule_parse("largest", &schedule));
+    CU_ASSERT_EQUAL(schedule, SLC_SCHEDULE_LARGEST);
+    CU_ASSERT_TRUE(slc_schedule_parse("file", &schedule));
+    CU_ASSERT_EQUAL(schedule, SLC_SCHEDULE_FILE);
+    CU_ASSERT_TRUE(slc_schedule_parse("auto", &schedule));
+    CU_ASSERT_EQUAL(schedule, SLC_SCHEDULE_AUTO);
+    CU_ASSERT_FALSE(slc_schedule_parse("Largest", &schedule));
+    CU_ASSERT_FALSE(slc_schedule_parse("", &schedule));
+    CU_ASSERT_STRING_EQUAL(slc_schedule_name(SLC_SCHEDULE_LARGEST), "largest");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"large budgets cache everything", large_budgets_cache_everything},
+        {"the minimum works and one byte less does not", the_minimum_works_and_less_does_not},
+        {"tight budgets buy slots first, then cache", tight_budgets_buy_slots_then_cache},
+        {"the schedule follows the blocks", schedules_follow_the_blocks},
+        {"an MTTKRP needs no factor of its own mode", mttkrp_leaves_its_own_factor_out},
+        {"wrong requests are refused", wrong_requests_are_refused},
+        {"defaults come from the machine", defaults_come_from_the_machine},
+        {"factors beyond the address space", factors_beyond_the_address_space},
+        {"schedules by name", schedules_have_names},
+    };
+
+    return slc_test_main("engine: plan", tests, SLC_COUNT(tests), argc, argv);
+}
