@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""plan, mttkrp and cpd from outside: reports, results, logs, exit codes."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+
+
+def small_store(folder, name="t.slc", dims="30x20x10", nnz=2000, *more):
+    store = os.path.join(folder, name)
+    sluice("generate", store, "--dims", dims, "--nnz", nnz, "--seed", 3, "-q", *more)
+    return store
+
+
+def npy_header(path):
+    """(dtype, shape) of a .npy file, by the format's own rules."""
+    with open(path, "rb") as file:
+        check(file.read(8) == b"\x93NUMPY\x01\x00", f"{path} is no .npy 1.0")
+        length = struct.unpack("<H", file.read(2))[0]
+        header = eval(file.read(length).decode(), {"__builtins__": {}})  # a literal dictionary
+    check(header["fortran_order"] is False, f"{path} is in Fortran order")
+    return header["descr"], header["shape"]
+
+
+def generated(folder):
+    """The same seed gives the same tensor; another one another; text and store agree."""
+    text, again, other = (os.path.join(folder, n) for n in ("a.tns", "b.tns", "c.tns"))
+    base = ("--dims", "50x40x30", "--nnz", 5000)
+    sluice("generate", text, *base, "--seed", 1)
+    sluice("generate", again, *base, "--seed", 1, "--threads", 1)
+    sluice("generate", other, *base, "--seed", 2)
+    read = [open(p).read() for p in (text, again, other)]
+    check(read[0] == read[1], "the same seed gives another tensor")
+    check(read[0] != read[2], "another seed gives the same tensor")
+    check(read[0].count("\n") == 5000, "not the number asked for")
+    check(len({line.rsplit(" ", 1)[0] for line in read[0].splitlines()}) == 5000, "not distinct")
+    sluice("generate", os.path.join(folder, "a.slc"), *base, "--seed", 1)
+    out, _ = sluice("export", os.path.join(folder, "a.slc"), "-")
+    check(sorted(out.splitlines()) == sorted(read[0].splitlines()), "store and text differ")
+    for dist in ("zipf:1.2", "zipf-shuffled:1.2"):
+        sluice("generate", os.path.join(folder, "z.slc"), *base, "--dist", dist, "-f", "--rank", 3,
+               "--noise", 0.1)
+    _, messages = sluice("generate", os.path.join(folder, "n.slc"), "--dims", "2x2", "--nnz", 5,
+                         status=2)
+    check(not os.path.exists(os.path.join(folder, "n.slc")), "refused, but something is there")
+
+
+def planned(folder):
+    store = small_store(folder)
+    out, _ = sluice("plan", store, "-r", 4, "--memory", "1GiB")
+    for word in ("Tensor information", "process", "index", "factors", "ring", "passes", "schedule"):
+        check(word in out, f"the plan does not tell {word}: {out}")
+    plan = json.loads(sluice("plan", store, "-r", 4, "--memory", "1GiB", "--json")[0])
+    check(plan["feasible"] is True and plan["passes"] == 3, plan)
+    parts = sum(plan[k] for k in ("process_bytes", "index_bytes", "factor_bytes", "output_bytes",
+                                  "dense_bytes", "scratch_bytes", "decoder_bytes", "cache_bytes"))
+    check(parts + plan["slot_count"] * plan["slot_bytes"] == plan["total_bytes"],
+          f"the parts do not add up: {plan}")
+    check(plan["minimum_bytes"] <= plan["total_bytes"] <= plan["budget_bytes"] == 1 << 30, plan)
+    out, messages = sluice("plan", store, "-r", 4, "--memory", "1MiB", "--json", status=4)
+    check(json.loads(out)["feasible"] is False, out)
+    check(messages.startswith("sluice: "), messages)
+    out, _ = sluice("plan", store, "-r", 4, "--mode", 2)
+    check("MTTKRP of mode 2" in out, out)
+    sluice("plan", store, "-r", 4, "--mode", 4, status=2)
+
+
+def reported(folder):
+    """The report has SPLATT's shape, and run.json the same numbers."""
+    store, results = small_store(folder), os.path.join(folder, "out")
+    out, messages = sluice("cpd", store, "-r", 3, "-i", 4, "--tol", 0, "-o", results, "-v",
+                           "--progress", "never")
+    check(messages == "", f"standard error: {messages}")
+    order = ["Tensor information", "Factoring", "its =   1", "its =   4", "Final fit: ",
+             "stopped by iterations after 4 iterations", "Results", "Timing information", "Resources"]
+    places = [out.find(part) for part in order]
+    check(-1 not in places and places == sorted(places), f"{dict(zip(order, places))}\n{out}")
+    check(len(re.findall(r"^     mode = \d \(", out, re.M)) == 12, "-v: a line per mode")
+    record = load_json(os.path.join(results, "run.json"))
+    check(record["schema"] == "sluice-run-1" and record["rank"] == 3, record)
+    check(record["command"][:3] == ["sluice", "cpd", store], record["command"])
+    check(record["options"]["iters"] == 4 and record["options"]["seed"] == 0, record["options"])
+    check(len(record["iterations"]) == record["iterations_done"] == 4, "iterations")
+    check(record["reason"] == "iterations", record["reason"])
+    check(record["peak_memory_bytes"] <= record["plan"]["budget_bytes"], "memory")
+    fit = re.search(r"Final fit: ([\d.-]+)", out)[1]
+    check(abs(float(fit) - record["fit"]) < 1e-8, f"{fit} and {record['fit']}")
+    for n, rows in enumerate((30, 20, 10)):
+        check(npy_header(os.path.join(results, f"mode-{n + 1}.npy")) == ("<f8", (rows, 3)), "npy")
+    check(npy_header(os.path.join(results, "lambda.npy")) == ("<f8", (3,)), "lambda.npy")
+    sluice("cpd", store, "-r", 3, "-i", 1, "-o", results, "--precision", "f32")
+    check(npy_header(os.path.join(results, "mode-1.npy")) == ("<f4", (30, 3)), "f32 npy")
+
+
+def outputs(folder):
+    """-s, --ktensor, the default folder, --nowrite; an output that cannot be written is said first."""
+    store = small_store(folder)
+    stem, kten = os.path.join(folder, "s_"), os.path.join(folder, "k.txt")
+    sluice("cpd", store, "-r", 2, "-i", 2, "-s", stem, "--ktensor", kten, "-q")
+    for name in ("s_mode1.mat", "s_mode2.mat", "s_mode3.mat", "s_lambda.mat", "k.txt", "s_run.json"):
+        check(os.path.exists(os.path.join(folder, name)), f"{name} is missing")
+    with open(kten) as file:
+        check(file.readline().strip() == "ktensor", "no ktensor")
+    before = set(os.listdir(folder))
+    done = subprocess.run([SLUICE, "cpd", "t.slc", "-r", "2", "-i", "1", "-q"], cwd=folder)
+    check(done.returncode == 0, "default folder")
+    check(set(os.listdir(folder)) - before == {"t.r2"}, "the default folder is t.r2")
+    check(set(os.listdir(os.path.join(folder, "t.r2"))) ==
+          {"mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy", "run.json"}, "files of t.r2")
+    before = set(os.listdir(folder))
+    subprocess.run([SLUICE, "cpd", "t.slc", "-r", "2", "-i", "1", "-q", "--nowrite"], cwd=folder,
+                   check=True)
+    check(set(os.listdir(folder)) == before, "--nowrite wrote")
+    out, messages = sluice("cpd", store, "-r", 2, "-o", os.path.join(folder, "no", "where"), status=5)
+    check("its =" not in out, "the fault was found after the work")
+    _, messages = sluice("cpd", store, "-r", 2, "-o", kten, status=2)
+    check("is a file" in messages, messages)
+
+
+def quiet_and_progress(folder):
+    store = small_store(folder)
+    args = ("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "--nowrite")
+    check(sluice(*args, "-q") == ("", ""), "-q speaks")
+    out, messages = sluice(*args)
+    check(len(re.findall(r"^its = ", messages, re.M)) == 3, f"no plain lines: {messages}")
+    check("\r" not in messages and "\033" not in messages, "a live line without a terminal")
+    check(sluice(*args, "--progress", "never")[1] == "", "--progress never")
+    done = subprocess.run([SLUICE, *map(str, args)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    check(done.stdout.count("its =   1") == 1, "the same line twice in one stream")
+    check("its =   1" in sluice(*args, "--progress", "always")[1], "--progress always")
+
+
+def live_line(folder):
+    """On a terminal a live line, wiped before the report goes on; NO_COLOR is honoured."""
+    store = small_store(folder, nnz=100000, dims="3000x2000x1000")
+    for environment, colour in (({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
+        master, slave = pty.openpty()
+        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "8", "-i", "3", "--tol", "0", "--nowrite",
+                                  "--no-cache"], stdout=subprocess.DEVNULL, stderr=slave,
+                                 env={**os.environ, **environment})
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            text += piece
+        os.close(master)
+        check(child.wait() == 0, "exit")
+        check(b"block " in text and b"nnz/s" in text and b"ETA" in text, f"no live line: {text[:200]}")
+        check(text.endswith(b"\r\x1b[K"), f"the live line is not wiped: {text[-80:]}")
+        master, slave = pty.openpty()
+        child = subprocess.Popen([SLUICE, "cpd"], stderr=slave, env={**os.environ, **environment})
+        os.close(slave)
+        child.wait()
+        message = os.read(master, 65536)
+        os.close(master)
+        check((b"\x1b[31m" in message) == colour, f"colour: {message}")
+
+
+def json_log(folder):
+    store, path = small_store(folder), os.path.join(folder, "log")
+    sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", os.path.join(folder, "o"), "-q",
+           "--log-json", path)
+    with open(path) as file:
+        events = [json.loads(line) for line in file]
+    check([e["event"] for e in events] == ["plan"] + ["iteration"] * 3 + ["checkpoint", "end"], events)
+    check(all(e["schema"] == "sluice-log-1" for e in events), "schema")
+    for number, event in enumerate(events[1:4], 1):
+        check(event["iteration"] == number and event["seconds"] > 0, event)
+        check(isinstance(event["fit"], float) and event["bytes_read"] >= 0, event)
+    check(events[-1]["reason"] == "iterations" and events[-1]["iterations"] == 3, events[-1])
+    _, messages = sluice("cpd", store, "-r", 2, "--log-json", folder, "--nowrite", status=5)
+    check(folder in messages, messages)
+    sluice("cpd", store, "-r", 2, "-i", 2, "--nowrite", "-q", "--log-json", path, "--memory", "1MiB",
+           status=4)
+    with open(path) as file:
+        check(json.loads(file.readlines()[-1])["reason"] == "budget", "the end of a refused run")
+
+
+def starts(folder):
+    """--seed, --init and --mode-order do what they say."""
+    store = small_store(folder)
+
+    def fits(*more):
+        out = os.path.join(folder, "o")
+        sluice("cpd", store, "-r", 3, "--tol", 0, "-o", out, "-q", "--deterministic", *more)
+        return [i["fit"] for i in load_json(os.path.join(out, "run.json"))["iterations"]]
+
+    check(fits("-i", 3) == fits("-i", 3, "--seed", 0, "-t", 1), "the default seed is 0")
+    check(fits("-i", 3) != fits("-i", 3, "--seed", 1), "the seed is ignored")
+    check(fits("-i", 3, "--mode-order", "1,2,3") == fits("-i", 3), "the default order is 1,2,3")
+    check(fits("-i", 3, "--mode-order", "3,1,2") != fits("-i", 3), "the mode order is ignored")
+    check(fits("--maxiters", 2) == fits("-i", 3)[:2], "--maxiters is --iters")
+    ten = fits("-i", 10)
+    fits("-i", 5)
+    shutil.copytree(os.path.join(folder, "o"), os.path.join(folder, "start"))
+    more = fits("-i", 5, "--init", os.path.join(folder, "start"))
+    check(abs(more[-1] - ten[-1]) < 1e-6, f"going on from a folder: {more[-1]}, {ten[-1]}")
+    sluice("cpd", store, "-r", 4, "--init", os.path.join(folder, "start"), "--nowrite", status=3)
+    sluice("cpd", store, "-r", 3, "--init", os.path.join(folder, "absent"), "--nowrite", status=5)
+    sluice("cpd", store, "-r", 3, "--mode-order", "1,2", "--nowrite", status=2)
+    sluice("cpd", store, "-r", 3, "--mode-order", "1,2,4", "--nowrite", status=2)
+
+
+def stops(folder):
+    store = small_store(folder)
+    out, _ = sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 1e-3, "--nowrite")
+    check("stopped by tol" in out, out)
+    out, _ = sluice("cpd", store, "-r", 2, "-i", 1000000, "--tol", 0, "--maxsecs", 0.5, "-o",
+                    os.path.join(folder, "o"), status=75)
+    check(load_json(os.path.join(folder, "o", "run.json"))["reason"] == "time", "reason")
+
+
+def mttkrp(folder):
+    """Mode 1 by hand: the sums of a tensor of few nonzeros."""
+    store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
+    sluice("convert", "-", store, input="1 1 1 2\n1 2 3 3\n2 1 3 5\n")
+    sluice("cpd", store, "-r", 2, "-i", 0, "-o", factors, "-q")
+
+    def matrix(path):
+        _, shape = npy_header(path)
+        with open(path, "rb") as file:
+            data = file.read()[-8 * shape[0] * shape[1]:]
+        flat = struct.unpack(f"<{shape[0] * shape[1]}d", data)
+        return [flat[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
+
+    b, c = (matrix(os.path.join(factors, f"mode-{n}.npy")) for n in (2, 3))
+    result = os.path.join(folder, "m.npy")
+    out, messages = sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", result)
+    check("Timing information" in out and "Resources" in out, out)
+    got = matrix(result)
+    for r in range(2):
+        want = (2 * b[0][r] * c[0][r] + 3 * b[1][r] * c[2][r], 5 * b[0][r] * c[2][r])
+        check(abs(got[0][r] - want[0]) < 1e-12 and abs(got[1][r] - want[1]) < 1e-12, f"{got} {want}")
+    os.remove(os.path.join(factors, "mode-1.npy"))
+    check(sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", result, "-q") == ("", ""),
+          "-q speaks, or the factor of the mode itself is read")
+    sluice("mttkrp", store, "--mode", 2, "--factors", factors, "-o", result, status=5)
+    sluice("mttkrp", store, "--mode", 4, "--factors", factors, "-o", result, status=2)
+    shutil.copy(os.path.join(factors, "mode-2.npy"), os.path.join(factors, "mode-3.npy"))
+    _, messages = sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", result, status=3)
+    check("mode-3.npy" in messages, messages)
+
+
+def checked(folder):
+    """check: sound stores, damaged ones with file, block and offset, things that are no stores."""
+    store = small_store(folder)
+    check("is sound" in sluice("check", store)[0], "check")
+    check("is sound" in sluice("check", "--fast", store)[0], "check --fast")
+    path = os.path.join(store, "blco.blk")
+    with open(path, "r+b") as file:
+        file.seek(5000)
+        byte = file.read(1)[0]
+        file.seek(5000)
+        file.write(bytes([byte ^ 4]))
+    for command in (("check", store), ("check", "--fast", store)):
+        out, messages = sluice(*command, status=5)
+        check("blco.blk: block 0, offset" in out, out)
+        check("blco.blk: block 0, offset" in messages, messages)
+    out, messages = sluice("cpd", store, "-r", 2, "--nowrite", status=5)
+    check("blco.blk: block 0, offset" in messages and "its =" not in out, messages)
+    sluice("info", os.path.join(folder, "absent.slc"), status=5)
+    sluice("check", folder, status=3)
+
+
+run([
+    ("generate", generated),
+    ("plan", planned),
+    ("report and run.json", reported),
+    ("outputs", outputs),
+    ("-q and plain progress", quiet_and_progress),
+    ("the live line", live_line),
+    ("--log-json", json_log),
+    ("starts and orders", starts),
+    ("why it stops", stops),
+    ("mttkrp", mttkrp),
+    ("check and info", checked),
+])

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Signals: a first one stops with the factors written, SIGUSR1 tells the state, conversions leave
+nothing behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+
+
+def long_run(folder, *more):
+    """A factorization that goes on until it is stopped, after its first iteration."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "300x200x100", "--nnz", 200000, "-q", "-f")
+    child = subprocess.Popen([SLUICE, "cpd", store, "-r", "4", "-i", "100000000", "--tol", "0", *more],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    for line in child.stdout:
+        if "its =   2" in line:
+            return child
+    raise AssertionError("it ended by itself: " + child.stderr.read())
+
+
+def stopped(number, code):
+    def test(folder):
+        child = long_run(folder, "-o", "out")
+        start = time.monotonic()
+        child.send_signal(number)
+        out, messages = child.communicate(timeout=60)
+        check(child.returncode == code, f"exit {child.returncode}, not {code}: {messages}")
+        check(time.monotonic() - start < 10, "it took more than ten seconds to stop")
+        check("stopped by signal" in out, out[-2000:])
+        record = load_json(os.path.join(folder, "out", "run.json"))
+        check(record["reason"] == "signal" and record["iterations_done"] >= 2, record["reason"])
+        for name in ("mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy"):
+            check(os.path.exists(os.path.join(folder, "out", name)), f"{name} is missing")
+        sluice("cpd", os.path.join(folder, "t.slc"), "-r", 4, "-i", 1, "--nowrite", "-q", "--init",
+               os.path.join(folder, "out"))
+    return test
+
+
+def state(folder):
+    child = long_run(folder, "--nowrite", "--progress", "never")
+    child.send_signal(signal.SIGUSR1)
+    line = child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    check(re.match(r"sluice: after [\d.]+s: its = +\d+ of \d+, mode \d: block \d+ of \d+", line), line)
+    check(child.returncode == 130, f"exit {child.returncode}")
+
+
+def twice(folder):
+    child = long_run(folder, "--nowrite")
+    child.send_signal(signal.SIGTERM)
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+    check(child.returncode == 143, f"exit {child.returncode}")
+
+
+def ignored(folder):
+    """A signal that was ignored from the start (nohup, background jobs) stays ignored."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "300x200x100", "--nnz", 200000, "-q")
+    child = subprocess.Popen([SLUICE, "cpd", store, "-r", "4", "-i", "100000000", "--tol", "0",
+                              "--nowrite"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    for line in child.stdout:
+        if b"its =   2" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    seen = 0
+    for line in child.stdout:
+        seen += b"its = " in line
+        if seen == 3:
+            break
+    check(seen == 3, "SIGINT ended it although it was ignored")
+    child.terminate()
+    child.communicate(timeout=60)
+    check(child.returncode == 143, f"exit {child.returncode}")
+
+
+def conversion(folder):
+    """A conversion that is stopped leaves neither a store nor a temporary folder."""
+    feed = subprocess.Popen([SLUICE, "convert", "-", "out.slc"], stdin=subprocess.PIPE,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
+    feed.stdin.write(b"".join(b"%d %d 1 1\n" % (i % 991 + 1, i + 1) for i in range(300000)))
+    feed.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not os.listdir(folder) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    feed.send_signal(signal.SIGINT)
+    feed.wait(timeout=60)
+    feed.stdin.close()
+    check(feed.returncode == 130, f"exit {feed.returncode}: {feed.stderr.read()}")
+    check(os.listdir(folder) == [], f"left behind: {os.listdir(folder)}")
+
+
+run([
+    ("SIGINT stops with the factors written", stopped(signal.SIGINT, 130)),
+    ("SIGTERM stops with the factors written", stopped(signal.SIGTERM, 143)),
+    ("SIGUSR1 tells the state", state),
+    ("a second signal ends at once", twice),
+    ("an ignored signal stays ignored", ignored),
+    ("a stopped conversion leaves nothing", conversion),
+])

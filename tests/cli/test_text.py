@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Text input from outside: what is bad names file, line and column, exits 3 and leaves nothing."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, bundled, check, run, sluice  # noqa: E402
+
+GOOD = "1 1 1 1.5\n2 3 4 2\n"
+# name: (text, line, column or None for any, extra arguments, part of the message)
+BAD = {
+    "too few fields": (GOOD + "1 2 3\n", 3, None, (), ""),
+    "too many fields": (GOOD + "1 2 3 4 5\n", 3, None, (), ""),
+    "letters for an index": (GOOD + "1 a 3 4\n", 3, 3, (), ""),
+    "letters for a value": (GOOD + "1 2 3 four\n", 3, 7, (), ""),
+    "an index above 64 bits": (GOOD + "1 99999999999999999999999 3 4\n", 3, 3, (), ""),
+    "a value that overflows": (GOOD + "1 2 3 1e999\n", 3, 7, (), ""),
+    "NaN": (GOOD + "1 2 3 nan\n", 3, 7, (), ""),
+    "infinity": (GOOD + "1 2 3 -inf\n", 3, 7, (), ""),
+    "index 0 in base 1": (GOOD + "1 0 3 4\n", 3, None, ("--index-base", "1"), "0"),
+    "a negative index": (GOOD + "1 -2 3 4\n", 3, 3, (), ""),
+    "an index beyond --dims": (GOOD + "1 4 3 4\n", 3, None, ("--dims", "9x3x9"), "3"),
+    "an index beyond the header": ("3\n9 3 9\n" + GOOD + "1 4 3 4\n", 5, None, (), "3"),
+    "binary garbage": (GOOD.encode() + bytes(range(256)) * 4, 3, None, (), ""),
+    "a zero byte": (GOOD.encode() + b"1 2 3 4\0\n", 3, None, (), ""),
+    "a line of 10 MB": (GOOD + "1 " * 5_000_000 + "\n", 3, None, (), ""),
+    "an empty file": ("", None, None, (), ""),
+    "comments only": ("# nothing\n# here\n", None, None, (), ""),
+}
+
+
+def as_bytes(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def nothing_left(folder, *kept):
+    left = set(os.listdir(folder)) - set(kept)
+    check(not left, f"left behind: {sorted(left)}")
+
+
+def bad(text, line, column, more, part):
+    def test(folder):
+        forms = {"bad.tns": as_bytes(text), "bad.tns.gz": gzip.compress(as_bytes(text), 1)}
+        for name, data in forms.items():
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(data)
+            out, messages = sluice("convert", path, os.path.join(folder, "out.slc"), *more, status=3)
+            first = messages.splitlines()[-1]
+            check(out == "", f"standard output: {out}")
+            check(name in first and part in first, messages)
+            found = re.search(re.escape(name) + r":(\d+):(\d+): \S", first)
+            if line is not None:
+                check(found, f"no line and column: {messages}")
+                check(int(found[1]) == line, f"line {found[1]}, not {line}: {messages}")
+                check(column in (None, int(found[2])), f"column {found[2]}, not {column}: {messages}")
+            nothing_left(folder, *forms)
+        with open(os.path.join(folder, "bad.tns")) as file:
+            messages = subprocess.run([SLUICE, "convert", "-", "out.slc", *more], stdin=file,
+                                      capture_output=True, text=True, cwd=folder)
+        check(messages.returncode == 3, f"from standard input: exit {messages.returncode}")
+        nothing_left(folder, *forms)
+    return test
+
+
+def store_of(folder, data, *more):
+    path, store = os.path.join(folder, "in.tns"), os.path.join(folder, "out.slc")
+    with open(path, "wb") as file:
+        file.write(as_bytes(data))
+    out, messages = sluice("convert", path, store, "-f", *more)
+    sluice("check", store)
+    back = os.path.join(folder, "back.tns")
+    sluice("export", store, back, "-f")
+    with open(back) as file:
+        rows = sorted(tuple(line.split()) for line in file)
+    return rows, out, messages
+
+
+WANT = [("1", "1", "1", "1.5"), ("2", "3", "4", "2")]
+
+
+def accepted(folder):
+    for name, data in {"plain": GOOD, "no final newline": GOOD[:-1], "CRLF": GOOD.replace("\n", "\r\n"),
+                       "tabs, blanks": "  1\t1  1   1.5 \n\t2 3 4 2\t\n",
+                       "comments, empty lines": "# c\n\n" + GOOD + "\n# end\n",
+                       "parti": "3\n2 3 4\n" + GOOD,
+                       "extended FROSTT": "# extended FROSTT format\n3 2\n2 3 4\n" + GOOD,
+                       "taco": "%%MatrixMarket tensor coordinate real general\n2 3 4 2\n" + GOOD,
+                       }.items():
+        rows, _, _ = store_of(folder, data)
+        check(rows == WANT, f"{name}: {rows}")
+    rows, _, _ = store_of(folder, "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n"
+                                  "1 1 5\n3 1 2\n")
+    check(rows == [("1", "1", "5"), ("1", "3", "2"), ("3", "1", "2")], f"Matrix Market: {rows}")
+
+
+def bases(folder):
+    rows, out, _ = store_of(folder, "0 1 1 1\n2 3 4 2\n")
+    check(rows == [("1", "2", "2", "1"), ("3", "4", "5", "2")], f"0-based: {rows}")
+    check("index base   from 0" in out, out)
+    rows, out, messages = store_of(folder, "2 1 1 1\n2 3 4 2\n")
+    check(rows[0] == ("2", "1", "1", "1") and "index base   from 1" in out, out)
+    check("mode 1" in messages and "--index-base" in messages, f"no hint: {messages}")
+    path = os.path.join(folder, "amb.txt")
+    with open(path, "w") as file:
+        file.write("sptensor\n3\n2 3 4\n2\n" + GOOD)
+    _, messages = sluice("convert", path, os.path.join(folder, "amb.slc"), status=3)
+    check("--index-base" in messages, messages)
+    check(not os.path.exists(os.path.join(folder, "amb.slc")), "an ambiguous file made a store")
+    sluice("convert", path, os.path.join(folder, "amb.slc"), "--index-base", "1")
+    with open(path, "w") as file:
+        file.write("sptensor indices-start-at-one\n3\n2 3 4\n2\n" + GOOD)
+    sluice("convert", path, os.path.join(folder, "amb.slc"), "-f")
+
+
+def compressed(folder):
+    for name, pack in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)):
+        rows, out, _ = store_of(folder, pack(GOOD.encode()))
+        check(rows == WANT, f"{name}: {rows}")
+        check("compression" in out and "none" not in out, out)
+    data = gzip.compress(GOOD.encode() * 1000)
+    path = os.path.join(folder, "cut.gz")
+    with open(path, "wb") as file:
+        file.write(data[:len(data) // 2])
+    _, messages = sluice("convert", path, os.path.join(folder, "cut.slc"), status=3)
+    check("cut.gz" in messages, messages)
+    check(not os.path.exists(os.path.join(folder, "cut.slc")), "a cut file made a store")
+
+
+def standard_input(folder):
+    path = os.path.join(folder, "p.slc")
+    sluice("convert", "-", path, input=GOOD)
+    out, _ = sluice("export", path, "-")
+    check(sorted(tuple(line.split()) for line in out.splitlines()) == WANT, out)
+
+
+def duplicates_and_zeros(folder):
+    data = "1 1 1 1\n2 2 2 5\n1 1 1 2\n2 2 2 -5\n3 3 3 0\n"
+    rows, out, _ = store_of(folder, data)
+    check(rows == [("1", "1", "1", "3")], f"sum: {rows}")
+    check("duplicates   2 (policy sum)" in out and "zeros        2 dropped" in out, out)
+    check(store_of(folder, data, "--duplicates", "keep-first")[0]
+          == [("1", "1", "1", "1"), ("2", "2", "2", "5")], "keep-first")
+    check(store_of(folder, data, "--duplicates", "keep-last")[0]
+          == [("1", "1", "1", "2"), ("2", "2", "2", "-5")], "keep-last")
+    _, messages = sluice("convert", os.path.join(folder, "in.tns"), os.path.join(folder, "e.slc"),
+                         "--duplicates", "error", status=3)
+    check("in.tns" in messages, messages)
+
+
+def values_survive(folder):
+    values = ["0.1", "1e-308", "1.7976931348623157e308", "-3", "123456789012345678", "2.5e-320",
+              "3.141592653589793", "1e22", "9007199254740993"]
+    data = "".join(f"{i + 1} 1 {v}\n" for i, v in enumerate(values))
+    rows, _, _ = store_of(folder, data)
+    got = {int(r[0]): float(r[2]) for r in rows}
+    for i, v in enumerate(values):
+        check(got[i + 1] == float(v), f"{v} became {got[i + 1]}")
+
+
+def outputs_are_kept(folder):
+    """An existing output is not replaced without -f, and not harmed by a failed -f."""
+    store_of(folder, GOOD)
+    path, store = os.path.join(folder, "in.tns"), os.path.join(folder, "out.slc")
+    _, messages = sluice("convert", path, store, status=5)
+    check("--force" in messages or "overwrite" in messages or "exists" in messages, messages)
+    with open(path, "w") as file:
+        file.write(GOOD + "oops\n")
+    sluice("convert", path, store, "-f", status=3)
+    sluice("check", store)
+    sluice("convert", os.path.join(folder, "missing.tns"), os.path.join(folder, "m.slc"), status=5)
+    sluice("export", store, path, status=5)
+    with open(path) as file:
+        check(file.read().endswith("oops\n"), "export replaced a file")
+
+
+def real(name):
+    def test(folder):
+        store = os.path.join(folder, "t.slc")
+        out, _ = sluice("convert", bundled(name), store)
+        check("bytes per nonzero" in out and "compression xz" in out, out)
+        sluice("check", store)
+        info = json.loads(sluice("info", store, "--json")[0])
+        check(info["nnz"] > 0 and info["schema"] == "sluice-info-1", info)
+    return test
+
+
+run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
+    ("accepted forms", accepted),
+    ("index bases", bases),
+    ("compressed by content; a cut file", compressed),
+    ("standard input and output", standard_input),
+    ("duplicates and zeros", duplicates_and_zeros),
+    ("values survive the round trip", values_survive),
+    ("existing outputs are kept", outputs_are_kept),
+    ("a bundled tensor: cmudict-wpp", real("cmudict-wpp")),
+    ("a bundled tensor: genten-aminoacid_data", real("genten-aminoacid_data")),
+])

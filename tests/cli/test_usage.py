@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Usage: help, versions, options that do not exist, values out of range; man pages tell the same."""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
+
+COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "cpd")
+
+
+def help_starts_with_an_example(_folder):
+    out, messages = sluice("--help")
+    check(out.startswith("Example: sluice "), out)
+    check(messages == "", messages)
+    for command in COMMANDS:
+        check(re.search(rf"^  {command} ", out, re.M), f"--help does not list {command}")
+        text, messages = sluice(command, "--help")
+        check(text.startswith(f"Example: sluice {command} "), text)
+        check(messages == "", messages)
+        check(sluice("help", command)[0] == text, "help COMMAND differs from COMMAND --help")
+        check(sluice(command, "-h")[0] == text, "-h differs from --help")
+        check(max(map(len, text.splitlines())) <= 100, f"{command}: the help is too wide")
+
+
+def examples_parse(_folder):
+    """The example of every help is understood: it fails for want of the file, not of grammar."""
+    for command in COMMANDS:
+        example = sluice(command, "--help")[0].splitlines()[0].split()[2:]
+        if command == "generate":
+            continue  # would really generate
+        done = subprocess.run([SLUICE, *example], capture_output=True, text=True, cwd=_folder)
+        check(done.returncode in (3, 5), f"{example}: exit {done.returncode}: {done.stderr}")
+
+
+def version_tells_features(_folder):
+    out, _ = sluice("--version")
+    check(re.match(r"sluice \d+\.\d+\.\d+\n", out), out)
+    for word in ("I/O methods", "threads", "kernels", "codecs", "libarchive", "compiler"):
+        check(word in out, f"--version does not tell {word}")
+
+
+def no_command(_folder):
+    out, _ = sluice(status=2)
+    check("Commands:" in out, out)
+    _, messages = sluice("covert", status=2)
+    check(messages == "sluice: unknown command 'covert'; did you mean convert?\n", messages)
+    _, messages = sluice("xyzzy", status=2)
+    check("see sluice --help" in messages, messages)
+
+
+def wrong(part, *args):
+    def test(_folder):
+        out, messages = sluice(*args, status=2)
+        check(out == "", f"standard output is not empty: {out}")
+        check(messages.startswith("sluice: ") and messages.count("\n") == 1, repr(messages))
+        check(part in messages, f"{part!r} is not in {messages!r}")
+    return f"refused: sluice {' '.join(args)}", test
+
+
+def forms_of_options(folder):
+    """-r 2, -r2, --rank 2, --rank=2, clustered flags, options after operands, --."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "9x8x7", "--nnz", "100", "-q")
+    want = None
+    for form in (["-r", "2"], ["-r2"], ["--rank", "2"], ["--rank=2"]):
+        for args in ([store, *form], [*form, store], [*form, "--", store]):
+            out, _ = sluice("plan", *args, "--json")
+            want = want or out
+            check(re.sub(r'"\w*_bytes.*', "", out) == re.sub(r'"\w*_bytes.*', "", want), f"{args}")
+    out, messages = sluice("cpd", store, "-r2", "-vq", "--nowrite", "--iters=2")
+    check(out == "" and messages == "", f"-q says {out}{messages}")
+
+
+def names_of_choices(folder):
+    """Every choice an option offers is understood by what is behind it."""
+    text = os.path.join(folder, "t.tns")
+    with open(text, "w") as file:
+        file.write("1 1 1 1.5\n2 3 4 2\n2 3 4 1\n")
+    for option, choices in (("--codec", ("packed", "lz4", "blco")), ("--value", ("auto", "f64", "f32")),
+                            ("--duplicates", ("sum", "keep-first", "keep-last")),
+                            ("--dialect", ("auto", "tns"))):
+        for choice in choices:
+            sluice("convert", text, os.path.join(folder, "t.slc"), "-f", option, choice)
+    sluice("convert", text, os.path.join(folder, "t.slc"), "-f", "--duplicates", "error", status=3)
+    for dialect in ("parti", "frostt-ext", "genten", "tensortoolbox", "taco", "matrixmarket"):
+        _, messages = sluice("convert", text, os.path.join(folder, "u.slc"), "--dialect", dialect,
+                             status=3)
+        check("t.tns" in messages, messages)
+    store = os.path.join(folder, "t.slc")
+    for option, choices in (("--io", ("auto", "pread", "mmap")), ("--precision", ("f64", "f32")),
+                            ("--schedule", ("auto", "largest", "file"))):
+        for choice in choices:
+            sluice("cpd", store, "-r", 1, "-i", 1, "--nowrite", option, choice)
+
+
+def man_pages(_folder):
+    """A man page per command, with exactly the options of its help."""
+    for command in COMMANDS:
+        with open(os.path.join(SOURCE, "docs", "man", f"sluice-{command}.1.scd")) as file:
+            page = file.read()
+        out, _ = sluice(command, "--help")
+        wanted = set(re.findall(r"^(?:  -\w,|     ) --([\w-]+)", out, re.M)) - {"help"}
+        section = page.split("# OPTIONS")[1].split("\n# ")[0]
+        there = set(re.findall(r"^(?:\*-\w\*, )?\*--([\w-]+)\*", section, re.M))
+        check(wanted == there, f"{command}: help {sorted(wanted)}, man page {sorted(there)}")
+        example = out.splitlines()[0].removeprefix("Example: ")
+        check(example in page, f"{command}: the man page has another example")
+    with open(os.path.join(SOURCE, "docs", "man", "sluice.1.scd")) as file:
+        page = file.read()
+    for command in COMMANDS:
+        check(f"*sluice-{command}*(1)" in page, f"sluice.1 does not list {command}")
+
+
+def full_output(_folder):
+    if not os.path.exists("/dev/full"):
+        return
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SLUICE, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 5, f"exit {done.returncode}")
+    check("standard output" in done.stderr, done.stderr)
+
+
+run([
+    ("help starts with an example", help_starts_with_an_example),
+    ("examples parse", examples_parse),
+    ("version tells the features", version_tells_features),
+    ("no command, an unknown one", no_command),
+    wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
+    wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
+    wrong("--rank R must be given", "cpd", "x.slc"),
+    wrong("needs X.slc", "cpd", "-r", "3"),
+    wrong("unexpected argument 'y'", "cpd", "x.slc", "y", "-r", "3"),
+    wrong("--rank needs a value", "cpd", "x.slc", "-r"),
+    wrong("not between 1 and 4096", "cpd", "x.slc", "-r", "0"),
+    wrong("not between 1 and 4096", "cpd", "x.slc", "-r", "5000"),
+    wrong("is not a whole number", "cpd", "x.slc", "-r", "-3"),
+    wrong("is not a whole number", "cpd", "x.slc", "-r", "3.5"),
+    wrong("is not a whole number", "cpd", "x.slc", "-r", "99999999999999999999"),
+    wrong("is not a number of 0 or more", "cpd", "x.slc", "-r", "3", "--tol", "-1"),
+    wrong("is not a number of 0 or more", "cpd", "x.slc", "-r", "3", "--tol", "nan"),
+    wrong("is not a number of 0 or more", "cpd", "x.slc", "-r", "3", "--reg", "1x"),
+    wrong("did you mean uring?", "cpd", "x.slc", "-r", "3", "--io", "uing"),
+    wrong("stands in '1,2,1' twice", "cpd", "x.slc", "-r", "3", "--mode-order", "1,2,1"),
+    wrong("not a list of modes", "cpd", "x.slc", "-r", "3", "--mode-order", "0,1"),
+    wrong("not a list of modes", "cpd", "x.slc", "-r", "3", "--mode-order", "1,,2"),
+    wrong("is not a size", "cpd", "x.slc", "-r", "3", "--memory", "3XB"),
+    wrong("the value is empty", "cpd", "x.slc", "-r", "3", "--memory="),
+    wrong("takes no value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
+    wrong("like 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
+    wrong("like 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),
+    wrong("--dist", "generate", "x.slc", "--dims", "3x3", "--nnz", "1", "--dist", "zip"),
+    wrong("--dist", "generate", "x.slc", "--dims", "3x3", "--nnz", "1", "--dist", "zipf:-1"),
+    wrong("--nnz N must be given", "generate", "x.slc", "--dims", "3x3"),
+    wrong("0 of 2 given", "convert"),
+    wrong("--mode K must be given", "mttkrp", "x.slc"),
+    ("forms of options", forms_of_options),
+    ("names of choices", names_of_choices),
+    ("man pages have the options of the help", man_pages),
+    ("a full standard output is an error", full_output),
+])
