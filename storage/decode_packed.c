@@ -62,6 +62,11 @@ static bool check_base(const struct slc_decoder *decoder, uint32_t group, struct
         return slc_damage_set(damage, packed->bases + bit / 8, "the base of a group",
                               (uint64_t)base, "", (uint64_t)decoder->next);
     }
+    if (group + 1 == slc_groups_of(decoder->entry.nnz) &&
+        slc_bit_length_u128((uint64_t)base, (uint64_t)(base >> 64)) != width) {
+        return slc_damage_set(damage, decoder->data, "the width of group bases", width, "",
+                              slc_bit_length_u128((uint64_t)base, (uint64_t)(base >> 64)));
+    }
     return true;
 }
 

@@ -1,8 +1,9 @@
 /*
  * Chooses and writes the form of a tile's values (docs/FORMAT.md, section 7.1): a constant where
- * all are equal, else the cheapest of integers, dictionary, f32 and f64; where plain f32 or f64 is
- * the cheapest of these, byte planes under LZ4 if they save an eighth. Integers and dictionaries
- * decode several times faster than LZ4, so LZ4 is not tried against them.
+ * all are equal, else the cheapest of integers, dictionary, f32 and f64. Where that leaves more
+ * than half of the plain f32 or f64, byte planes under LZ4 if they are shorter still and save an
+ * eighth: they decode several times slower, so where integers or a dictionary do well they are not
+ * tried.
  *
  * Cost: integers one measuring pass; a dictionary about three table look-ups a nonzero, given up as
  * soon as it has grown past what it could save.
@@ -70,8 +71,8 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
 }
 
 /*
- * Collects the distinct values into encoder->distinct; 0 when a dictionary of them would take
- * `bytes_max` or more.
+ * Collects the distinct values into encoder->distinct; 0 when a dictionary of them would take more
+ * than `bytes_max`.
  */
 static uint32_t collect_distinct(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
@@ -87,7 +88,7 @@ static uint32_t collect_distinct(struct slc_encoder *encoder,
         if (encoder->slots[slot] == 0) {
             encoder->distinct[count++] = bits;
             encoder->slots[slot] = count;
-            if (dictionary_bytes(count, source->nnz) >= bytes_max) {
+            if (dictionary_bytes(count, source->nnz) > bytes_max) {
                 return 0;
             }
         }
@@ -150,16 +151,21 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
 
 /* ---- plain and LZ4 */
 
-/* Returns the end, or NULL when LZ4 does not save an eighth of the plain form. */
+/*
+ * Returns the end, or NULL when LZ4 does not save an eighth of the plain form or takes more than
+ * `bytes_max`.
+ */
 static uint8_t *try_planes(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            unsigned value_bytes,
+                           uint64_t bytes_max,
                            uint8_t *out)
 {
     uint64_t plain = (uint64_t)value_bytes * source->nnz;
     uint64_t room = plain - (plain + 7) / 8;
     uint32_t stored;
 
+    room = room < bytes_max ? room : bytes_max;
     if (room <= 8) {
         return NULL;
     }
@@ -208,32 +214,43 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
 {
     bool f32 = encoder->all_f32;
     unsigned plain_bytes = f32 ? 4 : 8;
-    uint64_t best = (uint64_t)plain_bytes * source->nnz;
-    uint64_t integers = encoder->all_integer ? measure_integers(encoder, source) : UINT64_MAX;
-    uint32_t distinct;
-    uint8_t *end;
+    uint64_t plain = (uint64_t)plain_bytes * source->nnz;
+    uint64_t best = plain;
+    uint32_t distinct = 0;
+    uint8_t *end = NULL;
 
     if (all_equal(source)) {
         *form = SLC_FORM_CONSTANT;
         slc_store_f64(section, source->values[0]);
         return section + 8;
     }
-    best = integers <= best ? integers : best;
-    /* The lower form wins a draw: a dictionary only over a plain form. */
-    distinct = collect_distinct(encoder, source, integers <= best ? best : best + 1);
+    *form = f32 ? SLC_FORM_F32 : SLC_FORM_F64;
+    if (encoder->all_integer) {
+        uint64_t bytes = measure_integers(encoder, source);
+
+        if (bytes <= best) { /* the lower form wins a draw */
+            *form = SLC_FORM_INTEGER;
+            best = bytes - 1;
+        }
+    }
+    if (dictionary_bytes(2, source->nnz) <= best) {
+        distinct = collect_distinct(encoder, source, best);
+    }
     if (distinct != 0) {
         *form = SLC_FORM_DICTIONARY;
-        end = write_dictionary(encoder, source, distinct, section);
-    } else if (integers <= best) {
-        *form = SLC_FORM_INTEGER;
-        end = write_integers(encoder, source, section);
-    } else {
+        best = dictionary_bytes(distinct, source->nnz) - 1;
+    }
+    if (2 * best > plain) {
+        end = try_planes(encoder, source, plain_bytes, best, section);
+    }
+    if (end != NULL) {
         *form = f32 ? SLC_FORM_F32_LZ4 : SLC_FORM_F64_LZ4;
-        end = try_planes(encoder, source, plain_bytes, section);
-        if (end == NULL) {
-            *form = f32 ? SLC_FORM_F32 : SLC_FORM_F64;
-            end = write_plain(source, f32, section);
-        }
+    } else if (*form == SLC_FORM_INTEGER) {
+        end = write_integers(encoder, source, section);
+    } else if (*form == SLC_FORM_DICTIONARY) {
+        end = write_dictionary(encoder, source, distinct, section);
+    } else {
+        end = write_plain(source, f32, section);
     }
     return slc_pad8(section, end);
 }
