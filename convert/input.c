@@ -13,7 +13,6 @@
 #include "convert/text.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 struct slc_input {
     struct slc_input_source source;
     enum slc_compression compression;
-    struct slc_input_archive *archive; /* NULL: plain text */
+    struct slc_input_decoder *decoder; /* NULL: plain text */
     uint64_t stored_bytes;             /* 0: unknown */
     bool owns_fd;
     bool at_end;
@@ -31,57 +30,6 @@ struct slc_input {
     size_t carry_bytes;
     struct slc_error pending; /* a fault behind what was delivered */
 };
-
-enum slc_status slc_input_source_read(
-    struct slc_input_source *source, void *data, size_t bytes, size_t *got, struct slc_error *err)
-{
-    const struct slc_files *files = source->files;
-    int64_t result;
-
-    if (source->head_used < source->head_bytes) {
-        size_t left = source->head_bytes - source->head_used;
-
-        *got = bytes < left ? bytes : left;
-        memcpy(data, source->head + source->head_used, *got);
-        source->head_used += *got;
-        return SLC_OK;
-    }
-    do {
-        result = source->by_offset
-                     ? files->read_at(files->self, source->fd, data, bytes, source->consumed)
-                     : files->read(files->self, source->fd, data, bytes);
-    } while (result == -EINTR);
-    if (result < 0) {
-        return slc_fail_errno(err, (int)-result, source->name, "cannot read at byte %" PRIu64,
-                              source->consumed);
-    }
-    source->consumed += (uint64_t)result;
-    *got = (size_t)result;
-    return SLC_OK;
-}
-
-enum slc_status slc_input_source_peek(struct slc_input_source *source, struct slc_error *err)
-{
-    unsigned char head[SLC_INPUT_HEAD_BYTES];
-    size_t filled = 0;
-
-    while (filled < sizeof head) {
-        size_t got;
-        enum slc_status status =
-            slc_input_source_read(source, head + filled, sizeof head - filled, &got, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
-        if (got == 0) {
-            break;
-        }
-        filled += got;
-    }
-    memcpy(source->head, head, filled);
-    source->head_bytes = filled;
-    return SLC_OK;
-}
 
 /* Opens the path and learns what can be known without reading. */
 static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
@@ -148,9 +96,11 @@ enum slc_status slc_input_open(const struct slc_files *files,
     }
     if (status == SLC_OK) {
         in->compression = slc_compression_detect(in->source.head, in->source.head_bytes);
-        if (in->compression != SLC_COMPRESSION_NONE) {
-            status = slc_input_archive_open(&in->source, in->compression, &in->archive, err);
-        }
+    }
+    if (status == SLC_OK && in->compression == SLC_COMPRESSION_GZIP) {
+        status = slc_input_gzip_open(&in->source, &in->decoder, err);
+    } else if (status == SLC_OK && in->compression != SLC_COMPRESSION_NONE) {
+        status = slc_input_archive_open(&in->source, in->compression, &in->decoder, err);
     }
     if (status != SLC_OK) {
         slc_input_close(in);
@@ -165,7 +115,9 @@ void slc_input_close(struct slc_input *input)
     if (!input) {
         return;
     }
-    slc_input_archive_close(input->archive);
+    if (input->decoder) {
+        input->decoder->close(input->decoder);
+    }
     if (input->owns_fd) {
         /* Nothing was written, so nothing can be lost by a failing close. */
         (void)input->source.files->close(input->source.files->self, input->source.fd);
@@ -217,8 +169,8 @@ static size_t fill(struct slc_input *input, char *text, size_t filled, size_t ca
     while (filled < capacity && !input->at_end) {
         size_t got = 0;
         enum slc_status status =
-            input->archive ? slc_input_archive_read(input->archive, text + filled,
-                                                    capacity - filled, &got, &input->pending)
+            input->decoder ? input->decoder->read(input->decoder, text + filled, capacity - filled,
+                                                  &got, &input->pending)
                            : slc_input_source_read(&input->source, text + filled, capacity - filled,
                                                    &got, &input->pending);
 
@@ -281,7 +233,7 @@ enum slc_status slc_input_sample(struct slc_input *input,
     size_t filled = 0, begin = 0, end;
     bool at_end = false;
 
-    assert(input->source.by_offset && !input->archive);
+    assert(input->source.by_offset && !input->decoder);
     *bytes = 0;
     at.consumed = offset;
     at.head_used = at.head_bytes;

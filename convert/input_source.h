@@ -1,6 +1,6 @@
 /*
- * The stored bytes of an input, before decompression, and the decompressors. Internal to
- * convert/input.c and convert/input_archive.c.
+ * The stored bytes of an input, before decompression, and the decoders. Internal to convert/input.c
+ * (pieces), input_source.c (bytes, recognition of compressions), input_gzip.c and input_archive.c.
  */
 #ifndef SLC_CONVERT_INPUT_SOURCE_H
 #define SLC_CONVERT_INPUT_SOURCE_H
@@ -57,20 +57,32 @@ enum slc_compression slc_compression_detect(const unsigned char *head, size_t by
 uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
-/* A decompressed view of a source. Owns: slc_input_archive_close, which takes NULL. */
-struct slc_input_archive;
+/*
+ * A decompressed view of a source. `read` is as slc_input_source_read and fails with SLC_ERR_INPUT
+ * for a damaged or truncated stream; `close` frees.
+ */
+struct slc_input_decoder {
+    enum slc_status (*read)(struct slc_input_decoder *decoder,
+                            void *data,
+                            size_t bytes,
+                            size_t *got,
+                            struct slc_error *err);
+    void (*close)(struct slc_input_decoder *decoder);
+};
 
+/* gzip, by zlib. */
+enum slc_status slc_input_gzip_open(struct slc_input_source *source,
+                                    struct slc_input_decoder **decoder,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* All others, by libarchive. */
 enum slc_status slc_input_archive_open(struct slc_input_source *source,
                                        enum slc_compression compression,
-                                       struct slc_input_archive **archive,
+                                       struct slc_input_decoder **decoder,
                                        struct slc_error *err) SLC_NODISCARD;
-void slc_input_archive_close(struct slc_input_archive *archive);
 
-/* As slc_input_source_read. Errors: SLC_ERR_INPUT for a damaged or truncated stream. */
-enum slc_status slc_input_archive_read(struct slc_input_archive *archive,
-                                       void *data,
-                                       size_t bytes,
-                                       size_t *got,
-                                       struct slc_error *err) SLC_NODISCARD;
+/* Records that the stream is damaged, naming the source and how far it was read. */
+enum slc_status
+slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err);
 
 #endif

@@ -198,8 +198,9 @@ static enum slc_status diagnose(const struct slc_text_header *header,
         if (slc_text_field_next(&p, line.end, &field)) {
             found += 1 + slc_text_field_count(p, line.end);
         }
-        status = slc_fail(err, SLC_ERR_INPUT, "found %" PRIu64 " fields, expected %u (%u %s%s)",
-                          found, expected, header->order, header->order == 1 ? "index" : "indices",
+        status = slc_fail(err, SLC_ERR_INPUT, "found %" PRIu64 " field%s, expected %u (%u %s%s)",
+                          found, found == 1 ? "" : "s", expected, header->order,
+                          header->order == 1 ? "index" : "indices",
                           header->has_values ? " and a value" : "");
     }
     slc_error_locate_text(err, NULL, line_number, (uint64_t)(field.begin - line.begin) + 1);
