@@ -78,9 +78,9 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     if (!args.quiet) {
-        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " blocks, %s nonzeros, %s %s\n",
-               operands.text[0], report.files, report.blocks, format_count(&count, report.nnz),
-               format_data(&bytes, (double)report.bytes),
+        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " block%s, %s nonzeros, %s %s\n",
+               operands.text[0], report.files, report.blocks, report.blocks == 1 ? "" : "s",
+               format_count(&count, report.nnz), format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
     }
     return 0;

@@ -155,15 +155,16 @@ static void print_text(const struct slc_store *store)
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         const struct slc_store_layout *layout = &manifest->layouts[i];
 
-        printf("  %-12s %s, codec %s, %s in %" PRIu64 " blocks\n", i == 0 ? "layouts" : "",
+        printf("  %-12s %s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
                layout->file, slc_codec_name(layout->codec),
-               format_data(&a, (double)layout->file_bytes), layout->block_count);
+               format_data(&a, (double)layout->file_bytes), layout->block_count,
+               layout->block_count == 1 ? "" : "s");
         printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
                index_bits(manifest, layout), ideal_bits(manifest));
     }
-    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tiles in all\n", "blocks",
+    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
-           info->tile_count);
+           info->tile_count, info->tile_count == 1 ? "" : "s");
     printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
            session_bytes_per_nonzero(manifest),
            format_data(&a, (double)session_store_bytes(manifest)));

@@ -68,7 +68,11 @@ static void print_version(void)
     printf("kernels: %s\n", slc_cpu_instruction_set());
     printf("codecs: packed, lz4, blco\n");
     printf("compressed input: gzip, bzip2, xz, zstd, lz4 (%s)\n", archive_version_string());
+#ifdef __clang__
     printf("compiler: %s\n", __VERSION__);
+#else
+    printf("compiler: gcc %s\n", __VERSION__);
+#endif
 }
 
 static int fail_unknown(const char *word)

@@ -18,6 +18,11 @@ static void heading(const char *text)
     printf("%s\n", text);
 }
 
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void report_tensor(const struct slc_store *store)
 {
     const struct slc_manifest *manifest = &store->manifest;
@@ -40,7 +45,7 @@ void report_tensor(const struct slc_store *store)
         printf(KEY "%s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
                layout->file, slc_codec_name(layout->codec),
                format_data(&bytes, (double)layout->file_bytes), layout->block_count,
-               layout->block_count == 1 ? "" : "s");
+               plural(layout->block_count));
     }
     printf(KEY "%.2f bytes per nonzero (coordinates %.2f bits)\n\n", "stored",
            session_bytes_per_nonzero(manifest),
@@ -68,8 +73,8 @@ void report_plan(const struct slc_plan *plan, unsigned order)
 
     (void)snprintf(slots, sizeof slots, "%u slots of %s", plan->slot_count,
                    format_memory(&a, plan->slot_bytes));
-    (void)snprintf(cache, sizeof cache, "%" PRIu64 " blocks kept from pass to pass",
-                   plan->cached_blocks);
+    (void)snprintf(cache, sizeof cache, "%" PRIu64 " block%s kept from pass to pass",
+                   plan->cached_blocks, plural(plan->cached_blocks));
     printf(KEY "%s of a budget of %s (smallest that works: %.0f MiB)\n", "memory",
            format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
            (double)(plan->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
@@ -121,7 +126,7 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
         printf("\n");
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s\n", "device", slc_cpu_instruction_set(), plan->threads,
-           plan->threads == 1 ? "" : "s", plan->request.precision == SLC_F32 ? "f32" : "f64",
+           plural(plan->threads), plan->request.precision == SLC_F32 ? "f32" : "f64",
            options->deterministic ? ", deterministic" : "");
 }
 
@@ -146,8 +151,7 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 void report_fit(const struct slc_cp_result *result)
 {
     printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
-           slc_stop_reason_name(result->reason), result->iterations,
-           result->iterations == 1 ? "" : "s");
+           slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
 }
 
 void report_times(const struct slc_cp_times *times,
@@ -224,9 +228,9 @@ void report_resources(const struct slc_plan *plan,
     printf(KEY "%s at most, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),
            format_memory(&b, plan->budget_bytes),
            100.0 * (double)peak / (double)plan->budget_bytes);
-    printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " blocks\n", "read",
+    printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " block%s\n", "read",
            format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
-           stats->cache_blocks);
+           stats->cache_blocks, plural(stats->cache_blocks));
     printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
            reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
     if (kernel != UINT64_MAX) {
