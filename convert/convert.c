@@ -250,9 +250,22 @@ static void destroy_parsers(struct slc_parse_job *job)
     job->piece_count = 0;
 }
 
+/* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
+static size_t sample_rows(const struct conversion *c,
+                          const char *text,
+                          size_t bytes,
+                          size_t position,
+                          struct slc_text_rows *rows)
+{
+    size_t at = position;
+    enum slc_status fault = slc_text_parse_rows(&c->header, text, bytes, &at, rows, NULL);
+
+    (void)fault;
+    return at - position;
+}
+
 /*
- * Parses sampled rows into `rows`. Random ranges of a seekable input, the first piece otherwise. A
- * fault in the text ends a range: the parsers will meet it again and say where it is.
+ * Parses sampled rows into `rows`: random ranges of a seekable input, the first piece otherwise.
  * *text_bytes: how much text the rows took, for a guess of their number.
  */
 static enum slc_status take_sample(struct conversion *c,
@@ -265,14 +278,10 @@ static enum slc_status take_sample(struct conversion *c,
     uint32_t capacity = rows->capacity;
     uint64_t begin = c->header.header_bytes;
     uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
-    size_t position = first->position;
 
     *text_bytes = 0;
     if (c->complete || !c->info.seekable) {
-        /* A fault in the text is left to the parsers, which name its place. */
-        (void)slc_text_parse_rows(&c->header, first->buffer.data, first->bytes, &position, rows,
-                                  NULL);
-        *text_bytes = position - first->position;
+        *text_bytes = sample_rows(c, first->buffer.data, first->bytes, first->position, rows);
         return SLC_OK;
     }
     for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
@@ -285,10 +294,8 @@ static enum slc_status take_sample(struct conversion *c,
         if (status != SLC_OK) {
             return status;
         }
-        position = 0;
         rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
-        (void)slc_text_parse_rows(&c->header, text, bytes, &position, rows, NULL);
-        *text_bytes += position;
+        *text_bytes += sample_rows(c, text, bytes, 0, rows);
     }
     return SLC_OK;
 }

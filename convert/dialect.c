@@ -17,9 +17,9 @@ static const struct {
     const char *name;
 } dialects[] = {
     {SLC_DIALECT_AUTO, "auto"},     {SLC_DIALECT_TNS, "tns"},
-    {SLC_DIALECT_PARTI, "parti"},   {SLC_DIALECT_FROSTT_EXT, "extended-frostt"},
-    {SLC_DIALECT_GENTEN, "genten"}, {SLC_DIALECT_TENSORTOOLBOX, "tensor-toolbox"},
-    {SLC_DIALECT_TACO, "taco"},     {SLC_DIALECT_MATRIXMARKET, "matrix-market"},
+    {SLC_DIALECT_PARTI, "parti"},   {SLC_DIALECT_FROSTT_EXT, "frostt-ext"},
+    {SLC_DIALECT_GENTEN, "genten"}, {SLC_DIALECT_TENSORTOOLBOX, "tensortoolbox"},
+    {SLC_DIALECT_TACO, "taco"},     {SLC_DIALECT_MATRIXMARKET, "matrixmarket"},
 };
 
 const char *slc_dialect_name(enum slc_dialect dialect)
