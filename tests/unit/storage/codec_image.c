@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "harness/slc_test.h"
+#include "slc_test.h"
 
 #include <math.h>
 #include <stdlib.h>

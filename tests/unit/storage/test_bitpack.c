@@ -4,7 +4,7 @@
  * arithmetic.
  */
 #include "base/random.h"
-#include "harness/slc_test.h"
+#include "slc_test.h"
 #include "storage/bitpack.h"
 #include "storage/decode_ops.h"
 

@@ -4,7 +4,7 @@
  */
 #include "base/fault.h"
 #include "codec_image.h"
-#include "harness/slc_test.h"
+#include "slc_test.h"
 #include "storage/value_form.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * images are allocated without a byte to spare, so a sanitizer sees it).
  */
 #include "codec_image.h"
-#include "harness/slc_test.h"
+#include "slc_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
