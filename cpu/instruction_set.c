@@ -70,9 +70,9 @@ bool slc_cpu_force_instruction_set(const char *name)
 
 uint64_t slc_cpu_cache_bytes(void)
 {
-    const uint64_t unknown_bytes = UINT64_C(1) << 20;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const uint64_t unknown_bytes = UINT64_C(32) << 20;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
     return bytes > 0 ? (uint64_t)bytes : unknown_bytes;
 #else

@@ -59,7 +59,7 @@ extern const struct slc_kernel_set slc_kernels_neon;
 /* The set in use: the best this machine has, or the one that was forced. */
 const struct slc_kernel_set *slc_kernels(void);
 
-/* Bytes of the second-level cache of one core; 1 MiB where the system does not say. */
+/* Bytes of the last-level cache; 32 MiB where the system does not say. */
 uint64_t slc_cpu_cache_bytes(void);
 
 #endif
