@@ -25,9 +25,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     enum style style;
     struct progress_shape shape;
-    uint64_t start_ns; /* of the operation */
-    uint64_t part_ns;  /* of the pass or phase at hand */
-    uint64_t shown_ns; /* last update of the live line */
+    uint64_t start_ns;  /* of the operation */
+    uint64_t part_ns;   /* of the pass or phase at hand */
+    uint64_t shown_ns;  /* last update of the live line */
+    unsigned completed; /* iterations */
     unsigned iteration, mode, passes_done;
     uint64_t done, total; /* blocks of the pass, or the units of the phase */
     char phase[32];
@@ -124,7 +125,14 @@ static void describe_phase(char *text, size_t bytes)
 
 static void describe(char *text, size_t bytes)
 {
-    if (state.shape.passes > 0) {
+    struct format_text left;
+    double eta = seconds_left(0);
+
+    if (state.shape.iterations > 0 && state.completed >= state.iteration) {
+        /* Short passes end before their first report of blocks. */
+        (void)snprintf(text, bytes, "its = %3u of %u done, ETA %s", state.completed,
+                       state.shape.iterations, eta < 0 ? "?" : format_seconds(&left, eta));
+    } else if (state.shape.passes > 0) {
         describe_pass(text, bytes);
     } else if (state.phase[0] != '\0') {
         describe_phase(text, bytes);
@@ -169,6 +177,8 @@ void progress_iteration(unsigned iteration, double fit, double delta, double sec
     char text[128];
 
     (void)pthread_mutex_lock(&lock);
+    state.completed = iteration;
+    state.passes_done = iteration * state.shape.passes;
     if (state.style == STYLE_LINES) {
         (void)snprintf(text, sizeof text, "its = %3u (%.3fs)  fit = %.5f  delta = %+.4e", iteration,
                        seconds, fit, delta);

@@ -1,62 +1,112 @@
-/* A thread that waits for signals; see signals.h. */
+/*
+ * A handler writes the signal's number into a pipe, a thread reads it; see signals.h. The signals
+ * are blocked in every thread but that one, so that no system call of the others is interrupted;
+ * sigwait alone would not do, because libraries (OpenBLAS) start threads before main, which block
+ * nothing.
+ */
 #include "signals.h"
 
+#include "base/clock.h"
 #include "console.h"
 #include "progress.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+/* A second signal within this time belongs to the first. */
+#define SAME_WISH_NS UINT64_C(500000000)
+
 static volatile int stop_signal;
-static sigset_t waited;
+static int wake_pipe[2];
+static sigset_t handled;
 static void (*abandon_fn)(void *context);
 static void *abandon_context;
 
+static void handler(int number)
+{
+    int saved = errno;
+    unsigned char byte = (unsigned char)number;
+
+    /* A pipe that is full holds wishes enough, so a failed write changes nothing. */
+    ssize_t wrote = write(wake_pipe[1], &byte, 1);
+
+    (void)wrote;
+    errno = saved;
+}
+
+static void first_stop(int number)
+{
+    stop_signal = number;
+    if (abandon_fn != NULL) {
+        console_note("stopped by a signal");
+        abandon_fn(abandon_context);
+        _exit(128 + number);
+    }
+    console_note("stopping at the end of the part at hand; a second signal stops at once");
+}
+
 static void *signal_thread(void *unused)
 {
-    for (;;) {
-        int number;
+    uint64_t first_ns = 0;
 
-        if (sigwait(&waited, &number) != 0) {
-            continue;
+    (void)pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
+    for (;;) {
+        unsigned char number;
+        ssize_t got = read(wake_pipe[0], &number, 1);
+
+        if (got != 1) {
+            if (got < 0 && errno == EINTR) {
+                continue;
+            }
+            return unused;
         }
         if (number == SIGUSR1) {
             progress_print_state();
+        } else if (stop_signal == 0) {
+            first_ns = slc_clock_ns();
+            first_stop(number);
+        } else if (slc_clock_ns() - first_ns > SAME_WISH_NS) {
+            _exit(128 + number);
+        }
+    }
+}
+
+/* Handlers for what was not ignored, and those signals blocked in threads to come. */
+static int take_over(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+
+    (void)sigemptyset(&handled);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction old;
+        struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+        if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN) {
             continue;
         }
-        if (stop_signal != 0) {
-            _exit(128 + number);
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaddset(&handled, numbers[i]);
+        if (sigaction(numbers[i], &action, NULL) != 0) {
+            return errno;
         }
-        stop_signal = number;
-        if (abandon_fn != NULL) {
-            console_note("stopped by a signal");
-            abandon_fn(abandon_context);
-            _exit(128 + number);
-        }
-        console_note("stopping at the end of the part at hand; a second signal stops at once");
     }
-    return unused;
+    return pthread_sigmask(SIG_BLOCK, &handled, NULL);
 }
 
 enum slc_status signals_start(void (*abandon)(void *context), void *context, struct slc_error *err)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
     pthread_t thread;
     int failed;
 
     abandon_fn = abandon;
     abandon_context = context;
-    (void)sigemptyset(&waited);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction old;
-
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
-            (void)sigaddset(&waited, numbers[i]);
-        }
+    if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
+        return slc_fail_errno(err, errno, NULL, "cannot make the pipe that signals go through");
     }
-    /* Threads inherit the mask: only the one below ever sees these signals. */
-    failed = pthread_sigmask(SIG_BLOCK, &waited, NULL);
+    failed = take_over();
     if (failed == 0) {
         failed = pthread_create(&thread, NULL, signal_thread, NULL);
     }

@@ -1,9 +1,10 @@
 /*
- * SIGINT, SIGTERM and SIGUSR1, taken by a thread of their own with sigwait, so that what they cause
- * may lock and allocate. The first of SIGINT and SIGTERM sets the stop flag, or ends the process
- * after `abandon` where an operation cannot stop half-way; the second ends the process at once.
- * SIGUSR1 prints the state. A signal that was ignored when the program started stays ignored
- * (nohup, background jobs of a script).
+ * SIGINT, SIGTERM and SIGUSR1, acted upon by a thread of their own, so that what they cause may
+ * lock and allocate. The first of SIGINT and SIGTERM sets the stop flag, or ends the process after
+ * `abandon` where an operation cannot stop half-way; a second one ends the process at once. One
+ * that follows within half a second is the same wish: timeout(1) and terminals signal a process and
+ * its group. SIGUSR1 prints the state. A signal that was ignored when the program started stays
+ * ignored (nohup, background jobs of a script).
  */
 #ifndef SLC_TOOLS_SIGNALS_H
 #define SLC_TOOLS_SIGNALS_H

@@ -49,13 +49,21 @@ def state(folder):
     line = child.stderr.readline()
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=60)
-    check(re.match(r"sluice: after [\d.]+s: its = +\d+ of \d+, mode \d: block \d+ of \d+", line), line)
+    check(re.match(r"sluice: after [\d.]+s: its = +\d+ of \d+(, mode \d: block \d+ of \d+| done), .*ETA", line), line)
     check(child.returncode == 130, f"exit {child.returncode}")
 
 
 def twice(folder):
+    """Two at once are one wish (timeout(1) signals process and group); a later one ends at once."""
+    child = long_run(folder, "-o", "out")
+    child.send_signal(signal.SIGTERM)
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+    check(child.returncode == 143, f"exit {child.returncode}")
+    check(os.path.exists(os.path.join(folder, "out", "run.json")), "two at once lost the factors")
     child = long_run(folder, "--nowrite")
     child.send_signal(signal.SIGTERM)
+    time.sleep(0.7)
     child.send_signal(signal.SIGTERM)
     child.communicate(timeout=60)
     check(child.returncode == 143, f"exit {child.returncode}")
