@@ -103,7 +103,7 @@ def man_pages(_folder):
         with open(os.path.join(SOURCE, "docs", "man", f"sluice-{command}.1.scd")) as file:
             page = file.read()
         out, _ = sluice(command, "--help")
-        wanted = set(re.findall(r"^(?:  -\w,|     ) --([\w-]+)", out, re.M)) - {"help"}
+        wanted = set(re.findall(r"^(?:  -\w,|     ) --([\w-]+)", out, re.M))
         section = page.split("# OPTIONS")[1].split("\n# ")[0]
         there = set(re.findall(r"^(?:\*-\w\*, )?\*--([\w-]+)\*", section, re.M))
         check(wanted == there, f"{command}: help {sorted(wanted)}, man page {sorted(there)}")
