@@ -280,7 +280,8 @@ static void worker_run(void *context, unsigned number, unsigned workers)
         struct slc_error fault = SLC_ERROR_INIT;
         enum slc_status status = SLC_OK;
 
-        if (pass->stop != NULL && *pass->stop != 0) {
+        /* Set by a signal handler or another thread: read as an atomic, once a tile. */
+        if (pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0) {
             status = slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal");
         } else {
             status = compute_tile(stream, number, block, tile, &fault);
