@@ -1,6 +1,8 @@
 /* See make_store.h. */
 #include "make_store.h"
 
+#include "faulty_files.h"
+
 #include "base/random.h"
 
 #include <errno.h>
@@ -171,7 +173,7 @@ enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
                                       struct slc_error *err)
 {
     struct slc_writer_options options = {
-        .files = files,
+        .files = files != NULL ? files : slc_quick_files(),
         .path = path,
         .layout = SLC_LAYOUT_BLCO,
         .order = tensor->order,
@@ -232,7 +234,7 @@ enum slc_status slc_made_store_write(const struct slc_made_tensor *tensor,
                                      uint64_t block_bytes,
                                      struct slc_error *err)
 {
-    const struct slc_files *table = files != NULL ? files : slc_files_system();
+    const struct slc_files *table = files != NULL ? files : slc_quick_files();
     struct slc_writer_summary summary;
     struct slc_manifest manifest;
     char file[4096];
@@ -243,10 +245,10 @@ enum slc_status slc_made_store_write(const struct slc_made_tensor *tensor,
         return slc_fail_errno(err, -rc, path, "creating the folder");
     }
     snprintf(file, sizeof file, "%s/blco.blk", path);
-    status = slc_made_blocks_write(tensor, files, file, codec, block_bytes, &summary, err);
+    status = slc_made_blocks_write(tensor, table, file, codec, block_bytes, &summary, err);
     if (status == SLC_OK) {
         slc_made_manifest(tensor, &summary, codec, &manifest);
-        status = slc_manifest_write(files, path, &manifest, err);
+        status = slc_manifest_write(table, path, &manifest, err);
     }
     return status;
 }

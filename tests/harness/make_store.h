@@ -45,7 +45,7 @@ void slc_made_tensor_destroy(struct slc_made_tensor *tensor);
 /* Where the tile that starts at nonzero `begin` ends. */
 uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin);
 
-/* Writes the block file `path` of layout blco through `files` (NULL: the system). */
+/* Writes the block file `path` of layout blco through `files` (NULL: slc_quick_files). */
 enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
                                       const struct slc_files *files,
                                       const char *path,
