@@ -77,6 +77,7 @@ static const struct option options[] = {
      .kind = OPTION_U64,
      .value = "N",
      .fallback = "0",
+     .maximum = INT64_MAX, /* what JSON can record */
      .help = "seed of the random start",
      .offset = offsetof(struct arguments, seed)},
     {.name = "init",

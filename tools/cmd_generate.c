@@ -57,6 +57,7 @@ static const struct option options[] = {
      .kind = OPTION_U64,
      .value = "N",
      .fallback = "0",
+     .maximum = INT64_MAX,
      .help = "the same seed gives the same tensor",
      .offset = offsetof(struct arguments, seed)},
     BUILD_OPTION_ROWS(arguments),

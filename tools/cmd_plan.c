@@ -40,13 +40,13 @@ static const struct option options[] = {{.name = "rank",
                                         {.name = NULL}};
 
 /* Bytes of the result's files on disk. */
-static uint64_t result_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
+static double result_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
 {
-    uint64_t rows = 0;
+    double rows = 0;
 
     for (unsigned n = 0; n < manifest->order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
-            rows += manifest->dims[n];
+            rows += (double)manifest->dims[n];
         }
     }
     return rows * plan->request.rank * slc_value_bytes(plan->request.precision);
@@ -67,7 +67,7 @@ static void print_text(const struct session *session)
     }
     report_plan(plan, session->store.manifest.order);
     printf("  %-12s %s of results, no temporary files\n", "disk",
-           format_data(&bytes, (double)result_bytes(&session->store.manifest, plan)));
+           format_data(&bytes, result_bytes(&session->store.manifest, plan)));
 }
 
 static int print_json(const struct session *session, bool feasible)
