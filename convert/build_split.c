@@ -365,6 +365,7 @@ collect(const struct split *split, struct slc_bucket **parts, struct slc_error *
 {
     uint32_t count = split->splitter_count + 1;
     struct slc_bucket *list = slc_calloc(count, sizeof *list);
+    bool beginning = split->buckets[0].lower_shared;
     uint32_t i;
 
     if (list == NULL) {
@@ -373,9 +374,11 @@ collect(const struct split *split, struct slc_bucket **parts, struct slc_error *
     for (i = 0; i < count; i++) {
         assert(split->bucket_count > 1 || split->chains[i].entries < split->entries);
         list[i].chain = split->chains[i];
-        list[i].lower_shared = i == 0 ? split->buckets[0].lower_shared : split->shared[i - 1];
-        list[i].upper_shared = i + 1 == count ? split->buckets[split->bucket_count - 1].upper_shared
-                                              : split->shared[i];
+        /* As long as only empty parts stand before it, a part is the bucket's beginning. */
+        list[i].lower_shared = (i > 0 && split->shared[i - 1]) || beginning;
+        list[i].upper_shared =
+            i + 1 < count ? split->shared[i] : split->buckets[split->bucket_count - 1].upper_shared;
+        beginning = beginning && list[i].chain.entries == 0;
     }
     *parts = list;
     return SLC_OK;

@@ -194,8 +194,9 @@ void slc_builder_abandon(struct slc_builder *builder)
 
 /* ---- splitters from a sample */
 
-/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX. */
-static uint64_t *sample_rows(const struct slc_entries *sample, unsigned order, uint32_t *count)
+/* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, less the assumed base. */
+static uint64_t *
+sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
 {
     uint32_t taken = (uint32_t)slc_min_u64(sample->count, SLC_SPLITTER_SAMPLE_MAX);
     uint64_t *rows = slc_malloc(((size_t)taken + 1) * order * sizeof *rows);
@@ -206,7 +207,9 @@ static uint64_t *sample_rows(const struct slc_entries *sample, unsigned order, u
         uint64_t at = (uint64_t)i * sample->count / taken;
 
         for (mode = 0; mode < order; mode++) {
-            rows[(size_t)i * order + mode] = sample->coords[mode][at];
+            uint64_t coord = sample->coords[mode][at];
+
+            rows[(size_t)i * order + mode] = coord >= base ? coord - base : 0;
         }
     }
     *count = taken;
@@ -263,7 +266,7 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     assert(sample->order == builder->order);
     release_push_memory(builder);
     slc_splitters_destroy(&builder->splitters);
-    rows = sample_rows(sample, builder->order, &count);
+    rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
     if (rows == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
     }
@@ -294,7 +297,8 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     for (begin = 0; begin < entries->count; begin += SLC_KEY_BATCH) {
         uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, entries->count - begin);
 
-        slc_splitters_find(&builder->splitters, entries->coords, begin, count, buckets);
+        slc_splitters_find(&builder->splitters, entries->coords, begin, count,
+                           builder->options.assumed_base, buckets);
         for (i = 0; i < count; i++) {
             uint32_t bucket = buckets[i];
             uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->sequence, begin + i);

@@ -188,6 +188,7 @@ static void find_slowly(const struct slc_splitters *splitters,
                         const uint64_t *const *coords,
                         uint32_t begin,
                         uint32_t count,
+                        uint64_t index_base,
                         uint32_t *buckets)
 {
     uint64_t row[SLC_MAX_ORDER];
@@ -196,7 +197,7 @@ static void find_slowly(const struct slc_splitters *splitters,
 
     for (i = 0; i < count; i++) {
         for (mode = 0; mode < splitters->order; mode++) {
-            row[mode] = coords[mode][begin + i];
+            row[mode] = coords[mode][begin + i] - index_base;
         }
         buckets[i] = upper_coords(splitters, row);
     }
@@ -206,11 +207,12 @@ void slc_splitters_find(const struct slc_splitters *splitters,
                         const uint64_t *const *coords,
                         uint32_t begin,
                         uint32_t count,
+                        uint64_t index_base,
                         uint32_t *buckets)
 {
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
-    uint64_t beyond = 0;
+    uint64_t column[SLC_KEY_BATCH];
     uint32_t i;
     unsigned mode;
 
@@ -219,22 +221,24 @@ void slc_splitters_find(const struct slc_splitters *splitters,
         memset(buckets, 0, count * sizeof *buckets);
         return;
     }
-    for (mode = 0; mode < splitters->order && splitters->keyed; mode++) {
-        uint64_t any = 0;
-
-        for (i = 0; i < count; i++) {
-            any |= coords[mode][begin + i];
-        }
-        beyond |= any >> splitters->layout.mode_bits[mode];
-    }
-    if (!splitters->keyed || beyond != 0) {
-        find_slowly(splitters, coords, begin, count, buckets);
+    if (!splitters->keyed) {
+        find_slowly(splitters, coords, begin, count, index_base, buckets);
         return;
     }
     memset(lo, 0, sizeof lo);
     memset(hi, 0, sizeof hi);
     for (mode = 0; mode < splitters->order; mode++) {
-        slc_key_tables_add(&splitters->tables, mode, coords[mode] + begin, count, lo, hi);
+        uint64_t any = 0;
+
+        for (i = 0; i < count; i++) {
+            column[i] = coords[mode][begin + i] - index_base;
+            any |= column[i];
+        }
+        if (any >> splitters->layout.mode_bits[mode] != 0) {
+            find_slowly(splitters, coords, begin, count, index_base, buckets);
+            return;
+        }
+        slc_key_tables_add(&splitters->tables, mode, column, count, lo, hi);
     }
     for (i = 0; i < count; i++) {
         buckets[i] = splitters->tables.wide

@@ -47,12 +47,14 @@ void slc_splitters_destroy(struct slc_splitters *splitters);
 
 /*
  * Buckets of the entries begin .. begin + count - 1 (count at most SLC_KEY_BATCH) of coordinate
- * columns. Cost: about 20 ns an entry for a thousand buckets.
+ * columns, after `index_base` is subtracted from every coordinate. Cost: about 20 ns an entry for a
+ * thousand buckets.
  */
 void slc_splitters_find(const struct slc_splitters *splitters,
                         const uint64_t *const *coords,
                         uint32_t begin,
                         uint32_t count,
+                        uint64_t index_base,
                         uint32_t *buckets);
 
 /* Number of keys (ascending) that are <= key: a binary search without branches on the data. */
