@@ -240,7 +240,9 @@ static enum slc_status start(struct slc_io *io, struct slc_error *err)
             if (status != SLC_ERR_UNSUPPORTED) {
                 return slc_fail(err, status, "%s", refused.message);
             }
-            slc_io_note(io, "%s", refused.message);
+            /* What it says after the semicolon is advice for those who insisted on io_uring. */
+            slc_io_note(io, "reading by pread threads: %.*s", (int)strcspn(refused.message, ";"),
+                        refused.message);
         }
         break;
     case SLC_IO_PREAD:

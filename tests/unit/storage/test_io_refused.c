@@ -1,0 +1,223 @@
+/*
+ * Block readers on systems that refuse things: no io_uring (container profiles), no statx (old
+ * kernels), little lockable memory. Each case runs in a child process that gives the thing up
+ * first, by a seccomp filter or by dropping a capability.
+ */
+#include "slc_test.h"
+
+#include "base/limits.h"
+#include "storage/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = SLC_PAGE_BYTES, SLOTS = 16, SLOT_PAGES = 4, FILE_PAGES = 128 };
+
+/* How a child ends. */
+enum verdict { PASSED, FAILED, IMPOSSIBLE };
+
+static char path[256];
+
+/* Makes one system call fail with `error` from here on. */
+static bool refuse_call(long number, int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)error & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {(unsigned short)SLC_COUNT(filter), filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Lets this process lock `bytes` bytes and takes away the right to exceed that. */
+static bool limit_locked_memory(uint64_t bytes)
+{
+    struct rlimit limit = {bytes, bytes};
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2];
+
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || syscall(SYS_capget, &header, data) != 0) {
+        return false;
+    }
+    data[CAP_IPC_LOCK / 32].effective &= ~(1U << (CAP_IPC_LOCK % 32));
+    data[CAP_IPC_LOCK / 32].permitted &= ~(1U << (CAP_IPC_LOCK % 32));
+    return syscall(SYS_capset, &header, data) == 0;
+}
+
+/* Opens a reader and reads the whole file through all slots. */
+static enum slc_status
+read_all(enum slc_io_kind kind, bool direct, struct slc_io_stats *stats, struct slc_error *err)
+{
+    static struct slc_io_request requests[SLOTS];
+    struct slc_io_options options = {NULL, path, SLOTS, SLOT_PAGES * PAGE, 0, direct};
+    struct slc_io *io;
+    enum slc_status status = slc_io_open(kind, &options, &io, err);
+    unsigned wrong = 0;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned round = 0; round < FILE_PAGES / SLOT_PAGES / SLOTS; round++) {
+        for (unsigned slot = 0; slot < SLOTS; slot++) {
+            requests[slot].slot = slot;
+            requests[slot].bytes = SLOT_PAGES * PAGE;
+            requests[slot].offset = (uint64_t)(round * SLOTS + slot) * SLOT_PAGES * PAGE;
+            wrong += slc_io_submit(io, &requests[slot], err) != SLC_OK;
+        }
+        for (unsigned slot = 0; slot < SLOTS; slot++) {
+            struct slc_io_request *done;
+
+            wrong += slc_io_wait(io, &done, err) != SLC_OK || done->status != SLC_OK ||
+                     *(const unsigned char *)done->data != (done->offset / PAGE & 0xff);
+        }
+    }
+    slc_io_stats(io, stats);
+    slc_io_close(io);
+    return wrong == 0 ? SLC_OK : SLC_ERR_DAMAGED;
+}
+
+static enum verdict without_uring(void)
+{
+    static const int reasons[] = {ENOSYS, EPERM, EACCES, ENOMEM};
+    struct slc_io_stats stats;
+
+    for (size_t r = 0; r < SLC_COUNT(reasons); r++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        /* A later filter goes first. */
+        if (!refuse_call(SYS_io_uring_setup, reasons[r])) {
+            return IMPOSSIBLE;
+        }
+        if (read_all(SLC_IO_AUTO, true, &stats, &err) != SLC_OK ||
+            (stats.direct && strstr(stats.note, "io_uring") == NULL)) {
+            return FAILED;
+        }
+        if (read_all(SLC_IO_URING, true, &stats, &err) != SLC_ERR_UNSUPPORTED ||
+            strstr(err.message, "pread") == NULL) {
+            return FAILED;
+        }
+    }
+    return PASSED;
+}
+
+static enum verdict without_statx(void)
+{
+    static const enum slc_io_kind kinds[] = {SLC_IO_AUTO, SLC_IO_PREAD, SLC_IO_MMAP};
+    struct slc_io_stats stats;
+
+    if (!refuse_call(SYS_statx, ENOSYS)) {
+        return IMPOSSIBLE;
+    }
+    for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        if (read_all(kinds[k], true, &stats, &err) != SLC_OK) {
+            return FAILED;
+        }
+    }
+    return PASSED;
+}
+
+static enum verdict with_little_locked_memory(void)
+{
+    static const uint64_t limits[] = {0, PAGE * SLOT_PAGES, PAGE * SLOT_PAGES * 7 + PAGE};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_io_stats stats;
+    enum slc_status status;
+
+    if (read_all(SLC_IO_URING, true, &stats, &err) != SLC_OK) {
+        return IMPOSSIBLE;
+    }
+    for (size_t l = SLC_COUNT(limits); l-- > 0;) {
+        if (!limit_locked_memory(limits[l])) {
+            return IMPOSSIBLE;
+        }
+        if (read_all(SLC_IO_AUTO, true, &stats, &err) != SLC_OK) {
+            return FAILED;
+        }
+        /* The ring itself counts, too, and may be refused where almost nothing can be locked. */
+        status = read_all(SLC_IO_URING, true, &stats, &err);
+        if (status == SLC_ERR_UNSUPPORTED && limits[l] <= PAGE * SLOT_PAGES) {
+            slc_error_clear(&err);
+            continue;
+        }
+        /* Whether pinned pages are counted depends on the kernel; reading has to work either way.
+         */
+        if (status != SLC_OK || (!stats.registered && strstr(stats.note, "ulimit") == NULL)) {
+            return FAILED;
+        }
+    }
+    return PASSED;
+}
+
+static void run_in_child(enum verdict (*run)(void))
+{
+    static unsigned char page[PAGE];
+    int state = 0;
+    pid_t child;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/refused.blk", slc_test_folder());
+    file = fopen(path, "wb");
+    CU_ASSERT_FATAL(file != NULL);
+    for (unsigned p = 0; p < FILE_PAGES; p++) {
+        memset(page, (int)p, sizeof page);
+        CU_ASSERT(fwrite(page, sizeof page, 1, file) == 1);
+    }
+    CU_ASSERT(fclose(file) == 0);
+    (void)fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        _exit(run());
+    }
+    CU_ASSERT_FATAL(child > 0);
+    CU_ASSERT_FATAL(waitpid(child, &state, 0) == child);
+    CU_ASSERT_FATAL(WIFEXITED(state));
+    if (WEXITSTATUS(state) == IMPOSSIBLE) {
+        slc_test_skip("this system does not let a process give that up, or has no io_uring");
+    } else {
+        CU_ASSERT_EQUAL(WEXITSTATUS(state), PASSED);
+    }
+}
+
+static void test_without_uring(void)
+{
+    run_in_child(without_uring);
+}
+
+static void test_without_statx(void)
+{
+    run_in_child(without_statx);
+}
+
+static void test_little_locked_memory(void)
+{
+    run_in_child(with_little_locked_memory);
+}
+
+static const struct slc_test tests[] = {
+    {"io_uring refused", test_without_uring},
+    {"statx missing", test_without_statx},
+    {"little lockable memory", test_little_locked_memory},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("io_refused", tests, SLC_COUNT(tests), argc, argv);
+}
