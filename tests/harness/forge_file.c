@@ -5,9 +5,11 @@
 #include "base/hash.h"
 #include "storage/file_layout.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void give_up(const char *path)
 {
@@ -39,6 +41,22 @@ void slc_forged_save(const struct slc_forged *forged, const char *path)
 
     if (file == NULL || fwrite(forged->bytes, 1, forged->size, file) != forged->size ||
         fclose(file) != 0) {
+        give_up(path);
+    }
+}
+
+void slc_forged_poke(const char *path, uint64_t offset, uint8_t byte)
+{
+    int fd = open(path, O_WRONLY);
+
+    if (fd < 0 || pwrite(fd, &byte, 1, (off_t)offset) != 1 || close(fd) != 0) {
+        give_up(path);
+    }
+}
+
+void slc_forged_resize(const char *path, uint64_t size)
+{
+    if (truncate(path, (off_t)size) != 0) {
         give_up(path);
     }
 }

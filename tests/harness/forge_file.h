@@ -17,6 +17,12 @@ struct slc_forged {
 void slc_forged_load(struct slc_forged *forged, const char *path);
 /* Replaces the file at `path` by the bytes. */
 void slc_forged_save(const struct slc_forged *forged, const char *path);
+/*
+ * Changes one byte, or the length, of the file at `path` in place. Much faster than saving it
+ * again: file systems flush a file that is cut to nothing and rewritten.
+ */
+void slc_forged_poke(const char *path, uint64_t offset, uint8_t byte);
+void slc_forged_resize(const char *path, uint64_t size);
 void slc_forged_release(struct slc_forged *forged);
 
 /* Where the index and entry `block` of it begin, as the header says. */
