@@ -184,6 +184,7 @@ void progress_iteration(unsigned iteration, double fit, double delta, double sec
                        seconds, fit, delta);
         console_line(text);
     }
+    draw();
     (void)pthread_mutex_unlock(&lock);
 }
 

@@ -141,11 +141,11 @@ def quiet_and_progress(folder):
 
 def live_line(folder):
     """On a terminal a live line, wiped before the report goes on; NO_COLOR is honoured."""
-    store = small_store(folder, nnz=100000, dims="3000x2000x1000")
+    store = small_store(folder, nnz=1500000, dims="3000x2000x1000")
     for environment, colour in (({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
         master, slave = pty.openpty()
-        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "8", "-i", "3", "--tol", "0", "--nowrite",
-                                  "--no-cache"], stdout=subprocess.DEVNULL, stderr=slave,
+        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "256", "-i", "2", "--tol", "0", "--nowrite",
+                                  "--no-cache", "-t", "1"], stdout=subprocess.DEVNULL, stderr=slave,
                                  env={**os.environ, **environment})
         os.close(slave)
         text = b""
