@@ -95,7 +95,9 @@ static enum slc_status take_mode_order(struct cp_state *state, struct slc_error 
 
 static bool stop_requested(const struct cp_state *state)
 {
-    return state->options->stop != NULL && *state->options->stop != 0;
+    /* Another thread may be setting it. */
+    return state->options->stop != NULL &&
+           __atomic_load_n(state->options->stop, __ATOMIC_RELAXED) != 0;
 }
 
 static bool time_is_up(const struct cp_state *state)
