@@ -1,0 +1,59 @@
+/*
+ * Converts a text tensor, factorizes it, and prints the fit: libsluice in one page.
+ *
+ *     cc factorize.c $(pkg-config --cflags --libs sluice) -o factorize
+ *     ./factorize uber.tns 16 factors
+ */
+#include <sluice/sluice.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_iteration(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    (void)context;
+    printf("iteration %u: fit %.6f\n", iteration->iteration, iteration->fit);
+}
+
+static int fail(const struct slc_error *err)
+{
+    char text[2048];
+
+    sluice_error_format(err, text, sizeof text);
+    fprintf(stderr, "factorize: %s\n", text);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options convert;
+    struct sluice_cpd_options options;
+    struct sluice_store *store = NULL;
+    struct sluice_cpd *model = NULL;
+    char path[4096];
+    int code = EXIT_SUCCESS;
+
+    if (argc != 4) {
+        fprintf(stderr, "usage: factorize IN.tns RANK FOLDER\n");
+        return EXIT_FAILURE;
+    }
+    snprintf(path, sizeof path, "%s.slc", argv[1]);
+    sluice_convert_options_init(&convert, sizeof convert);
+    convert.overwrite = 1;
+    sluice_cpd_options_init(&options, sizeof options);
+    options.iteration = print_iteration;
+
+    if (sluice_convert(argv[1], path, &convert, NULL, &err) != SLC_OK ||
+        sluice_store_open(path, &store, &err) != SLC_OK ||
+        sluice_cpd(store, (uint32_t)strtoul(argv[2], NULL, 10), &options, &model, &err) != SLC_OK ||
+        sluice_cpd_save(model, SLUICE_MODEL_NPY, argv[3], &err) != SLC_OK) {
+        code = fail(&err);
+    } else {
+        printf("fit %.6f after %u iterations\n", sluice_cpd_fit(model),
+               sluice_cpd_iterations(model));
+    }
+    sluice_cpd_destroy(model);
+    sluice_store_close(store);
+    return code;
+}

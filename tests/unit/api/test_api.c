@@ -1,0 +1,384 @@
+/*
+ * The public API from outside: nothing but sluice/sluice.h and the shared library. From text to
+ * factors, every accessor, versioned structs, and errors that leave everything as it was.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 4, COLUMNS = 3, TUBES = 5, NNZ = 7 };
+
+/* 1-based coordinates and values of a 4 x 3 x 5 tensor; the last entry repeats the first. */
+static const char text[] = "1 1 1 1.5\n2 3 5 -2\n4 2 2 0.25\n3 3 3 8\n1 2 4 3\n4 1 5 1e2\n"
+                           "2 2 1 7\n1 1 1 0.5\n";
+static const struct {
+    unsigned i, j, k;
+    double value;
+} nonzeros[NNZ] = {{0, 0, 0, 2.0}, {1, 2, 4, -2.0},  {3, 1, 1, 0.25}, {2, 2, 2, 8.0},
+                   {0, 1, 3, 3.0}, {3, 0, 4, 100.0}, {1, 1, 0, 7.0}};
+
+static void write_text(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fwrite(text, 1, sizeof text - 1, file), sizeof text - 1);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+}
+
+/* Converts the text above and opens the store; `path` receives its path. */
+static struct sluice_store *small_store(char *path, size_t path_bytes)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_store *store = NULL;
+    const char *folder = slc_test_folder();
+    char input[512];
+
+    snprintf(input, sizeof input, "%s/small.tns", folder);
+    snprintf(path, path_bytes, "%s/small.slc", folder);
+    write_text(input);
+    SLC_ASSERT_OK(sluice_convert(input, path, NULL, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    return store;
+}
+
+static void converts_and_tells(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store;
+    char path[512], input[512];
+    double squares = 0.0;
+
+    store = small_store(path, sizeof path);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.order, 3);
+    CU_ASSERT_EQUAL(info.dims[0], ROWS);
+    CU_ASSERT_EQUAL(info.dims[1], COLUMNS);
+    CU_ASSERT_EQUAL(info.dims[2], TUBES);
+    CU_ASSERT_EQUAL(info.nnz, NNZ);
+    CU_ASSERT_EQUAL(info.block_count, 1);
+    CU_ASSERT_EQUAL(info.value_type, SLUICE_F32);
+    for (unsigned i = 0; i < NNZ; i++) {
+        squares += nonzeros[i].value * nonzeros[i].value;
+    }
+    CU_ASSERT_DOUBLE_EQUAL(info.norm, sqrt(squares), 1e-12);
+    sluice_store_close(store);
+
+    /* A store that exists is only replaced when asked. */
+    snprintf(input, sizeof input, "%.*s.tns", (int)strlen(path) - 4, path);
+    CU_ASSERT_NOT_EQUAL(sluice_convert(input, path, NULL, NULL, NULL), SLC_OK);
+    sluice_convert_options_init(&options, sizeof options);
+    options.overwrite = 1;
+    options.codec = SLUICE_CODEC_LZ4;
+    options.dims_order = 3;
+    options.dims[0] = 10;
+    options.dims[1] = 11;
+    options.dims[2] = 12;
+    SLC_ASSERT_OK(sluice_convert(input, path, &options, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.entries, NNZ + 1);
+    CU_ASSERT_EQUAL(report.duplicates, 1);
+    CU_ASSERT_EQUAL(report.nnz, NNZ);
+    CU_ASSERT_EQUAL(report.index_base, 1);
+    CU_ASSERT_EQUAL(report.dims[2], 12);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.codec, SLUICE_CODEC_LZ4);
+    CU_ASSERT_EQUAL(info.dims[0], 10);
+    sluice_store_close(store);
+}
+
+static void multiplies(void)
+{
+    enum { RANK = 3 };
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_compute_options options;
+    double a[ROWS * RANK], b[COLUMNS * RANK], c[TUBES * RANK];
+    double output[ROWS * RANK], expected[ROWS * RANK] = {0};
+    const double *factors[3] = {NULL, b, c};
+    struct sluice_store *store;
+    char path[512];
+
+    for (unsigned i = 0; i < COLUMNS * RANK; i++) {
+        b[i] = 1.0 + i;
+    }
+    for (unsigned i = 0; i < TUBES * RANK; i++) {
+        c[i] = 3.0 - i;
+    }
+    for (unsigned x = 0; x < NNZ; x++) {
+        for (unsigned r = 0; r < RANK; r++) {
+            expected[nonzeros[x].i * RANK + r] +=
+                nonzeros[x].value * b[nonzeros[x].j * RANK + r] * c[nonzeros[x].k * RANK + r];
+        }
+    }
+    store = small_store(path, sizeof path);
+    sluice_compute_options_init(&options, sizeof options);
+    for (unsigned variant = 0; variant < 4; variant++) {
+        options.threads = 1 + variant % 2;
+        options.io = variant < 2 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
+        options.deterministic = variant == 3;
+        SLC_ASSERT_OK(sluice_mttkrp(store, 0, RANK, factors, output, &options, &err), &err);
+        /* Small integers and quarters: every sum is exact. */
+        CU_ASSERT_EQUAL(memcmp(output, expected, sizeof output), 0);
+    }
+    options.precision = SLUICE_F32;
+    SLC_ASSERT_OK(sluice_mttkrp(store, 0, RANK, factors, output, &options, &err), &err);
+    CU_ASSERT_EQUAL(memcmp(output, expected, sizeof output), 0);
+
+    factors[1] = NULL;
+    output[0] = 12345.0;
+    SLC_ASSERT_FAILS(sluice_mttkrp(store, 0, RANK, factors, output, NULL, &err), SLC_ERR_USAGE,
+                     &err, "NULL");
+    factors[0] = a;
+    factors[1] = b;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(sluice_mttkrp(store, 3, RANK, factors, output, NULL, &err), SLC_ERR_USAGE,
+                     &err, "mode");
+    CU_ASSERT_EQUAL(output[0], 12345.0);
+    sluice_store_close(store);
+}
+
+static void count_iterations(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    unsigned *count = context;
+
+    *count += 1;
+    CU_ASSERT_EQUAL(iteration->iteration, *count);
+}
+
+/* The model's value at a nonzero, from copied factors. */
+static double
+model_value(const double *const *factors, const double *lambda, unsigned rank, unsigned x)
+{
+    double sum = 0.0;
+
+    for (unsigned r = 0; r < rank; r++) {
+        sum += lambda[r] * factors[0][nonzeros[x].i * rank + r] *
+               factors[1][nonzeros[x].j * rank + r] * factors[2][nonzeros[x].k * rank + r];
+    }
+    return sum;
+}
+
+static void factorizes(void)
+{
+    enum { RANK = 2 };
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_store *store;
+    struct sluice_cpd *model = NULL;
+    double *copies[3], lambda[RANK];
+    char path[512], folder[512], file[600];
+    unsigned count = 0;
+    FILE *saved;
+
+    store = small_store(path, sizeof path);
+    sluice_cpd_options_init(&options, sizeof options);
+    sluice_compute_options_init(&compute, sizeof compute);
+    CU_ASSERT_EQUAL(options.iterations, 50);
+    CU_ASSERT_EQUAL(options.tolerance, 1e-5);
+    compute.deterministic = 1;
+    options.compute = &compute;
+    options.iteration = count_iterations;
+    options.context = &count;
+    options.seed = 3;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    CU_ASSERT_EQUAL(sluice_cpd_order(model), 3);
+    CU_ASSERT_EQUAL(sluice_cpd_rank(model), RANK);
+    CU_ASSERT_EQUAL(sluice_cpd_iterations(model), count);
+    CU_ASSERT_EQUAL(sluice_cpd_stop(model), SLUICE_STOP_TOLERANCE);
+    CU_ASSERT_TRUE(sluice_cpd_fit(model) > 0.8 && sluice_cpd_fit(model) <= 1.0);
+    CU_ASSERT_EQUAL(sluice_cpd_rows(model, 2), TUBES);
+    sluice_cpd_lambda(model, lambda);
+    for (unsigned n = 0; n < 3; n++) {
+        copies[n] = calloc(sluice_cpd_rows(model, n) * RANK, sizeof(double));
+        sluice_cpd_factor(model, n, copies[n]);
+    }
+    /* The value 100 holds nearly all of the norm, so the first component is it. */
+    CU_ASSERT_DOUBLE_EQUAL(model_value((const double *const *)copies, lambda, RANK, 5), 100.0, 1.0);
+    CU_ASSERT_TRUE(lambda[0] >= lambda[1]);
+    for (unsigned n = 0; n < 3; n++) {
+        free(copies[n]);
+    }
+    snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
+    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    snprintf(file, sizeof file, "%s/mode-3.npy", folder);
+    saved = fopen(file, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(saved);
+    fclose(saved);
+    sluice_cpd_destroy(model);
+    sluice_cpd_destroy(NULL);
+    sluice_store_close(store);
+    sluice_store_close(NULL);
+}
+
+static void plans_and_budgets(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_compute_options compute;
+    struct sluice_cpd_options options;
+    struct sluice_plan plan = {.struct_bytes = sizeof plan};
+    struct sluice_store *store;
+    struct sluice_cpd *model = NULL;
+    char path[512];
+
+    store = small_store(path, sizeof path);
+    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, NULL, &plan, &err), &err);
+    CU_ASSERT_TRUE(plan.minimum_bytes <= plan.total_bytes);
+    CU_ASSERT_TRUE(plan.total_bytes <= plan.budget_bytes);
+    CU_ASSERT_EQUAL(plan.passes, 3);
+
+    sluice_compute_options_init(&compute, sizeof compute);
+    sluice_cpd_options_init(&options, sizeof options);
+    options.compute = &compute;
+    compute.memory_bytes = 1 << 20;
+    plan.minimum_bytes = 0;
+    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &compute, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "at least");
+    CU_ASSERT_TRUE(plan.minimum_bytes > (1 << 20));
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_BUDGET, &err,
+                     "at least");
+    CU_ASSERT_PTR_NULL(model);
+    sluice_store_close(store);
+}
+
+static void structs_have_versions(void)
+{
+    struct {
+        struct sluice_compute_options known;
+        uint64_t newer;
+    } longer;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_plan plan = {.struct_bytes = sizeof plan};
+    struct sluice_store_info info = {.struct_bytes = 16, .nnz = 99};
+    struct sluice_store *store;
+    char path[512];
+
+    store = small_store(path, sizeof path);
+
+    /* An older program's shorter struct leaves the rest at its default. */
+    memset(&longer, 0xff, sizeof longer);
+    longer.known.struct_bytes = 16;
+    longer.known.memory_bytes = 0;
+    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
+    /* A newer program's longer one is taken when what is unknown is not used. */
+    sluice_compute_options_init(&longer.known, sizeof longer);
+    CU_ASSERT_EQUAL(longer.known.struct_bytes, sizeof longer);
+    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
+    longer.newer = 1;
+    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLC_ERR_UNSUPPORTED,
+                     &err, "newer version");
+    slc_error_clear(&err);
+    longer.known.struct_bytes = 0;
+    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLC_ERR_USAGE, &err,
+                     "struct_bytes");
+
+    /* Reports, too, are filled in only as far as the program knows them. */
+    SLC_ASSERT_OK(sluice_store_info(store, &info, NULL), NULL);
+    CU_ASSERT_EQUAL(info.order, 3);
+    CU_ASSERT_EQUAL(info.nnz, 99);
+    CU_ASSERT_EQUAL(info.struct_bytes, 16);
+    sluice_store_close(store);
+}
+
+static void checks_and_exports(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_export_options options;
+    struct sluice_store *store;
+    char path[512], output[512], line[128];
+    uint64_t findings = 7, lines = 0;
+    unsigned found = 0;
+    FILE *file;
+
+    store = small_store(path, sizeof path);
+    sluice_store_close(store);
+    SLC_ASSERT_OK(sluice_check(path, NULL, &findings, &err), &err);
+    CU_ASSERT_EQUAL(findings, 0);
+
+    snprintf(output, sizeof output, "%s/back.tns", slc_test_folder());
+    sluice_export_options_init(&options, sizeof options);
+    SLC_ASSERT_OK(sluice_export(path, output, &options, &lines, &err), &err);
+    CU_ASSERT_EQUAL(lines, NNZ);
+    file = fopen(output, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned i, j, k;
+        double value;
+
+        if (sscanf(line, "%u %u %u %lf", &i, &j, &k, &value) == 4) {
+            for (unsigned x = 0; x < NNZ; x++) {
+                found += nonzeros[x].i + 1 == i && nonzeros[x].j + 1 == j &&
+                         nonzeros[x].k + 1 == k && nonzeros[x].value == value;
+            }
+        }
+    }
+    fclose(file);
+    CU_ASSERT_EQUAL(found, NNZ);
+}
+
+static void generates(void)
+{
+    static const uint64_t dims[3] = {50, 60, 70};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_generate_options options;
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/random.slc", slc_test_folder());
+    sluice_generate_options_init(&options, sizeof options);
+    options.seed = 9;
+    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 5000, &options, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.nnz, 5000);
+    sluice_store_close(store);
+    SLC_ASSERT_FAILS(sluice_generate(path, 17, dims, 5000, NULL, &err), SLC_ERR_USAGE, &err,
+                     "modes");
+}
+
+static void errors_leave_everything_alone(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_store *store = NULL;
+    uint64_t bytes = 5;
+    char message[256];
+
+    CU_ASSERT_EQUAL(sluice_store_open("/nonexistent.slc", &store, NULL),
+                    sluice_store_open("/nonexistent.slc", &store, &err));
+    CU_ASSERT_NOT_EQUAL(err.status, SLC_OK);
+    CU_ASSERT_PTR_NULL(store);
+    CU_ASSERT_TRUE(sluice_error_format(&err, message, sizeof message) > 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(message, "nonexistent"));
+    CU_ASSERT_STRING_EQUAL(sluice_status_name(SLC_OK), "ok");
+    CU_ASSERT_TRUE(strlen(sluice_version()) >= 5);
+    CU_ASSERT_EQUAL(sluice_parse_size("2MiB", &bytes, NULL), SLC_OK);
+    CU_ASSERT_EQUAL(bytes, 2 << 20);
+    CU_ASSERT_EQUAL(sluice_parse_size("two", &bytes, NULL), SLC_ERR_USAGE);
+    CU_ASSERT_EQUAL(bytes, 2 << 20);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"text becomes a store that tells about itself", converts_and_tells},
+        {"MTTKRP on arrays of the caller", multiplies},
+        {"CPD, its accessors and its files", factorizes},
+        {"plans and budgets", plans_and_budgets},
+        {"structs of older and newer programs", structs_have_versions},
+        {"check and export", checks_and_exports},
+        {"generate", generates},
+        {"errors leave everything alone", errors_leave_everything_alone},
+    };
+
+    return slc_test_main("api", tests, SLC_COUNT(tests), argc, argv);
+}
