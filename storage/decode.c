@@ -28,7 +28,7 @@ static uint64_t scratch_bytes(const struct slc_layout_info *info)
     const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
     const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
 
-    return chunk * 8 * 6 + group * 8 * 2 + chunk * 4 * (info->order + 1) + plane_bytes(info);
+    return chunk * 8 * 7 + group * 8 * 2 + chunk * 4 * (info->order + 1) + plane_bytes(info);
 }
 
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
@@ -74,6 +74,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     made->wide_lo = carve(&free_bytes, chunk * 8);
     made->wide_hi = carve(&free_bytes, chunk * 8);
     made->values = carve(&free_bytes, chunk * 8);
+    made->exact = carve(&free_bytes, chunk * 8);
     made->raw = carve(&free_bytes, chunk * 8);
     made->gap_lo = carve(&free_bytes, group * 8);
     made->gap_hi = carve(&free_bytes, group * 8);

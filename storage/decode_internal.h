@@ -77,6 +77,7 @@ struct slc_decoder {
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
     void *values;
+    double *exact;   /* values before they are rounded to f32 */
     uint8_t *raw;    /* values put together from planes */
     uint8_t *planes; /* one tile's sections after LZ4 */
 

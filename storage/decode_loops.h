@@ -89,6 +89,39 @@ SLC_LOOP uint32_t slc_loop_settle(uint32_t *fields, uint32_t count, uint32_t bas
     return largest;
 }
 
+SLC_LOOP bool slc_loop_integers(const uint64_t *above, uint32_t count, double low, double *values)
+{
+    uint64_t zeros = 0;
+
+    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion needed.
+     */
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bits = above[i] | UINT64_C(0x4330000000000000);
+        double value;
+
+        memcpy(&value, &bits, sizeof value);
+        value = (value - 0x1p52) + low;
+        values[i] = value;
+        zeros |= value == 0 ? UINT64_MAX : 0;
+    }
+    return zeros == 0;
+}
+
+SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    uint64_t faults = 0;
+
+    /* Infinity or NaN minus itself is NaN, which equals nothing. */
+    for (uint32_t i = 0; i < count; i++) {
+        double value = slc_load_f64(bytes + 8 * (size_t)i);
+
+        values[i] = value;
+        faults |= value == 0 ? UINT64_MAX : 0;
+        faults |= value - value == 0 ? 0 : UINT64_MAX;
+    }
+    return faults == 0;
+}
+
 SLC_LOOP uint64_t slc_loop_field(const uint8_t *indices,
                                  uint32_t count,
                                  unsigned shift,

@@ -65,6 +65,16 @@ static uint32_t portable_settle(uint32_t *fields, uint32_t count, uint32_t base)
     return slc_loop_settle(fields, count, base);
 }
 
+static bool portable_integers(const uint64_t *above, uint32_t count, double low, double *values)
+{
+    return slc_loop_integers(above, count, low, values);
+}
+
+static bool portable_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    return slc_loop_plain(bytes, count, values);
+}
+
 static uint64_t portable_field(const uint8_t *indices,
                                uint32_t count,
                                unsigned shift,
@@ -82,6 +92,8 @@ static const struct slc_decode_ops portable_ops = {
     .gather = portable_gather,
     .gather_wide = portable_gather_wide,
     .settle = portable_settle,
+    .integers = portable_integers,
+    .plain = portable_plain,
     .field = portable_field,
 };
 

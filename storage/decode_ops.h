@@ -51,6 +51,15 @@ struct slc_decode_ops {
     uint32_t (*settle)(uint32_t *fields, uint32_t count, uint32_t base);
 
     /*
+     * values[i] = above[i] + low as f64; true when none is zero. Needs above[i] below 2^52 and low
+     * an integer in -2^53 .. 2^52, so that every step is exact.
+     */
+    bool (*integers)(const uint64_t *above, uint32_t count, double low, double *values);
+
+    /* Copies little-endian f64; true when all are finite and none is zero. */
+    bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);
+
+    /*
      * BLCO's shift and mask: offset = ((index >> shift) & mask) + add modulo 2^64, of which the low
      * 32 bits are stored; returns the largest whole offset. `indices` are file bytes.
      */

@@ -13,16 +13,16 @@
 /* Differences of two such integers take at most 2^54, 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* True for the bits of a finite f64 other than the zeros: shifted left, neither 0 nor all ones on
- * top. */
-static inline bool sound_f64(uint64_t bits)
+/* Infinity or NaN minus itself is NaN, which equals nothing. */
+static inline bool sound_f64(double value)
 {
-    return (bits << 1) - 1 < (UINT64_C(0x7ff) << 53) - 1;
+    return (value != 0) & (value - value == 0);
 }
 
-static inline bool sound_f32(uint32_t bits)
+/* Zero bits for a sound value: a mask as wide as the value, so that loops over it vectorize. */
+static inline uint32_t fault_f32(float value)
 {
-    return (bits << 1) - 1 < (UINT32_C(0xff) << 24) - 1;
+    return (value == 0 ? UINT32_MAX : 0) | (value - value == 0 ? 0 : UINT32_MAX);
 }
 
 /* ---- opening */
@@ -46,7 +46,7 @@ open_constant(struct slc_decoder *decoder, const uint8_t *section, struct slc_da
 {
     double value = slc_load_f64(section);
 
-    if (!sound_f64(slc_bits_f64(value))) {
+    if (!sound_f64(value)) {
         return slc_damage_set(damage, section, "the bit pattern of a value", slc_bits_f64(value),
                               "that of a finite number other than ", 0);
     }
@@ -105,7 +105,7 @@ static bool open_dictionary(struct slc_decoder *decoder,
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bits = slc_load_u64(section + 8 + 8 * (size_t)i);
 
-        if (!sound_f64(bits) || bits <= before) { /* no sound value has zero bits */
+        if (!sound_f64(slc_load_f64(section + 8 + 8 * (size_t)i)) || bits <= before) {
             return slc_damage_set(damage, section + 8 + 8 * (size_t)i,
                                   "the bit pattern of a dictionary value", bits,
                                   "that of a finite number and above ", before);
@@ -181,48 +181,57 @@ bool slc_values_open(struct slc_decoder *decoder,
 
 /* ---- decoding a chunk */
 
-static bool raw_f64(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
+/* Where f64 go before they are rounded to f32, or the values themselves. */
+static double *exact_values(struct slc_decoder *decoder)
 {
-    bool sound = true;
+    return decoder->value_type == SLC_F64 ? decoder->values : decoder->exact;
+}
+
+static void round_values(struct slc_decoder *decoder, uint32_t count)
+{
+    const double *exact = decoder->exact;
+    float *out = decoder->values;
 
     if (decoder->value_type == SLC_F64) {
-        double *out = decoder->values;
-
-        for (uint32_t i = 0; i < count; i++) {
-            sound &= sound_f64(slc_load_u64(bytes + 8 * (size_t)i));
-            out[i] = slc_load_f64(bytes + 8 * (size_t)i);
-        }
-    } else {
-        float *out = decoder->values;
-
-        for (uint32_t i = 0; i < count; i++) {
-            sound &= sound_f64(slc_load_u64(bytes + 8 * (size_t)i));
-            out[i] = (float)slc_load_f64(bytes + 8 * (size_t)i);
-        }
+        return;
     }
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (float)exact[i];
+    }
+}
+
+static bool raw_f64(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
+{
+    bool sound = decoder->ops->plain(bytes, count, exact_values(decoder));
+
+    round_values(decoder, count);
     return sound;
 }
 
 static bool raw_f32(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
 {
-    bool sound = true;
+    uint32_t faults = 0;
 
     if (decoder->value_type == SLC_F64) {
         double *out = decoder->values;
 
         for (uint32_t i = 0; i < count; i++) {
-            sound &= sound_f32(slc_load_u32(bytes + 4 * (size_t)i));
-            out[i] = (double)slc_load_f32(bytes + 4 * (size_t)i);
+            float value = slc_load_f32(bytes + 4 * (size_t)i);
+
+            faults |= fault_f32(value);
+            out[i] = (double)value;
         }
     } else {
         float *out = decoder->values;
 
         for (uint32_t i = 0; i < count; i++) {
-            sound &= sound_f32(slc_load_u32(bytes + 4 * (size_t)i));
-            out[i] = slc_load_f32(bytes + 4 * (size_t)i);
+            float value = slc_load_f32(bytes + 4 * (size_t)i);
+
+            faults |= fault_f32(value);
+            out[i] = value;
         }
     }
-    return sound;
+    return faults == 0;
 }
 
 static bool
@@ -241,47 +250,49 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
     return raw_f32(decoder, decoder->raw, count);
 }
 
+/* One group of integers that is too long for the fast loop, or reaches too far. */
+static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
+{
+    const uint64_t most = (uint64_t)(INTEGER_MAX - low);
+    const uint64_t zero = (uint64_t)-low; /* out of reach where low is positive */
+    bool sound = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t clamped = above[i] < most ? above[i] : most;
+
+        sound &= (above[i] == clamped) & (above[i] != zero);
+        values[i] = (double)((int64_t)clamped + low);
+    }
+    return sound;
+}
+
 static bool integers_chunk(struct slc_decoder *decoder,
                            uint32_t start,
                            uint32_t count,
                            struct slc_damage *damage)
 {
     const struct slc_value_plan *value = &decoder->value;
-    const uint64_t most = (uint64_t)(INTEGER_MAX - value->low);
-    const uint64_t zero = (uint64_t)-value->low; /* out of reach where low is positive */
-    const uint64_t *above = decoder->gap_lo;
+    double *out = exact_values(decoder); /* integers of this size are exact in f64 */
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);
-        bool sound = true;
+        unsigned bits = value->integers.widths[group] + value->integers.extras[group];
+        bool sound;
 
         if (!slc_patched_group(&value->integers, decoder->ops->unpack, group, decoder->gap_lo, NULL,
                                damage)) {
             return false;
         }
-        for (uint32_t i = 0; i < size; i++) {
-            sound &= (above[i] <= most) & (above[i] != zero);
-        }
+        sound = bits <= 52 && value->low <= INTEGER_MAX / 2
+                    ? decoder->ops->integers(decoder->gap_lo, size, (double)value->low, out + done)
+                    : long_integers(decoder->gap_lo, size, value->low, out + done);
         if (!sound) {
-            return slc_damage_set(damage, value->integers.widths + group,
-                                  "an integer value, above the smallest", most + 1,
-                                  "not giving zero and at most ", most);
-        }
-        if (decoder->value_type == SLC_F64) {
-            double *out = (double *)decoder->values + done;
-
-            for (uint32_t i = 0; i < size; i++) {
-                out[i] = (double)((int64_t)above[i] + value->low);
-            }
-        } else {
-            float *out = (float *)decoder->values + done;
-
-            for (uint32_t i = 0; i < size; i++) {
-                out[i] = (float)((int64_t)above[i] + value->low);
-            }
+            return slc_damage_set(damage, value->integers.widths + group, "an integer value", 0,
+                                  "other than zero and of a magnitude at most ", INTEGER_MAX);
         }
     }
+    round_values(decoder, count);
     return true;
 }
 

@@ -126,6 +126,16 @@ AVX2 static uint32_t avx2_settle(uint32_t *fields, uint32_t count, uint32_t base
     return slc_loop_settle(fields, count, base);
 }
 
+AVX2 static bool avx2_integers(const uint64_t *above, uint32_t count, double low, double *values)
+{
+    return slc_loop_integers(above, count, low, values);
+}
+
+AVX2 static bool avx2_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    return slc_loop_plain(bytes, count, values);
+}
+
 AVX2 static uint64_t avx2_field(const uint8_t *indices,
                                 uint32_t count,
                                 unsigned shift,
@@ -143,6 +153,8 @@ static const struct slc_decode_ops avx2_ops = {
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
     .settle = avx2_settle,
+    .integers = avx2_integers,
+    .plain = avx2_plain,
     .field = avx2_field,
 };
 
@@ -154,6 +166,8 @@ static const struct slc_decode_ops avx2_slow_pext_ops = {
     .gather = avx2_gather,
     .gather_wide = avx2_gather_wide,
     .settle = avx2_settle,
+    .integers = avx2_integers,
+    .plain = avx2_plain,
     .field = avx2_field,
 };
 
@@ -220,6 +234,17 @@ AVX512 static uint32_t avx512_settle(uint32_t *fields, uint32_t count, uint32_t 
     return slc_loop_settle(fields, count, base);
 }
 
+AVX512 static bool
+avx512_integers(const uint64_t *above, uint32_t count, double low, double *values)
+{
+    return slc_loop_integers(above, count, low, values);
+}
+
+AVX512 static bool avx512_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    return slc_loop_plain(bytes, count, values);
+}
+
 AVX512 static uint64_t avx512_field(const uint8_t *indices,
                                     uint32_t count,
                                     unsigned shift,
@@ -237,6 +262,8 @@ static const struct slc_decode_ops avx512_ops = {
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
     .settle = avx512_settle,
+    .integers = avx512_integers,
+    .plain = avx512_plain,
     .field = avx512_field,
 };
 
