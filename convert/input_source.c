@@ -136,15 +136,20 @@ static uint64_t zstd_window(const unsigned char *head, size_t bytes)
 /* The .xz file format 1.1.0, section 3.1: the dictionary of the first block's LZMA2 filter. */
 static uint64_t xz_window(const unsigned char *head, size_t bytes)
 {
-    const unsigned block = 12; /* the stream header before it */
+    size_t at = 14; /* stream header 12, block size, flags */
+    unsigned flags = bytes > at ? head[13] : 0;
+    unsigned sizes = (flags >> 6 & 1) + (flags >> 7); /* optional, each of 7-bit groups */
     unsigned code;
 
-    /* One filter, no sizes: what xz writes to a pipe or a file. Threads add sizes: then unknown. */
-    if (bytes < block + 5 || head[block + 1] != 0 || head[block + 2] != 0x21) {
+    for (; sizes > 0 && at < bytes; at++) {
+        sizes -= head[at] < 0x80;
+    }
+    /* One filter, and that is LZMA2 (0x21) with its one byte; anything else is rare. */
+    if (at + 3 > bytes || (flags & 3) != 0 || head[at] != 0x21) {
         return unknown_window_bytes;
     }
-    code = head[block + 4] & 0x3f;
-    return code >= 40 ? UINT64_C(4) << 30 : (uint64_t)(2 | (code & 1)) << (code / 2 + 11);
+    code = head[at + 2] & 0x3f;
+    return code >= 40 ? xz_window_max : (uint64_t)(2 | (code & 1)) << (code / 2 + 11);
 }
 
 uint64_t
