@@ -96,6 +96,20 @@ static struct scratch_sizes scratch_sizes(const struct slc_key_layout *layout, e
     return sizes;
 }
 
+static uint64_t scratch_bytes(const struct slc_key_layout *layout, enum slc_codec codec)
+{
+    struct scratch_sizes sizes = scratch_sizes(layout, codec);
+
+    return sizes.out + (layout->bits > 64 ? 2 : 1) * sizes.gaps + sizes.planes + sizes.distinct +
+           sizes.slots + sizes.lz4_state;
+}
+
+uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_codec codec)
+{
+    return sizeof(struct slc_encoder) +
+           slc_buffer_footprint(scratch_bytes(layout, codec), SLC_PAGES_SMALL);
+}
+
 static void *carve(uint8_t **free_bytes, uint64_t bytes)
 {
     void *part = bytes == 0 ? NULL : *free_bytes;
@@ -110,7 +124,6 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
                                    struct slc_error *err)
 {
     struct scratch_sizes sizes = scratch_sizes(layout, codec);
-    uint64_t gap_words = layout->bits > 64 ? 2 : 1;
     struct slc_encoder *made = slc_calloc(1, sizeof *made);
     enum slc_status status;
     uint8_t *free_bytes;
@@ -119,10 +132,7 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
     if (made == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for an encoder of %zu bytes", sizeof *made);
     }
-    status = slc_buffer_create(&made->memory,
-                               sizes.out + gap_words * sizes.gaps + sizes.planes + sizes.distinct +
-                                   sizes.slots + sizes.lz4_state,
-                               SLC_PAGES_SMALL, err);
+    status = slc_buffer_create(&made->memory, scratch_bytes(layout, codec), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);
         return status;

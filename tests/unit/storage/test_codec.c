@@ -283,6 +283,7 @@ static void test_refused_memory(void)
     memcpy(info.dims, dims, sizeof dims);
     SLC_ASSERT_OK(slc_key_layout_init(&info.keys, 2, dims, NULL), NULL);
     CU_ASSERT(slc_decoder_memory_bytes(&info, SLC_F64) < 2 << 20);
+    CU_ASSERT(slc_encoder_memory_bytes(&info.keys, SLC_CODEC_PACKED) < 4 << 20);
     for (uint64_t k = 1; k <= 8; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_encoder *encoder = NULL;

@@ -4,6 +4,7 @@
  * block and offset, or chunks that keep their promises; nothing may be read outside the block (the
  * images are allocated without a byte to spare, so a sanitizer sees it).
  */
+#include "base/bytes.h"
 #include "codec_image.h"
 #include "slc_test.h"
 
@@ -200,10 +201,106 @@ static void test_lies(void)
     tile_case_free(&tile);
 }
 
+/* Puts `bits` over value `i` of a plain f64 or f32 section and expects the tile to be refused. */
+static void refuse_value(struct block_image *image,
+                         const struct tile_case *tile,
+                         uint8_t *value,
+                         uint64_t bits,
+                         unsigned value_bytes)
+{
+    static const enum slc_value_type types[] = {SLC_F64, SLC_F32};
+    uint8_t good[8];
+
+    memcpy(good, value, value_bytes);
+    if (value_bytes == 4) {
+        slc_store_u32(value, (uint32_t)bits);
+    } else {
+        slc_store_u64(value, bits);
+    }
+    for (size_t t = 0; t < SLC_COUNT(types); t++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_FAILS(block_image_decode(image, &tile->info, types[t], 256, NULL, &err),
+                         SLC_ERR_DAMAGED, &err, "value");
+    }
+    memcpy(value, good, value_bytes);
+}
+
+/* Zeros, infinities and NaN stored as values, in every form that could hold them. */
+static void test_unsound_values(void)
+{
+    static const uint64_t wrong64[] = {0, UINT64_C(1) << 63, UINT64_C(0x7ff) << 52,
+                                       UINT64_C(0xfff) << 52, UINT64_C(0x7ff8000000000001)};
+    static const uint64_t wrong32[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001};
+    static const enum value_kind kinds[] = {VALUES_CONSTANT, VALUES_DICTIONARY, VALUES_F32,
+                                            VALUES_F64};
+    struct random_stream random = {slc_test_seed(), 23, 0};
+    const uint64_t dims[2] = {1 << 20, 1 << 20};
+
+    for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
+        struct tile_case tile;
+        struct block_image image;
+        unsigned value_bytes = kinds[k] == VALUES_F32 ? 4 : 8;
+        uint8_t *data, *values;
+
+        tile_case_make(&tile, &random, 2, dims, 40, 600, kinds[k]);
+        block_image_make(&image, &tile, SLC_CODEC_PACKED);
+        data = image.bytes + slc_tile_entry_offset(2, 1);
+        values = data + slc_load_u32(data + 4) + (kinds[k] == VALUES_DICTIONARY ? 8 : 0);
+        for (size_t w = 0; w < SLC_COUNT(wrong64); w++) {
+            uint64_t bits = value_bytes == 4 ? wrong32[w] : wrong64[w];
+
+            refuse_value(&image, &tile, values, bits, value_bytes);
+            if (kinds[k] == VALUES_F32 || kinds[k] == VALUES_F64) {
+                refuse_value(&image, &tile, values + (size_t)(tile.nnz - 1) * value_bytes, bits,
+                             value_bytes);
+            }
+        }
+        block_image_free(&image);
+        block_image_make(&image, &tile, SLC_CODEC_BLCO);
+        values = image.bytes + image.view.entry.bytes - SLC_BLOCK_SLACK_BYTES - 8;
+        for (size_t w = 0; w < SLC_COUNT(wrong64); w++) {
+            refuse_value(&image, &tile, values, wrong64[w], 8);
+        }
+        block_image_free(&image);
+        tile_case_free(&tile);
+    }
+}
+
+/* An integer section whose smallest value makes one of its values zero, or all of them too large.
+ */
+static void test_unsound_integers(void)
+{
+    struct random_stream random = {slc_test_seed(), 24, 0};
+    const uint64_t dims[2] = {1 << 20, 1 << 20};
+    struct tile_case tile;
+    struct block_image image;
+    uint8_t *data, *low;
+
+    tile_case_make(&tile, &random, 2, dims, 40, 600, VALUES_CONSTANT);
+    for (uint32_t i = 0; i < tile.nnz; i++) {
+        tile.values[i] = 3 + (double)(i * 7 % 97);
+    }
+    block_image_make(&image, &tile, SLC_CODEC_PACKED);
+    data = image.bytes + slc_tile_entry_offset(2, 1);
+    CU_ASSERT_EQUAL_FATAL(data[1], 1);
+    low = data + slc_load_u32(data + 4);
+    CU_ASSERT_EQUAL_FATAL(slc_load_u64(low), 3);
+    refuse_value(&image, &tile, low, 0, 8);
+    refuse_value(&image, &tile, low, (uint64_t)-5, 8);
+    refuse_value(&image, &tile, low, UINT64_C(1) << 53, 8);
+    refuse_value(&image, &tile, low, (UINT64_C(1) << 53) + 1, 8);
+    refuse_value(&image, &tile, low, (uint64_t) - (INT64_C(1) << 53) - 1, 8);
+    block_image_free(&image);
+    tile_case_free(&tile);
+}
+
 static const struct slc_test tests[] = {
     {"every flipped bit is noticed or harmless", test_flips},
     {"overwritten bytes are noticed or harmless", test_overwrites},
     {"directory entries that lie are refused", test_lies},
+    {"values that are zero, infinite or NaN are refused", test_unsound_values},
+    {"integers that are zero or too large are refused", test_unsound_integers},
 };
 
 int main(int argc, char **argv)
