@@ -215,7 +215,7 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
     bool f32 = encoder->all_f32;
     unsigned plain_bytes = f32 ? 4 : 8;
     uint64_t plain = (uint64_t)plain_bytes * source->nnz;
-    uint64_t best = plain;
+    uint64_t cost = plain;
     uint32_t distinct = 0;
     uint8_t *end = NULL;
 
@@ -228,20 +228,20 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
     if (encoder->all_integer) {
         uint64_t bytes = measure_integers(encoder, source);
 
-        if (bytes <= best) { /* the lower form wins a draw */
+        if (bytes <= cost) { /* the lower form wins a draw */
             *form = SLC_FORM_INTEGER;
-            best = bytes - 1;
+            cost = bytes;
         }
     }
-    if (dictionary_bytes(2, source->nnz) <= best) {
-        distinct = collect_distinct(encoder, source, best);
+    if (dictionary_bytes(2, source->nnz) <= cost) {
+        distinct = collect_distinct(encoder, source, *form == SLC_FORM_INTEGER ? cost - 1 : cost);
     }
     if (distinct != 0) {
         *form = SLC_FORM_DICTIONARY;
-        best = dictionary_bytes(distinct, source->nnz) - 1;
+        cost = dictionary_bytes(distinct, source->nnz);
     }
-    if (2 * best > plain) {
-        end = try_planes(encoder, source, plain_bytes, best, section);
+    if (cost > plain / 2) {
+        end = try_planes(encoder, source, plain_bytes, cost - 1, section);
     }
     if (end != NULL) {
         *form = f32 ? SLC_FORM_F32_LZ4 : SLC_FORM_F64_LZ4;
