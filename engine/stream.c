@@ -5,9 +5,11 @@
  * taken at open. Whatever goes wrong in a pass is kept once, in the ring; everybody leaves, what
  * was in flight is waited for, and the stream is ready for another pass.
  *
- * The cached set is the first `plan->cached_blocks` blocks of the file. They lie without gaps in
- * the file, so they lie in the cache as in the file. A block enters in the first pass that reads
- * it, after its checksum held, also when that pass is given up later.
+ * The cached set is as many blocks as the plan says, spread evenly over the file. In file order
+ * that keeps the drive busy all through a pass: between two cached blocks there is always one to
+ * read ahead, while a cached head of the file would leave it idle until the head has been computed.
+ * A block enters in the first pass that reads it, after its checksum held, also when that pass
+ * fails later.
  */
 #include "engine/stream_impl.h"
 
@@ -71,26 +73,31 @@ static enum slc_status make_order(struct slc_stream *stream, struct slc_error *e
     return SLC_OK;
 }
 
-/* Maps the cache and checks that the planned set fits it. */
+/* Chooses the cached set: every so many blocks one, as long as they fit what is planned. */
 static enum slc_status
 make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
 {
-    struct slc_block_entry first, last;
+    const uint64_t count = stream->info->block_count;
+    const uint64_t wanted = slc_min_u64(plan->cached_blocks, count);
+    uint64_t share = count - wanted; /* grows by `wanted` a block; a whole `count` is a member */
+    uint64_t used = 0;
 
-    stream->cache_limit = slc_min_u64(plan->cached_blocks, stream->info->block_count);
-    if (stream->cache_limit == 0) {
-        return SLC_OK;
+    for (uint64_t b = 0; b < count && wanted > 0; b++) {
+        struct slc_block_entry entry;
+
+        share += wanted;
+        if (share < count) {
+            continue;
+        }
+        share -= count;
+        slc_reader_entry(stream->reader, b, &entry);
+        if (entry.padded_bytes <= plan->cache_bytes - used) {
+            stream->cached[b] = SLC_CACHE_WANTED;
+            stream->cache_offset[b] = used;
+            used += entry.padded_bytes;
+        }
     }
-    slc_reader_entry(stream->reader, 0, &first);
-    slc_reader_entry(stream->reader, stream->cache_limit - 1, &last);
-    stream->cache_first = first.offset;
-    if (last.offset + last.padded_bytes - first.offset > plan->cache_bytes) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "the plan caches %" PRIu64 " blocks of %" PRIu64 " bytes in %" PRIu64 " bytes",
-            stream->cache_limit, last.offset + last.padded_bytes - first.offset, plan->cache_bytes);
-    }
-    return slc_buffer_create(&stream->cache, (size_t)plan->cache_bytes, SLC_PAGES_SMALL, err);
+    return slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
 }
 
 /* The arrays of the stream. */
@@ -100,14 +107,15 @@ static enum slc_status make_tables(struct slc_stream *stream, struct slc_error *
 
     stream->order = slc_calloc(count, sizeof *stream->order);
     stream->cached = slc_calloc(count, sizeof *stream->cached);
+    stream->cache_offset = slc_calloc(count, sizeof *stream->cache_offset);
     stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
     stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
     stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
     stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
     stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
-    if (stream->order == NULL || stream->cached == NULL || stream->requests == NULL ||
-        stream->delivered == NULL || stream->slot_blocks == NULL || stream->cache_blocks == NULL ||
-        stream->workers == NULL) {
+    if (stream->order == NULL || stream->cached == NULL || stream->cache_offset == NULL ||
+        stream->requests == NULL || stream->delivered == NULL || stream->slot_blocks == NULL ||
+        stream->cache_blocks == NULL || stream->workers == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "no memory for the tables of a stream of %" PRIu64 " blocks", count);
     }
@@ -196,6 +204,7 @@ void slc_stream_close(struct slc_stream *stream)
     slc_buffer_destroy(&stream->cache);
     slc_free(stream->order);
     slc_free(stream->cached);
+    slc_free(stream->cache_offset);
     slc_free(stream->requests);
     slc_free(stream->delivered);
     slc_free(stream->slot_blocks);
@@ -308,7 +317,7 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
             stream->delivered[slot] = false;
         }
     }
-    for (uint64_t b = 0; b < stream->cache_limit; b++) {
+    for (uint64_t b = 0; b < stream->info->block_count; b++) {
         if (stream->cached[b] == SLC_CACHE_NEW) {
             stream->cached[b] = SLC_CACHE_YES;
             stats->cache_blocks++;

@@ -15,7 +15,8 @@
 
 /* Whether a block lies in the cache. */
 enum slc_cache_state {
-    SLC_CACHE_NO,
+    SLC_CACHE_NO,     /* does not belong to the cached set */
+    SLC_CACHE_WANTED, /* belongs to it and has not been read yet */
     SLC_CACHE_YES,
     SLC_CACHE_NEW /* copied in this pass, in which it was also read: serves from the next one on */
 };
@@ -59,9 +60,8 @@ struct slc_stream {
 
     uint64_t *order; /* all blocks in the order of the schedule */
     struct slc_buffer cache;
-    uint64_t cache_limit; /* the first so many blocks of the file are kept */
-    uint64_t cache_first; /* file offset that the cache begins with */
-    uint8_t *cached;      /* enum slc_cache_state per block */
+    uint64_t *cache_offset; /* per block of the cached set: where it lies in the cache */
+    uint8_t *cached;        /* enum slc_cache_state per block */
 
     struct slc_stream_worker *workers;
 

@@ -115,24 +115,22 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream)
     return record;
 }
 
-static void *cache_place(const struct slc_stream *stream, const struct slc_block_entry *entry)
+static void *cache_place(const struct slc_stream *stream, uint64_t block)
 {
-    return (char *)stream->cache.data + (entry->offset - stream->cache_first);
+    return (char *)stream->cache.data + stream->cache_offset[block];
 }
 
 static void open_cached(struct slc_stream *stream, struct slc_open_block *record)
 {
     const uint64_t block = record->view.block;
     struct slc_error fault = SLC_ERROR_INIT;
-    struct slc_block_entry entry;
 
-    slc_reader_entry(stream->reader, block, &entry);
-    if (slc_block_open(stream->reader, block, cache_place(stream, &entry), true, &record->view,
+    if (slc_block_open(stream->reader, block, cache_place(stream, block), true, &record->view,
                        &fault) != SLC_OK) {
         slc_stream_give_up(stream, &fault);
         return;
     }
-    atomic_fetch_add(&stream->bytes_cached, entry.padded_bytes);
+    atomic_fetch_add(&stream->bytes_cached, record->view.entry.padded_bytes);
     publish(stream, record);
 }
 
@@ -148,8 +146,10 @@ static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t bloc
         slc_stream_give_up(stream, &fault);
         return;
     }
-    if (block < stream->cache_limit) {
-        memcpy(cache_place(stream, &record->view.entry), data, record->view.entry.padded_bytes);
+    /* Only this worker touches the state of a block that is being opened, and only it writes here.
+     */
+    if (stream->cached[block] == SLC_CACHE_WANTED) {
+        memcpy(cache_place(stream, block), data, record->view.entry.padded_bytes);
         pthread_mutex_lock(&stream->mutex);
         stream->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);
