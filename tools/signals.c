@@ -39,7 +39,7 @@ static void handler(int number)
 
 static void first_stop(int number)
 {
-    stop_signal = number;
+    __atomic_store_n(&stop_signal, number, __ATOMIC_RELEASE);
     if (abandon_fn != NULL) {
         console_note("stopped by a signal");
         abandon_fn(abandon_context);
