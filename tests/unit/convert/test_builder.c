@@ -295,6 +295,15 @@ static const char *path_in(const char *folder, const char *name)
     return path;
 }
 
+/* The store a test builds: one at a time. */
+static const char *store_in_folder(const char *name)
+{
+    static char path[700];
+
+    snprintf(path, sizeof path, "%s/%s", slc_test_folder(), name);
+    return path;
+}
+
 static bool exists(const char *path)
 {
     struct stat info;
@@ -388,7 +397,7 @@ static void check_store(const char *path, const struct expected *e)
 
 static void build_and_check(const struct input *input, const struct build *build, uint64_t *hash)
 {
-    const char *path = path_in(slc_test_folder(), "x.slc");
+    const char *path = store_in_folder("x.slc");
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_builder_report report;
     struct expected e;
@@ -454,7 +463,7 @@ static void test_overflow_recurses(void)
 
     for (s = 0; s < SLC_COUNT(shapes); s++) {
         struct input input;
-        const char *path = path_in(slc_test_folder(), "big.slc");
+        const char *path = store_in_folder("big.slc");
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_builder_report report;
         struct expected e;
@@ -559,7 +568,7 @@ static void test_no_nonzeros_and_one(void)
 static void test_messages(void)
 {
     static const uint64_t dims[] = {10, 20};
-    const char *path = path_in(slc_test_folder(), "bad.slc");
+    const char *path = store_in_folder("bad.slc");
     struct build build = {
         .workers = 1, .cut = 100, .memory = 100 << 20, .duplicates = SLC_DUPLICATES_ERROR};
     struct slc_builder_report report;
@@ -618,7 +627,7 @@ static void write_text(const char *path, const char *text)
 
 static void test_leftovers(void)
 {
-    const char *path = path_in(slc_test_folder(), "left.slc");
+    const char *path = store_in_folder("left.slc");
     char part[800];
     struct build build = {.workers = 1, .cut = 100};
     struct slc_builder_report report;
@@ -651,7 +660,7 @@ static void test_leftovers(void)
 static void test_disk_limit_and_full_disk(void)
 {
     static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 40};
-    const char *path = path_in(slc_test_folder(), "full.slc");
+    const char *path = store_in_folder("full.slc");
     struct build build = {.workers = 2, .cut = 3000, .max_temp = 1 << 20};
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;
@@ -682,7 +691,7 @@ static void test_failing_files(void)
         SLC_FAULTY_OPEN, SLC_FAULTY_READ,   SLC_FAULTY_WRITE,  SLC_FAULTY_SYNC,
         SLC_FAULTY_STAT, SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
     static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 40};
-    const char *path = path_in(slc_test_folder(), "faulty.slc");
+    const char *path = store_in_folder("faulty.slc");
     struct build build = {.workers = 2, .cut = 3000};
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;
@@ -700,7 +709,7 @@ static void test_failing_files(void)
     for (i = 0; i < SLC_COUNT(kinds); i++) {
         uint64_t k, step = 1;
 
-        for (k = 1;; k += step, step += k / 6) {
+        for (k = 1;; k += step, step += k / 3) {
             struct slc_faulty faulty;
             enum slc_status status;
             uint64_t hash;
@@ -737,7 +746,7 @@ static void test_failing_files(void)
 static void test_failing_memory_and_threads(void)
 {
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
-    const char *path = path_in(slc_test_folder(), "memory.slc");
+    const char *path = store_in_folder("memory.slc");
     struct build build = {.workers = 2, .cut = 3000, .sample = 50, .entries_expected = 100000000};
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;

@@ -1,0 +1,364 @@
+/*
+ * See convert/generate.h. Entries are drawn in pieces of fixed size; a worker draws a piece and
+ * formats it into its text buffer, or pushes it to the builder under the piece's number.
+ */
+#include "convert/generate.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/draw.h"
+#include "convert/format.h"
+#include "convert/text_output.h"
+#include "convert/turns.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PIECE_ENTRIES = 8192,
+    SAMPLE_ENTRIES = 32768,
+    TEXT_BYTES = 1 << 20,
+    OVERHEAD_BYTES = 1 << 20,
+    WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
+};
+
+struct generation {
+    const struct slc_generate_options *options;
+    const struct slc_files *files;
+    uint64_t memory_bytes; /* what is left for text buffers or the builder */
+    struct slc_draw draw;
+    struct slc_buffer columns; /* per worker: a column per mode, values */
+    struct slc_turns turns;
+    struct slc_error *worker_errors;
+    struct slc_text_output text;
+    struct slc_builder *builder; /* NULL: text */
+};
+
+static uint64_t columns_bytes(const struct generation *g)
+{
+    return (uint64_t)(g->options->order + 1) * PIECE_ENTRIES * 8;
+}
+
+/* ---- drawing */
+
+struct piece {
+    uint64_t *coords[SLC_MAX_ORDER];
+    const uint64_t *view[SLC_MAX_ORDER];
+    double *values;
+    uint32_t count;
+};
+
+static void locate_piece(const struct generation *g, unsigned worker, struct piece *piece)
+{
+    void *memory = (char *)g->columns.data + worker * columns_bytes(g);
+    uint64_t *columns = memory;
+    void *values = columns + (size_t)g->options->order * PIECE_ENTRIES;
+    unsigned mode;
+
+    for (mode = 0; mode < g->options->order; mode++) {
+        piece->coords[mode] = columns + (size_t)mode * PIECE_ENTRIES;
+        piece->view[mode] = piece->coords[mode];
+    }
+    piece->values = values;
+}
+
+static void draw_piece(const struct generation *g, uint64_t number, struct piece *piece)
+{
+    uint64_t begin = number * PIECE_ENTRIES;
+
+    piece->count = (uint32_t)slc_min_u64(PIECE_ENTRIES, g->options->nnz - begin);
+    slc_draw_coords(&g->draw, begin, 1, piece->count, piece->coords);
+    slc_draw_values(&g->draw, piece->view, piece->count, piece->values);
+}
+
+/* ---- delivering */
+
+static enum slc_status push_piece(struct generation *g,
+                                  unsigned worker,
+                                  uint64_t number,
+                                  const struct piece *piece,
+                                  struct slc_error *err)
+{
+    struct slc_entries entries = {.order = g->options->order,
+                                  .count = piece->count,
+                                  .values = piece->values,
+                                  .sequence = number};
+
+    memcpy(entries.coords, piece->view, sizeof piece->view);
+    return slc_builder_push(g->builder, worker, &entries, err);
+}
+
+static char *format_row(char *out, unsigned order, const struct piece *piece, uint32_t i)
+{
+    unsigned mode;
+
+    for (mode = 0; mode < order; mode++) {
+        out += slc_format_u64(out, piece->coords[mode][i] + 1);
+        *out++ = ' ';
+    }
+    out += slc_format_f64(out, piece->values[i]);
+    *out++ = '\n';
+    return out;
+}
+
+/* Formats a piece; what outgrows the buffer is written when the turn has come. */
+static enum slc_status write_piece(struct generation *g,
+                                   unsigned worker,
+                                   uint64_t number,
+                                   const struct piece *piece,
+                                   struct slc_error *err)
+{
+    char *buffer = slc_text_output_buffer(&g->text, worker);
+    char *limit = buffer + g->text.buffer_bytes - SLC_FORMAT_ROW_BYTES;
+    char *out = buffer;
+    bool has_turn = false;
+    uint32_t i = 0;
+
+    while (i < piece->count) {
+        enum slc_status status;
+
+        for (; i < piece->count && out <= limit; i++) {
+            out = format_row(out, g->options->order, piece, i);
+        }
+        if (!has_turn && !slc_turns_wait(&g->turns, number)) {
+            return SLC_ERR_INTERRUPTED; /* another worker failed */
+        }
+        has_turn = true;
+        status = slc_text_output_write(&g->text, buffer, (size_t)(out - buffer), err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        out = buffer;
+    }
+    slc_turns_done(&g->turns);
+    return SLC_OK;
+}
+
+static void work(void *context, unsigned worker, unsigned workers)
+{
+    struct generation *g = context;
+    struct slc_error *err = &g->worker_errors[worker];
+    uint64_t pieces = slc_div_up_u64(g->options->nnz, PIECE_ENTRIES);
+    uint64_t number;
+    struct piece piece;
+
+    (void)workers;
+    locate_piece(g, worker, &piece);
+    while (slc_turns_take(&g->turns, &number) && number < pieces) {
+        enum slc_status status;
+
+        draw_piece(g, number, &piece);
+        status = g->builder != NULL ? push_piece(g, worker, number, &piece, err)
+                                    : write_piece(g, worker, number, &piece, err);
+        if (status != SLC_OK) {
+            if (status != SLC_ERR_INTERRUPTED) {
+                err->status = status;
+            }
+            slc_turns_stop(&g->turns);
+            return;
+        }
+        if (worker == 0 && g->options->progress != NULL) {
+            g->options->progress(g->options->context, "generate",
+                                 slc_min_u64((number + 1) * PIECE_ENTRIES, g->options->nnz),
+                                 g->options->nnz);
+        }
+    }
+}
+
+static enum slc_status run_workers(struct generation *g, struct slc_error *err)
+{
+    unsigned workers = g->options->threads;
+    enum slc_status status;
+    unsigned i;
+
+    status = slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    g->worker_errors = slc_calloc(workers, sizeof *g->worker_errors);
+    if (g->worker_errors == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", workers);
+    }
+    for (i = 0; i < workers; i++) {
+        slc_error_clear(&g->worker_errors[i]);
+    }
+    status = slc_turns_init(&g->turns, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_team_run(workers, work, g, err);
+    slc_turns_destroy(&g->turns);
+    for (i = 0; i < workers && status == SLC_OK; i++) {
+        status = g->worker_errors[i].status;
+        if (status != SLC_OK && err != NULL) {
+            *err = g->worker_errors[i];
+        }
+    }
+    /* Before a store is sorted in their place. */
+    slc_buffer_destroy(&g->columns);
+    return status;
+}
+
+/* ---- the two outputs */
+
+static enum slc_status
+generate_text(struct generation *g, struct slc_generate_report *report, struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    uint64_t share = g->memory_bytes / options->threads & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    enum slc_status status =
+        slc_text_output_open(&g->text, g->files, options->output, options->overwrite,
+                             options->threads, slc_min_u64(share, TEXT_BYTES), err);
+
+    if (status == SLC_OK) {
+        status = run_workers(g, err);
+    }
+    if (status == SLC_OK) {
+        report->text_bytes = g->text.bytes;
+        status = slc_text_output_finish(&g->text, err);
+    } else {
+        slc_text_output_abandon(&g->text);
+    }
+    return status;
+}
+
+/* Entries evenly spread over the whole, so that buckets are even. */
+static enum slc_status give_sample(struct generation *g, struct slc_error *err)
+{
+    unsigned order = g->options->order;
+    uint32_t count = (uint32_t)slc_min_u64(g->options->nnz, SAMPLE_ENTRIES);
+    struct slc_entries sample = {.order = order, .count = count};
+    uint64_t *columns[SLC_MAX_ORDER];
+    uint64_t *memory;
+    enum slc_status status;
+    unsigned mode;
+
+    if (count == 0) {
+        return SLC_OK;
+    }
+    memory = slc_malloc((size_t)count * order * sizeof *memory);
+    if (memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u entries", count);
+    }
+    for (mode = 0; mode < order; mode++) {
+        columns[mode] = memory + (size_t)mode * count;
+        sample.coords[mode] = columns[mode];
+    }
+    slc_draw_coords(&g->draw, 0, g->options->nnz / count, count, columns);
+    status = slc_builder_sample(g->builder, &sample, g->options->nnz, err);
+    slc_free(memory);
+    return status;
+}
+
+static enum slc_status generate_store(struct generation *g,
+                                      const struct slc_builder_options *build,
+                                      struct slc_generate_report *report,
+                                      struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
+    enum slc_status status = slc_builder_create(build, options->order, &g->builder, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = give_sample(g, err);
+    if (status == SLC_OK) {
+        status = run_workers(g, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_abandon(g->builder);
+        return status;
+    }
+    snprintf(origin.source, sizeof origin.source, "nnz %" PRIu64 " rank %u seed %" PRIu64,
+             options->nnz, options->rank, options->seed);
+    return slc_builder_finish(g->builder, 0, options->dims, &origin, &report->build, err);
+}
+
+/* ---- set-up */
+
+/*
+ * Half of what is free at most goes to factor tables, which only save time; then columns; the rest
+ * to the text buffers or the builder, which has its own least.
+ */
+static enum slc_status divide_memory(struct generation *g,
+                                     struct slc_builder_options *build,
+                                     bool store,
+                                     struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    uint64_t workers = options->threads;
+    uint64_t budget =
+        options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
+    uint64_t fixed = slc_memory_resident() + OVERHEAD_BYTES +
+                     workers * (WORKER_OVERHEAD_BYTES + columns_bytes(g));
+    uint64_t least = fixed + (store ? slc_builder_memory_min(build, options->order)
+                                    : workers * 4 * SLC_PAGE_BYTES);
+    enum slc_status status;
+
+    if (budget < least) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "a memory budget of %" PRIu64
+                        " MiB is too small to generate this with %u threads: the smallest that "
+                        "works is %" PRIu64 " MiB",
+                        budget >> 20, options->threads, (least >> 20) + 1);
+    }
+    status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
+    if (status == SLC_OK) {
+        g->memory_bytes = budget - fixed - slc_draw_memory_bytes(&g->draw);
+    }
+    return status;
+}
+
+static bool is_store(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    return length > 4 && memcmp(path + length - 4, ".slc", 4) == 0;
+}
+
+enum slc_status slc_generate(const struct slc_generate_options *options,
+                             struct slc_generate_report *report,
+                             struct slc_error *err)
+{
+    struct generation g = {.options = options,
+                           .files = options->files == NULL ? slc_files_system() : options->files,
+                           .text = {.fd = -1}};
+    /* Equal coordinates of a model are one observation; without a model repeats add up. */
+    struct slc_builder_options build = {.files = options->files,
+                                        .output = options->output,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite,
+                                        .codec = options->codec,
+                                        .value = SLC_VALUE_AUTO,
+                                        .duplicates = options->rank > 0 ? SLC_DUPLICATES_KEEP_FIRST
+                                                                        : SLC_DUPLICATES_SUM,
+                                        .block_bytes = options->block_bytes,
+                                        .max_temp = options->max_temp,
+                                        .workers = options->threads};
+    bool store = is_store(options->output);
+    enum slc_status status;
+
+    *report = (struct slc_generate_report){.entries = options->nnz};
+    if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
+        options->order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
+                        options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
+    }
+    status = divide_memory(&g, &build, store, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    build.memory_bytes = g.memory_bytes;
+    status = store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
+    slc_buffer_destroy(&g.columns);
+    slc_free(g.worker_errors);
+    slc_draw_destroy(&g.draw);
+    return status;
+}

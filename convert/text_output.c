@@ -1,0 +1,162 @@
+/* See convert/text_output.h. */
+#include "convert/text_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum slc_status
+open_file(struct slc_text_output *output, const char *path, bool overwrite, struct slc_error *err)
+{
+    const struct slc_files *files = output->files;
+    size_t length = strlen(path) + sizeof ".tmp";
+    struct slc_file_stat stat;
+    int code = files->stat_path(files->self, path, &stat);
+    int fd;
+
+    if (code < 0 && code != -ENOENT) {
+        return slc_fail_errno(err, -code, path, "looking for an existing output");
+    }
+    if (code >= 0 && (!overwrite || stat.kind == 'd')) {
+        enum slc_status status =
+            slc_fail(err, SLC_ERR_IO,
+                     stat.kind == 'd' ? "the output is a folder: name a file"
+                                      : "the output exists: remove it, or replace it with "
+                                        "--overwrite");
+
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    output->path = slc_strdup(path);
+    output->temporary = slc_malloc(length);
+    if (output->path == NULL || output->temporary == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the output");
+    }
+    snprintf(output->temporary, length, "%s.tmp", path);
+    fd =
+        files->open(files->self, output->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return slc_fail_errno(err, -fd, output->temporary, "creating the output");
+    }
+    output->fd = fd;
+    return SLC_OK;
+}
+
+enum slc_status slc_text_output_open(struct slc_text_output *output,
+                                     const struct slc_files *files,
+                                     const char *path,
+                                     bool overwrite,
+                                     unsigned workers,
+                                     size_t buffer_bytes,
+                                     struct slc_error *err)
+{
+    enum slc_status status;
+
+    *output = (struct slc_text_output){
+        .files = files, .fd = -1, .workers = workers, .buffer_bytes = buffer_bytes};
+    status = slc_buffer_create(&output->memory, workers * buffer_bytes, SLC_PAGES_SMALL, err);
+    if (status == SLC_OK && strcmp(path, "-") == 0) {
+        output->fd = STDOUT_FILENO;
+    } else if (status == SLC_OK) {
+        status = open_file(output, path, overwrite, err);
+    }
+    if (status != SLC_OK) {
+        slc_text_output_abandon(output);
+    }
+    return status;
+}
+
+enum slc_status slc_text_output_write(struct slc_text_output *output,
+                                      const char *text,
+                                      size_t bytes,
+                                      struct slc_error *err)
+{
+    const struct slc_files *files = output->files;
+    size_t done = 0;
+
+    while (done < bytes) {
+        int64_t moved = files->write(files->self, output->fd, text + done, bytes - done);
+
+        if (moved == -EINTR) {
+            continue;
+        }
+        if (moved <= 0) {
+            return slc_fail_errno(err, moved < 0 ? (int)-moved : EIO,
+                                  output->path == NULL ? "standard output" : output->path,
+                                  "writing text after %llu bytes",
+                                  (unsigned long long)(output->bytes + done));
+        }
+        done += (size_t)moved;
+    }
+    output->bytes += bytes;
+    return SLC_OK;
+}
+
+/* "A/B" -> "A", "B" -> ".", "/B" -> "/". */
+static char *parent_of(const char *path)
+{
+    char *parent = slc_strdup(path);
+    char *slash = parent == NULL ? NULL : strrchr(parent, '/');
+
+    if (parent != NULL && slash == NULL) {
+        slc_free(parent);
+        return slc_strdup(".");
+    }
+    if (slash != NULL) {
+        slash[slash == parent ? 1 : 0] = 0;
+    }
+    return parent;
+}
+
+static enum slc_status put_in_place(struct slc_text_output *output, struct slc_error *err)
+{
+    const struct slc_files *files = output->files;
+    char *parent = parent_of(output->path);
+    int fd = output->fd;
+    int code;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    code = files->sync(files->self, fd);
+    if (code >= 0) {
+        output->fd = -1;
+        code = files->close(files->self, fd);
+    }
+    if (code >= 0) {
+        code = files->rename(files->self, output->temporary, output->path);
+    }
+    if (code >= 0) {
+        slc_free(output->temporary);
+        output->temporary = NULL;
+        code = files->sync_folder(files->self, parent);
+    }
+    slc_free(parent);
+    return code < 0 ? slc_fail_errno(err, -code, output->path, "completing the output") : SLC_OK;
+}
+
+enum slc_status slc_text_output_finish(struct slc_text_output *output, struct slc_error *err)
+{
+    enum slc_status status = output->path == NULL ? SLC_OK : put_in_place(output, err);
+
+    slc_text_output_abandon(output);
+    return status;
+}
+
+void slc_text_output_abandon(struct slc_text_output *output)
+{
+    const struct slc_files *files = output->files;
+
+    if (output->temporary != NULL) {
+        if (output->fd >= 0) {
+            files->close(files->self, output->fd);
+        }
+        files->unlink(files->self, output->temporary);
+    }
+    slc_buffer_destroy(&output->memory);
+    slc_free(output->path);
+    slc_free(output->temporary);
+    *output = (struct slc_text_output){.fd = -1};
+}
