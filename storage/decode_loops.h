@@ -40,12 +40,25 @@ SLC_LOOP void slc_loop_sum(const uint64_t *gaps, uint32_t count, uint64_t first,
     }
 }
 
-SLC_LOOP uint64_t slc_loop_gather_one(const struct slc_gather *gather, uint64_t key)
+SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t key)
 {
-    uint64_t bits = key & gather->mask;
+    uint64_t bits = key >> gather->shift & gather->picked;
 
     for (unsigned k = 0; k < 6; k++) {
         uint64_t moving = bits & gather->move[k];
+
+        bits = (bits ^ moving) | moving >> (1U << k);
+    }
+    return bits;
+}
+
+/* For masks that reach over at most 32 bits: twice the lanes, one step less. */
+SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
+{
+    uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
+
+    for (unsigned k = 0; k < 5; k++) {
+        uint32_t moving = bits & (uint32_t)gather->move[k];
 
         bits = (bits ^ moving) | moving >> (1U << k);
     }
@@ -59,8 +72,14 @@ SLC_LOOP void slc_loop_gather(const struct slc_gather *gather,
 {
     const struct slc_gather plan = *gather;
 
-    for (uint32_t i = 0; i < count; i++) {
-        fields[i] = (uint32_t)slc_loop_gather_one(&plan, keys[i]);
+    if (plan.picked <= UINT32_MAX) {
+        for (uint32_t i = 0; i < count; i++) {
+            fields[i] = slc_loop_gather_short(&plan, keys[i]);
+        }
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            fields[i] = (uint32_t)slc_loop_gather_long(&plan, keys[i]);
+        }
     }
 }
 
@@ -72,7 +91,7 @@ SLC_LOOP void slc_loop_gather_wide(const struct slc_gather *gather,
     const struct slc_gather plan = *gather;
 
     for (uint32_t i = 0; i < count; i++) {
-        fields[i] = slc_loop_gather_one(&plan, keys[i]);
+        fields[i] = slc_loop_gather_long(&plan, keys[i]);
     }
 }
 

@@ -12,12 +12,15 @@
 
 void slc_gather_init(struct slc_gather *gather, uint64_t mask)
 {
-    uint64_t selected = mask;
-    uint64_t zeros_right = ~mask << 1; /* position p is set when bit p - 1 is not selected */
+    unsigned shift_right = mask == 0 ? 0 : (unsigned)__builtin_ctzll(mask);
+    uint64_t selected = mask >> shift_right;
+    uint64_t zeros_right = ~selected << 1; /* position p is set when bit p - 1 is not selected */
 
     memset(gather, 0, sizeof *gather);
     gather->mask = mask;
     gather->bits = (unsigned)__builtin_popcountll(mask);
+    gather->shift = shift_right;
+    gather->picked = selected;
     for (unsigned k = 0; k < 6; k++) {
         /* Bit p of the parallel prefix: the count of gaps to the right of p has its bit k set. */
         uint64_t odd = zeros_right;
@@ -28,9 +31,6 @@ void slc_gather_init(struct slc_gather *gather, uint64_t mask)
         gather->move[k] = odd & selected;
         selected = (selected ^ gather->move[k]) | gather->move[k] >> (1U << k);
         zeros_right &= ~odd;
-        if (gather->move[k] != 0) {
-            gather->steps = k + 1;
-        }
     }
 }
 

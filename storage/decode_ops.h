@@ -21,9 +21,10 @@
  */
 struct slc_gather {
     uint64_t mask;
-    uint64_t move[6]; /* bits that move right by 2^k in step k; zero from `steps` on */
-    unsigned steps;
-    unsigned bits; /* selected by the mask */
+    unsigned bits;    /* selected by the mask */
+    unsigned shift;   /* zeros below the mask; what follows is about words shifted right by it */
+    uint64_t picked;  /* the mask */
+    uint64_t move[6]; /* bits that move right by 2^k in step k */
 };
 
 void slc_gather_init(struct slc_gather *gather, uint64_t mask);

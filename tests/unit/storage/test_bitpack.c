@@ -94,7 +94,7 @@ static void test_loops(void)
                                               slc_decode_ops_avx512()};
 
     for (unsigned t = 0; t < SLC_COUNT(tables); t++) {
-        for (uint32_t round = 0; round < 60 && tables[t] != NULL; round++) {
+        for (uint32_t round = 0; round < 120 && tables[t] != NULL; round++) {
             uint32_t count = 1 + (uint32_t)(random_word(round) % SLC_GROUP_NNZ);
             uint64_t mask = random_word(round + 1000) & random_word(round + 2000);
             uint64_t words[ROOM], keys[ROOM], wide[ROOM], key = random_word(round) - 1, most = 0;
@@ -102,6 +102,8 @@ static void test_loops(void)
             struct slc_gather gather;
             bool equal = true;
 
+            /* Masks that reach over 32 bits at most take another way. */
+            mask = round % 2 == 0 ? mask : mask >> 32 << (round % 33);
             mask = round == 0 ? 0 : round == 1 ? UINT64_MAX : mask;
             slc_gather_init(&gather, mask);
             CU_ASSERT_EQUAL(gather.bits, (unsigned)__builtin_popcountll(mask));
