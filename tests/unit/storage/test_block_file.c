@@ -396,7 +396,6 @@ static void forged_headers(void)
     struct slc_made_tensor tensor;
     struct slc_forged forged;
 
-    write_sample(&tensor);
     for (size_t i = 0; i < SLC_COUNT(forgeries); i++) {
         write_sample(&tensor);
         slc_forged_load(&forged, path);
@@ -406,7 +405,6 @@ static void forged_headers(void)
         slc_forged_release(&forged);
         slc_made_tensor_destroy(&tensor);
     }
-    slc_made_tensor_destroy(&tensor);
 }
 
 /* What a reader must accept: a newer minor version and optional bits it does not know. */
