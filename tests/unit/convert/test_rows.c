@@ -110,7 +110,7 @@ static const struct {
 } bad[] = {
     {"1 2 3", 6, "found 3 fields, expected 4 (3 indices and a value)"},
     {"1 2", 4, "found 2 fields"},
-    {"1", 2, "found 1 fields"},
+    {"1", 2, "found 1 field, expected 4"},
     {"1 2 3 4.0 5", 11, "found 5 fields"},
     {"1 2 3 4.0 5 6 7", 11, "found 7 fields"},
     {"1 2 3 4.0 # note", 11, "found 6 fields"},
