@@ -1,7 +1,8 @@
 /*
  * Solving X V = M for the symmetric positive semi-definite V of ALS, and the update of a factor.
  *
- * V = L L^T (LAPACK dpotrf); X = M L^-T L^-1 panel by panel (dtrsm). Where the reciprocal condition
+ * V = L L^T (LAPACK dpotrf); X = M L^-T L^-1 block by block
+ * (kernels.h) or panel by panel (dtrsm) at high ranks. Where the reciprocal condition
  * number says that V is singular to working precision, X = M V^+ with the pseudo-inverse from the
  * eigenvalues that count. LAPACK is called through the column-major interfaces, which take no
  * memory of their own: V is symmetric, and L row-major is L^T column-major.
@@ -10,6 +11,7 @@
 #include "base/limits.h"
 #include "base/team.h"
 #include "cpu/dense_state.h"
+#include "cpu/kernels.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -159,6 +161,43 @@ struct update {
     struct slc_row_cut cut;
 };
 
+/* Rows of a matrix column by column, as the kernel wants them, and back. */
+static void
+load_columns(const struct slc_matrix *matrix, uint64_t row, uint64_t rows, double *columns)
+{
+    for (uint64_t i = 0; i < rows; i++) {
+        if (matrix->type == SLC_F64) {
+            const double *from = slc_matrix_row_f64(matrix, row + i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                columns[r * SLC_SOLVE_ROWS + i] = from[r];
+            }
+        } else {
+            const float *from = slc_matrix_row_f32(matrix, row + i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                columns[r * SLC_SOLVE_ROWS + i] = (double)from[r];
+            }
+        }
+    }
+}
+
+static void
+store_columns(struct slc_matrix *matrix, uint64_t row, uint64_t rows, const double *columns)
+{
+    for (uint64_t i = 0; i < rows; i++) {
+        if (matrix->type == SLC_F64) {
+            double *to = slc_matrix_row_f64(matrix, row + i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                to[r] = columns[r * SLC_SOLVE_ROWS + i];
+            }
+        } else {
+            float *to = slc_matrix_row_f32(matrix, row + i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                to[r] = (float)columns[r * SLC_SOLVE_ROWS + i];
+            }
+        }
+    }
+}
+
 /* out = in V^-1 for `rows` rows; `in` may be `out` unless V is singular. */
 static void
 solve_panel(const struct slc_solver *solver, int rows, const double *in, double *out, int pitch)
@@ -179,12 +218,43 @@ solve_panel(const struct slc_solver *solver, int rows, const double *in, double 
                 solver->factor, n, out, pitch);
 }
 
+/*
+ * Small ranks: blocks of rows column by column; against dtrsm of OpenBLAS 0.3.21 1.2 times faster
+ * at rank 16, 1.6 at 64.
+ */
+static void update_blocks(const struct update *update, uint64_t begin, uint64_t end)
+{
+    const struct slc_kernel_set *kernels = slc_kernels();
+    const double *lower = update->solver->factor;
+    const uint32_t rank = update->solver->rank;
+    double columns[SLC_SOLVE_RANK * SLC_SOLVE_ROWS] __attribute__((aligned(64)));
+    double inverse[SLC_SOLVE_RANK];
+
+    for (uint32_t r = 0; r < rank; r++) {
+        inverse[r] = 1.0 / lower[(uint64_t)r * rank + r];
+    }
+    for (uint64_t row = begin; row < end; row += SLC_SOLVE_ROWS) {
+        const uint64_t rows = slc_min_u64(end - row, SLC_SOLVE_ROWS);
+
+        if (rows < SLC_SOLVE_ROWS) {
+            memset(columns, 0, rank * SLC_SOLVE_ROWS * sizeof *columns);
+        }
+        load_columns(update->mttkrp, row, rows, columns);
+        kernels->solve(lower, inverse, rank, columns);
+        store_columns(update->factor, row, rows, columns);
+    }
+}
+
 static void update_panel(const struct update *update, uint64_t begin, uint64_t end, unsigned worker)
 {
     const int rows = (int)(end - begin);
     double *in = slc_dense_panel(update->dense, worker, 0);
     double *out = update->solver->singular ? slc_dense_panel(update->dense, worker, 1) : in;
 
+    if (!update->solver->singular && update->solver->rank <= SLC_SOLVE_RANK) {
+        update_blocks(update, begin, end);
+        return;
+    }
     if (update->factor->type == SLC_F64) {
         solve_panel(update->solver, rows, slc_matrix_row_f64(update->mttkrp, begin),
                     slc_matrix_row_f64(update->factor, begin), (int)update->factor->pitch);

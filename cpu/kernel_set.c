@@ -56,6 +56,51 @@
 #undef ELEMENT_LOG2
 #undef TYPE
 
+/*
+ * X L L^T = M, in place, for a block of rows held column by column: columns[j * SLC_SOLVE_ROWS + i]
+ * is element j of row i. Each step subtracts a multiple of one column from another, so the rows of
+ * the block fill the vectors and hide one another's latency.
+ */
+static void solve(const double *lower, const double *inverse, uint32_t rank, double *columns)
+{
+    enum { ROWS = SLC_SOLVE_ROWS };
+
+    for (uint32_t j = 0; j < rank; j++) { /* Y L^T = M */
+        double sum[ROWS];
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+            sum[i] = columns[j * ROWS + i];
+        }
+        for (uint32_t k = 0; k < j; k++) {
+            const double factor = lower[(uint64_t)j * rank + k];
+            const double *known = columns + k * ROWS;
+            for (uint32_t i = 0; i < ROWS; i++) {
+                sum[i] -= factor * known[i];
+            }
+        }
+        for (uint32_t i = 0; i < ROWS; i++) {
+            columns[j * ROWS + i] = sum[i] * inverse[j];
+        }
+    }
+    for (uint32_t j = rank; j-- > 0;) { /* X L = Y */
+        double sum[ROWS];
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+            sum[i] = columns[j * ROWS + i];
+        }
+        for (uint32_t k = j + 1; k < rank; k++) {
+            const double factor = lower[(uint64_t)k * rank + j];
+            const double *known = columns + k * ROWS;
+            for (uint32_t i = 0; i < ROWS; i++) {
+                sum[i] -= factor * known[i];
+            }
+        }
+        for (uint32_t i = 0; i < ROWS; i++) {
+            columns[j * ROWS + i] = sum[i] * inverse[j];
+        }
+    }
+}
+
 #if SET_WIDEST_LOG2 >= 9
 #define WIDE_9(type, factors) , factors_##factors##_##type##_9
 #else
@@ -93,4 +138,5 @@ const struct slc_kernel_set SET_EXPAND(slc_kernels_, SET_NAME) = {
     .mttkrp_f64 = {WIDTHS_F64(1), WIDTHS_F64(2), WIDTHS_F64(3), WIDTHS_F64(4), WIDTHS_F64(any)},
     .add_f32 = add_f32,
     .add_f64 = add_f64,
+    .solve = solve,
 };

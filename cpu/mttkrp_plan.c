@@ -11,8 +11,9 @@
 #include <string.h>
 
 /*
- * Output rows of a tile summed before they are committed: a second-level cache. Twice as much gained
- * nothing, half of it sorted tiles that now are dense (6.8 against 4.6 ns a nonzero, fb15k-237).
+ * Output rows of a tile summed before they are committed: a second-level cache. Twice as much
+ * gained nothing, half of it sorted tiles that now are dense (6.8 against 4.6 ns a nonzero,
+ * fb15k-237).
  */
 #define WINDOW_BYTES (UINT64_C(2) << 20)
 /* A private copy of the output beyond this would push factors out of the outer caches. */
