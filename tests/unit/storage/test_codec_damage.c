@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LIES = 16 };
+
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
 
 /* Decodes a changed image; returns true when the change was noticed. */
@@ -119,6 +121,61 @@ static void test_overwrites(void)
     }
 }
 
+/* Changes one field so that it contradicts the others, the data or the tensor. */
+static void tell_lie(struct slc_tile_entry *entry, unsigned lie)
+{
+    switch (lie) {
+    case 0:
+        entry->data_offset = 8;
+        break;
+    case 1:
+        entry->data_offset = UINT64_MAX - 7;
+        break;
+    case 2:
+        entry->data_offset += 4;
+        break;
+    case 3:
+        entry->data_bytes += 8;
+        break;
+    case 4:
+        entry->data_bytes = 0;
+        break;
+    case 5:
+        entry->nnz = 0;
+        break;
+    case 6:
+        entry->nnz = SLC_TILE_NNZ + 1;
+        break;
+    case 7:
+        entry->nnz--;
+        break;
+    case 8:
+        entry->nnz++;
+        break;
+    case 9:
+        entry->first_lo++;
+        break;
+    case 10:
+        entry->last_lo--;
+        break;
+    case 11:
+        entry->last_hi = 1;
+        break;
+    case 12:
+        entry->extent[1]--;
+        break;
+    case 13:
+        entry->corner[0]++;
+        break;
+    case 14:
+        entry->corner[2] = UINT64_MAX;
+        break;
+    case 15:
+        entry->extent[0] = UINT32_MAX;
+        break;
+    }
+}
+
 /* Directory entries that contradict the data or the tensor. */
 static void test_lies(void)
 {
@@ -135,60 +192,11 @@ static void test_lies(void)
         block_image_make(&image, &tile, codecs[c]);
         entry = image.bytes + SLC_BLOCK_HEADER_BYTES;
         slc_tile_entry_load(entry, 3, &good);
-        for (unsigned lie = 0; lie < 16; lie++) {
+        for (unsigned lie = 0; lie < LIES; lie++) {
             struct slc_error err = SLC_ERROR_INIT;
 
             bad = good;
-            switch (lie) {
-            case 0:
-                bad.data_offset = 8;
-                break;
-            case 1:
-                bad.data_offset = UINT64_MAX - 7;
-                break;
-            case 2:
-                bad.data_offset += 4;
-                break;
-            case 3:
-                bad.data_bytes += 8;
-                break;
-            case 4:
-                bad.data_bytes = 0;
-                break;
-            case 5:
-                bad.nnz = 0;
-                break;
-            case 6:
-                bad.nnz = SLC_TILE_NNZ + 1;
-                break;
-            case 7:
-                bad.nnz--;
-                break;
-            case 8:
-                bad.nnz++;
-                break;
-            case 9:
-                bad.first_lo++;
-                break;
-            case 10:
-                bad.last_lo--;
-                break;
-            case 11:
-                bad.last_hi = 1;
-                break;
-            case 12:
-                bad.extent[1]--;
-                break;
-            case 13:
-                bad.corner[0]++;
-                break;
-            case 14:
-                bad.corner[2] = UINT64_MAX;
-                break;
-            case 15:
-                bad.extent[0] = UINT32_MAX;
-                break;
-            }
+            tell_lie(&bad, lie);
             slc_tile_entry_store(entry, 3, &bad);
             SLC_ASSERT_FAILS(block_image_decode(&image, &tile.info, SLC_F64, 256, NULL, &err),
                              SLC_ERR_DAMAGED, &err, "tile 0 of the block");
