@@ -110,7 +110,7 @@ def bases(folder):
     check("mode 1" in messages and "--index-base" in messages, f"no hint: {messages}")
     path = os.path.join(folder, "amb.txt")
     with open(path, "w") as file:
-        file.write("sptensor\n3\n2 3 4\n2\n" + GOOD)
+        file.write("sptensor\n3\n9 9 9\n2\n" + GOOD)
     _, messages = sluice("convert", path, os.path.join(folder, "amb.slc"), status=3)
     check("--index-base" in messages, messages)
     check(not os.path.exists(os.path.join(folder, "amb.slc")), "an ambiguous file made a store")

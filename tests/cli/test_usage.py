@@ -68,7 +68,7 @@ def forms_of_options(folder):
     want = None
     for form in (["-r", "2"], ["-r2"], ["--rank", "2"], ["--rank=2"]):
         for args in ([store, *form], [*form, store], [*form, "--", store]):
-            out, _ = sluice("plan", *args, "--json")
+            out, _ = sluice("plan", "--json", *args)
             want = want or out
             check(re.sub(r'"\w*_bytes.*', "", out) == re.sub(r'"\w*_bytes.*', "", want), f"{args}")
     out, messages = sluice("cpd", store, "-r2", "-vq", "--nowrite", "--iters=2")
