@@ -342,7 +342,7 @@ static void check_shape(const struct fixture *fixture, const struct shape *shape
 
 static void test_shapes(void)
 {
-    static const unsigned threads[] = {1, 2, 5};
+    static const unsigned threads[] = {1, 2, 8};
     static const unsigned slots[] = {2, 3, 8};
 
     make_fixtures();

@@ -21,8 +21,11 @@ static const char *path_in(const char *folder, const char *name)
     static char paths[16][512];
     static unsigned next;
     char *path = paths[next++ % 16];
+    char joined[sizeof paths[0]];
 
-    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    /* Not straight into `path`: `folder` may lie in the same array. */
+    (void)snprintf(joined, sizeof joined, "%s/%s", folder, name);
+    memcpy(path, joined, sizeof joined);
     return path;
 }
 
