@@ -1,0 +1,49 @@
+/* Shared parts of the store's fuzz targets. */
+#include "fuzz_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[128];
+
+static void remove_all(void)
+{
+    static const char *const names[] = {"fuzz.blk", "tensor.json", "fuzz.npy", "wide.blk"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)unlink(fuzz_path(names[i]));
+    }
+    (void)rmdir(folder);
+}
+
+const char *fuzz_folder(void)
+{
+    if (folder[0] == '\0') {
+        /* Memory-backed where there is such a place: a million small files an hour. */
+        (void)snprintf(folder, sizeof folder, "%s/slc-fuzz-XXXXXX",
+                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        if (!mkdtemp(folder)) {
+            abort();
+        }
+        (void)atexit(remove_all);
+    }
+    return folder;
+}
+
+const char *fuzz_path(const char *name)
+{
+    (void)snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    return path;
+}
+
+void fuzz_write(const char *file, const void *data, size_t bytes)
+{
+    FILE *out = fopen(file, "wb");
+
+    if (!out || fwrite(data, 1, bytes, out) != bytes || fclose(out) != 0) {
+        abort();
+    }
+}

@@ -1,0 +1,114 @@
+/*
+ * Runs a fuzz target without libFuzzer: every file of its corpus, then seeded mutations of them
+ * (bytes changed, inserted, removed, cut, spliced). What a fuzzer once found stays found, and the
+ * plain build sees the target too. SLC_TEST_FULL=1 tries a hundred times as many mutations.
+ */
+#include "base/random.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUT_BYTES_MAX = 1 << 16, MUTATIONS = 500 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static uint64_t drawn;
+
+static uint64_t draw(uint64_t bound)
+{
+    const char *seed = getenv("SLC_TEST_SEED");
+
+    return slc_random_below(seed ? strtoull(seed, NULL, 0) : 1, 77, drawn++, bound);
+}
+
+static size_t load(const char *folder, const char *name, uint8_t *data)
+{
+    char path[4096];
+    FILE *in;
+    size_t bytes;
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    in = fopen(path, "rb");
+    if (!in) {
+        return SIZE_MAX;
+    }
+    bytes = fread(data, 1, INPUT_BYTES_MAX, in);
+    (void)fclose(in);
+    return bytes;
+}
+
+/* Changes `data` in one to four places; returns the new length. */
+static size_t mutate(uint8_t *data, size_t bytes)
+{
+    for (uint64_t change = 1 + draw(4); change > 0; change--) {
+        size_t at = (size_t)draw(bytes + 1);
+
+        switch (draw(4)) {
+        case 0:
+            if (at < bytes) {
+                data[at] ^= (uint8_t)(1U << draw(8));
+            }
+            break;
+        case 1:
+            if (at < bytes) {
+                data[at] = (uint8_t)draw(256);
+            }
+            break;
+        case 2:
+            if (bytes < INPUT_BYTES_MAX) {
+                memmove(data + at + 1, data + at, bytes - at);
+                data[at] = (uint8_t)draw(256);
+                bytes++;
+            }
+            break;
+        default:
+            if (at < bytes) {
+                size_t gone = (size_t)draw(bytes - at) / 4 + 1;
+
+                memmove(data + at, data + at + gone, bytes - at - gone);
+                bytes -= gone;
+            }
+            break;
+        }
+    }
+    return bytes;
+}
+
+int main(int argc, char **argv)
+{
+    static uint8_t original[INPUT_BYTES_MAX], data[INPUT_BYTES_MAX];
+    const char *full = getenv("SLC_TEST_FULL");
+    const unsigned mutations = full && full[0] == '1' ? 100 * MUTATIONS : MUTATIONS;
+    struct dirent **entries;
+    int count = argc == 2 ? scandir(argv[1], &entries, NULL, alphasort) : -1;
+    unsigned replayed = 0;
+
+    if (count < 0) {
+        (void)fprintf(stderr, "usage: %s CORPUS-FOLDER\n", argv[0]);
+        return 2;
+    }
+    printf("1..1\n");
+    (void)LLVMFuzzerTestOneInput(original, 0);
+    for (int i = 0; i < count; i++) {
+        size_t bytes =
+            entries[i]->d_name[0] == '.' ? SIZE_MAX : load(argv[1], entries[i]->d_name, original);
+
+        if (bytes != SIZE_MAX) {
+            (void)LLVMFuzzerTestOneInput(original, bytes);
+            replayed++;
+            for (unsigned m = 0; m < mutations; m++) {
+                memcpy(data, original, bytes);
+                (void)LLVMFuzzerTestOneInput(data, mutate(data, bytes));
+            }
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    /* A target stops the process when something is wrong: to come here is to pass. */
+    printf("%sok 1 - fuzz: %u inputs of %s and %u mutations of each\n", replayed ? "" : "not ",
+           replayed, argv[1], mutations);
+    return replayed == 0;
+}
