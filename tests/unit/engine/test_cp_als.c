@@ -8,6 +8,7 @@
 #include "slc_test.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -255,7 +256,7 @@ static void stops_for_every_reason(void)
 /* The operating system's files, but the k-th read sets a stop flag. */
 struct interrupter {
     struct slc_files files;
-    unsigned countdown;
+    atomic_uint countdown; /* several threads read */
     int stop;
 };
 
@@ -264,8 +265,8 @@ static int64_t interrupting_read(void *self, int fd, void *data, uint64_t bytes,
     struct interrupter *interrupter = self;
     const struct slc_files *files = slc_files_system();
 
-    if (interrupter->countdown > 0 && --interrupter->countdown == 0) {
-        interrupter->stop = 1;
+    if (atomic_fetch_sub(&interrupter->countdown, 1) == 1) {
+        __atomic_store_n(&interrupter->stop, 1, __ATOMIC_RELAXED);
     }
     return files->read_at(files->self, fd, data, bytes, offset);
 }
@@ -295,7 +296,7 @@ static void stops_inside_a_pass(void)
         struct slc_cp_result result;
 
         interrupter.stop = 0;
-        interrupter.countdown = reads;
+        atomic_store(&interrupter.countdown, reads);
         SLC_ASSERT_OK(decompose(&run, &options, &result, &err), &err);
         CU_ASSERT_EQUAL(result.reason, SLC_STOP_SIGNAL);
         CU_ASSERT_TRUE(result.iterations <= reads / 30);
