@@ -28,9 +28,11 @@
 
 void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
 {
+    void (*wake)(void *context) = stream->pass->abort;
+
     slc_ring_abort(stream->ring, fault);
-    if (!atomic_exchange(&stream->given_up, true) && stream->pass->abort != NULL) {
-        stream->pass->abort(stream->pass->context);
+    if (!atomic_exchange(&stream->given_up, true) && wake != NULL) {
+        wake(stream->pass->context);
     }
 }
 

@@ -48,14 +48,14 @@ struct slc_files {
     int (*advise)(void *self, void *address, uint64_t bytes, int advice); /* madvise */
     int (*advise_file)(void *self, int fd, uint64_t offset, uint64_t bytes, int advice);
     /*
-     * Called with the result of every read of a range (bytes or negated errno) that went to the kernel
-     * past this table (io_uring, pages of a map), from any thread; returns the result to use. The
-     * real table returns `result`.
+     * Called with the result of every read of a range (bytes or negated errno) that went to the
+     * kernel past this table (io_uring, pages of a map), from any thread; returns the result to
+     * use. The real table returns `result`.
      */
     int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
     /*
-     * Calls `entry` for every name in a folder but "." and ".." (kind as in slc_file_stat; a symbolic
-     * link is 'o') until it returns non-zero. Returns 0, that value, or a negated errno.
+     * Calls `entry` for every name in a folder but "." and ".." (kind as in slc_file_stat; a
+     * symbolic link is 'o') until it returns non-zero. Returns 0, that value, or a negated errno.
      */
     int (*list_folder)(void *self,
                        const char *path,
@@ -88,9 +88,9 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an error
- * PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the folder
- * failed, all of the new bytes.
+ * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an
+ * error PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the
+ * folder failed, all of the new bytes.
  */
 enum slc_status slc_file_replace(const struct slc_files *files,
                                  const char *path,

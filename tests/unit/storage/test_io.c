@@ -1,188 +1,15 @@
 /*
- * Block readers: every kind, through the page cache and past it, delivers the same bytes and the
- * same errors. The file's contents are a function of the offset, so any block can be checked alone.
+ * Block readers: every kind, through the page cache and past it, delivers the same bytes, and says
+ * the same of files that are shorter than they should be.
  */
+#include "io_fixture.h"
+
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
-#include "base/hash.h"
-#include "base/limits.h"
-#include "base/memory.h"
-#include "base/random.h"
-#include "faulty_files.h"
-#include "storage/io.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { PAGE = SLC_PAGE_BYTES, MAX_REQUESTS = 64, FILE_PAGES = 301, FEW_PAGES = 40 };
-
-/* A kind of reader and a way to open files. */
-struct variant {
-    enum slc_io_kind kind;
-    bool direct;
-};
-
-static const struct variant variants[] = {
-    {SLC_IO_URING, true},  {SLC_IO_URING, false}, {SLC_IO_PREAD, true},
-    {SLC_IO_PREAD, false}, {SLC_IO_MMAP, false},
-};
-
-static uint64_t next_draw(void)
-{
-    static uint64_t drawn;
-
-    return slc_random_u64(slc_test_seed(), 7, drawn++);
-}
-
-static void fill_pattern(void *data, uint64_t bytes, uint64_t offset)
-{
-    for (uint64_t i = 0; i < bytes; i += 8) {
-        slc_store_u64((char *)data + i, slc_mix64(offset + i));
-    }
-}
-
-static bool has_pattern(const void *data, uint64_t bytes, uint64_t offset)
-{
-    for (uint64_t i = 0; i < bytes; i += 8) {
-        if (slc_load_u64((const char *)data + i) != slc_mix64(offset + i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Writes `bytes` bytes of the pattern to FOLDER/NAME; the path is static. */
-static const char *make_file(const char *folder, const char *name, uint64_t bytes)
-{
-    static char path[512];
-    const struct slc_files *files = slc_files_system();
-    struct slc_error err = SLC_ERROR_INIT;
-    uint64_t padded = (bytes + 7) / 8 * 8;
-    char *data = malloc(padded);
-    int fd;
-
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    fill_pattern(data, padded, 0);
-    fd = files->open(files->self, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    CU_ASSERT_FATAL(fd >= 0);
-    SLC_ASSERT_OK(slc_file_write_at(files, fd, path, data, bytes, 0, &err), &err);
-    /* Direct reads see what is on the disk; a page that is still dirty would be flushed by them. */
-    CU_ASSERT(files->sync(files->self, fd) == 0);
-    CU_ASSERT(files->close(files->self, fd) == 0);
-    free(data);
-    return path;
-}
-
-/* Opens a reader, or skips the variant where io_uring is refused or not built in. */
-static struct slc_io *open_variant(const struct variant *variant,
-                                   const struct slc_files *files,
-                                   const char *path,
-                                   unsigned slots,
-                                   uint64_t slot_pages)
-{
-    struct slc_io_options options = {files, path, slots, slot_pages * PAGE, 0, variant->direct};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct slc_io *io = NULL;
-    enum slc_status status = slc_io_open(variant->kind, &options, &io, &err);
-
-    if (status == SLC_ERR_UNSUPPORTED && variant->kind == SLC_IO_URING) {
-        return NULL;
-    }
-    SLC_ASSERT_OK(status, &err);
-    CU_ASSERT_FATAL(io != NULL);
-    CU_ASSERT(slc_io_kind(io) == variant->kind);
-    return io;
-}
-
-/* What came of reading a whole file. */
-struct outcome {
-    unsigned reads;
-    unsigned failed;
-    unsigned wrong;
-    struct slc_error first; /* the first failure */
-};
-
-/* Reads `pages` pages as blocks of random sizes in random order, `slots` at a time. */
-static struct outcome
-read_file(struct slc_io *io, uint64_t pages, unsigned slots, uint64_t slot_pages)
-{
-    static struct slc_io_request requests[MAX_REQUESTS];
-    static uint64_t starts[FILE_PAGES + 1];
-    struct outcome outcome = {0, 0, 0, SLC_ERROR_INIT};
-    struct slc_error err = SLC_ERROR_INIT;
-    unsigned free_slots[MAX_REQUESTS];
-    unsigned free_count = slots;
-    uint64_t order[FILE_PAGES];
-    uint64_t blocks = 0;
-    uint64_t next = 0;
-
-    for (uint64_t page = 0; page < pages; blocks++) {
-        order[blocks] = blocks;
-        starts[blocks] = page;
-        page += 1 + next_draw() % slot_pages;
-        if (page > pages) {
-            page = pages;
-        }
-        starts[blocks + 1] = page;
-    }
-    for (uint64_t i = blocks; i > 1; i--) {
-        uint64_t j = next_draw() % i;
-        uint64_t other = order[i - 1];
-
-        order[i - 1] = order[j];
-        order[j] = other;
-    }
-    for (unsigned s = 0; s < slots; s++) {
-        free_slots[s] = s;
-    }
-    while (next < blocks || free_count < slots) {
-        struct slc_io_request *done;
-
-        while (next < blocks && free_count > 0) {
-            unsigned slot = free_slots[--free_count];
-            uint64_t block = order[next++];
-
-            requests[slot].slot = slot;
-            requests[slot].offset = starts[block] * PAGE;
-            requests[slot].bytes = (starts[block + 1] - starts[block]) * PAGE;
-            requests[slot].user = &requests[slot];
-            SLC_ASSERT_OK(slc_io_submit(io, &requests[slot], &err), &err);
-        }
-        SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
-        CU_ASSERT(done->user == done);
-        outcome.reads++;
-        if (done->status != SLC_OK) {
-            CU_ASSERT(done->data == NULL);
-            CU_ASSERT(done->error.status == done->status);
-            if (outcome.failed++ == 0) {
-                outcome.first = done->error;
-            }
-        } else {
-            CU_ASSERT_FATAL(done->data != NULL);
-            outcome.wrong += !has_pattern(done->data, done->bytes, done->offset);
-        }
-        slc_io_release(io, done);
-        free_slots[free_count++] = done->slot;
-    }
-    return outcome;
-}
-
-static void check_all_read(const struct outcome *outcome)
-{
-    CU_ASSERT(outcome->reads > 0);
-    CU_ASSERT_EQUAL(outcome->failed, 0);
-    CU_ASSERT_EQUAL(outcome->wrong, 0);
-    if (outcome->failed > 0) {
-        printf("# %s\n", outcome->first.message);
-    }
-}
 
 static void test_names(void)
 {
@@ -250,111 +77,6 @@ static void test_memory_file_system(void)
     slc_io_close(io);
     CU_ASSERT(unlink(options.path) == 0);
     CU_ASSERT(rmdir(folder) == 0);
-}
-
-/* The operation of the table that carries the results of a kind's reads. */
-static enum slc_faulty_kind read_operation(enum slc_io_kind kind)
-{
-    return kind == SLC_IO_PREAD ? SLC_FAULTY_READ : SLC_FAULTY_COMPLETED;
-}
-
-static void test_short_reads(void)
-{
-    static const uint64_t lengths[] = {1, 511, 512, 4095, 4096, 5000, 12288, 40000};
-    const char *path = make_file(slc_test_folder(), "short.blk", FEW_PAGES * PAGE);
-    struct slc_faulty faulty;
-
-    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        for (size_t l = 0; l < SLC_COUNT(lengths); l++) {
-            struct slc_io *io;
-            struct outcome outcome;
-
-            /* The table shortens what is asked of the kernel, which only takes whole pages then. */
-            if (variants[v].kind == SLC_IO_PREAD && variants[v].direct && lengths[l] % PAGE != 0) {
-                continue;
-            }
-            /* A byte at a time: enough on a few pages. */
-            slc_faulty_init(&faulty);
-            io = open_variant(&variants[v], &faulty.table, path, 4, 16);
-            if (io == NULL) {
-                continue;
-            }
-            slc_faulty_shorten(&faulty, read_operation(variants[v].kind), 1, lengths[l]);
-            outcome = read_file(io, lengths[l] == 1 ? 2 : FEW_PAGES, 4, 16);
-            check_all_read(&outcome);
-            CU_ASSERT(slc_faulty_fired(&faulty));
-            slc_io_close(io);
-            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-        }
-    }
-}
-
-static void test_failing_reads(void)
-{
-    const char *path = make_file(slc_test_folder(), "eio.blk", FEW_PAGES * PAGE);
-    struct slc_faulty faulty;
-
-    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        for (uint64_t k = 1;; k++) {
-            struct slc_io *io;
-            struct outcome outcome;
-
-            slc_faulty_init(&faulty);
-            io = open_variant(&variants[v], &faulty.table, path, 3, 8);
-            if (io == NULL) {
-                break;
-            }
-            slc_faulty_fail(&faulty, read_operation(variants[v].kind), k, EIO);
-            outcome = read_file(io, FEW_PAGES, 3, 8);
-            CU_ASSERT_EQUAL(outcome.wrong, 0);
-            if (slc_faulty_fired(&faulty)) {
-                CU_ASSERT_EQUAL(outcome.failed, 1);
-                CU_ASSERT(outcome.first.status == SLC_ERR_IO);
-                CU_ASSERT_EQUAL(outcome.first.system_errno, EIO);
-                CU_ASSERT_STRING_EQUAL(outcome.first.file, path);
-                CU_ASSERT(outcome.first.offset < FEW_PAGES * PAGE);
-                /* The reader is as good as before. */
-                slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
-                outcome = read_file(io, FEW_PAGES, 3, 8);
-            }
-            check_all_read(&outcome);
-            slc_io_close(io);
-            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-            if (k > outcome.reads + 1) {
-                break;
-            }
-        }
-    }
-}
-
-static void test_interrupted_reads(void)
-{
-    static const int errors[] = {EINTR, EAGAIN};
-    const char *path = make_file(slc_test_folder(), "eintr.blk", FEW_PAGES * PAGE);
-    struct slc_faulty faulty;
-
-    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        for (size_t e = 0; e < SLC_COUNT(errors); e++) {
-            struct slc_io *io;
-            struct outcome outcome;
-
-            slc_faulty_init(&faulty);
-            io = open_variant(&variants[v], &faulty.table, path, 3, 8);
-            if (io == NULL) {
-                continue;
-            }
-            slc_faulty_fail(&faulty, read_operation(variants[v].kind), 2, errors[e]);
-            outcome = read_file(io, FEW_PAGES, 3, 8);
-            CU_ASSERT(slc_faulty_fired(&faulty));
-            check_all_read(&outcome);
-            /* For ever: gives up instead of looping. */
-            slc_faulty_fail_from(&faulty, read_operation(variants[v].kind), 1, errors[e]);
-            outcome = read_file(io, 8, 3, 8);
-            CU_ASSERT_EQUAL(outcome.failed, outcome.reads);
-            CU_ASSERT(outcome.first.status == SLC_ERR_IO);
-            slc_io_close(io);
-        }
-    }
 }
 
 static void test_truncated_file(void)
@@ -431,35 +153,6 @@ static void test_unaligned_end(void)
         CU_ASSERT_EQUAL(outcome.first.offset, 10 * PAGE + 100);
         slc_io_close(io);
     }
-}
-
-/* mmap where the kernel cannot populate, or refuses advice or maps. */
-static void test_map_without_advice(void)
-{
-    const struct variant variant = {SLC_IO_MMAP, false};
-    const char *path = make_file(slc_test_folder(), "advice.blk", FEW_PAGES * PAGE);
-    struct slc_faulty faulty;
-    struct outcome outcome;
-    struct slc_io *io;
-
-    slc_faulty_init(&faulty);
-    io = open_variant(&variant, &faulty.table, path, 4, 8);
-    slc_faulty_fail_from(&faulty, SLC_FAULTY_ADVISE, 1, EINVAL);
-    outcome = read_file(io, FEW_PAGES, 4, 8);
-    check_all_read(&outcome);
-    CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_READ) >= FEW_PAGES);
-
-    slc_faulty_fail(&faulty, SLC_FAULTY_MAP, 1, EPERM);
-    outcome = read_file(io, FEW_PAGES, 4, 8);
-    CU_ASSERT_EQUAL(outcome.failed, 1);
-    CU_ASSERT(outcome.first.status == SLC_ERR_IO);
-
-    slc_faulty_fail(&faulty, SLC_FAULTY_STAT, 2, EIO);
-    outcome = read_file(io, FEW_PAGES, 4, 8);
-    CU_ASSERT_EQUAL(outcome.failed, 1);
-    CU_ASSERT(outcome.first.status == SLC_ERR_IO);
-    slc_io_close(io);
-    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
 /* Kilobytes of file pages in this process's memory. */
@@ -577,66 +270,6 @@ static void test_open_errors(void)
     slc_io_close(NULL);
 }
 
-/* Every allocation, thread and file operation of opening fails once: no crash, no leak. */
-static void test_open_faults(void)
-{
-    static const enum slc_fault_kind points[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
-    const char *path = make_file(slc_test_folder(), "faults.blk", 8 * PAGE);
-    struct slc_faulty faulty;
-
-    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        struct slc_io_options options = {&faulty.table, path, 3, PAGE, 0, variants[v].direct};
-        struct slc_io *io = open_variant(&variants[v], NULL, path, 3, 1);
-
-        if (io == NULL) {
-            continue;
-        }
-        slc_io_close(io);
-        slc_faulty_init(&faulty);
-        for (size_t p = 0; p < SLC_COUNT(points); p++) {
-            for (uint64_t k = 1;; k++) {
-                struct slc_error err = SLC_ERROR_INIT;
-                enum slc_status status;
-
-                slc_fault_arm(points[p], k);
-                status = slc_io_open(variants[v].kind, &options, &io, &err);
-                if (slc_fault_seen(points[p]) < k) {
-                    slc_fault_arm(points[p], 0);
-                    SLC_ASSERT_OK(status, &err);
-                    slc_io_close(io);
-                    break;
-                }
-                slc_fault_arm(points[p], 0);
-                CU_ASSERT(status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM);
-                CU_ASSERT(err.status == status);
-                CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-            }
-        }
-        for (uint64_t k = 1;; k++) {
-            struct slc_error err = SLC_ERROR_INIT;
-            enum slc_status status;
-
-            slc_faulty_fail(&faulty, SLC_FAULTY_ANY, k, EMFILE);
-            status = slc_io_open(variants[v].kind, &options, &io, &err);
-            if (status == SLC_OK) {
-                struct outcome outcome;
-                bool fired = slc_faulty_fired(&faulty);
-
-                slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
-                outcome = read_file(io, 8, 3, 1);
-                check_all_read(&outcome);
-                slc_io_close(io);
-                if (!fired) {
-                    break;
-                }
-            } else {
-                CU_ASSERT(status == SLC_ERR_IO);
-            }
-            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-        }
-    }
-}
-
 static void test_close_in_flight(void)
 {
     const char *path = make_file(slc_test_folder(), "flight.blk", FILE_PAGES * PAGE);
@@ -669,17 +302,12 @@ static const struct slc_test tests[] = {
     {"names", test_names},
     {"every kind reads every byte, 1 to 64 at a time, in random order", test_depths},
     {"the same on a file system in memory", test_memory_file_system},
-    {"short reads are continued", test_short_reads},
-    {"a failing read names file and offset and harms no other", test_failing_reads},
-    {"interrupted reads are repeated, within reason", test_interrupted_reads},
     {"a truncated file is damaged", test_truncated_file},
     {"a file that shrinks under a read is damaged", test_truncated_in_flight},
     {"a file that ends inside a page", test_unaligned_end},
-    {"maps without advice, without maps", test_map_without_advice},
     {"a map keeps no more resident than its slots", test_map_residency},
     {"misuse is refused", test_misuse},
     {"files that cannot be opened", test_open_errors},
-    {"every fault while opening", test_open_faults},
     {"closing with reads in flight", test_close_in_flight},
 };
 

@@ -1,0 +1,213 @@
+/*
+ * Block readers under faults: short, failing and interrupted reads, refused maps and advice, and
+ * every fault while opening. One request fails, no other is harmed, nothing leaks.
+ */
+#include "io_fixture.h"
+
+#include "slc_test.h"
+
+#include "base/fault.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void test_short_reads(void)
+{
+    static const uint64_t lengths[] = {1, 511, 512, 4095, 4096, 5000, 12288, 40000};
+    const char *path = make_file(slc_test_folder(), "short.blk", FEW_PAGES * PAGE);
+    struct slc_faulty faulty;
+
+    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
+        for (size_t l = 0; l < SLC_COUNT(lengths); l++) {
+            struct slc_io *io;
+            struct outcome outcome;
+
+            /* The table shortens what is asked of the kernel, which only takes whole pages then. */
+            if (variants[v].kind == SLC_IO_PREAD && variants[v].direct && lengths[l] % PAGE != 0) {
+                continue;
+            }
+            /* A byte at a time: enough on a few pages. */
+            slc_faulty_init(&faulty);
+            io = open_variant(&variants[v], &faulty.table, path, 4, 16);
+            if (io == NULL) {
+                continue;
+            }
+            slc_faulty_shorten(&faulty, read_operation(variants[v].kind), 1, lengths[l]);
+            outcome = read_file(io, lengths[l] == 1 ? 2 : FEW_PAGES, 4, 16);
+            check_all_read(&outcome);
+            CU_ASSERT(slc_faulty_fired(&faulty));
+            slc_io_close(io);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+        }
+    }
+}
+
+static void test_failing_reads(void)
+{
+    const char *path = make_file(slc_test_folder(), "eio.blk", FEW_PAGES * PAGE);
+    struct slc_faulty faulty;
+
+    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
+        for (uint64_t k = 1;; k++) {
+            struct slc_io *io;
+            struct outcome outcome;
+
+            slc_faulty_init(&faulty);
+            io = open_variant(&variants[v], &faulty.table, path, 3, 8);
+            if (io == NULL) {
+                break;
+            }
+            slc_faulty_fail(&faulty, read_operation(variants[v].kind), k, EIO);
+            outcome = read_file(io, FEW_PAGES, 3, 8);
+            CU_ASSERT_EQUAL(outcome.wrong, 0);
+            if (slc_faulty_fired(&faulty)) {
+                CU_ASSERT_EQUAL(outcome.failed, 1);
+                CU_ASSERT(outcome.first.status == SLC_ERR_IO);
+                CU_ASSERT_EQUAL(outcome.first.system_errno, EIO);
+                CU_ASSERT_STRING_EQUAL(outcome.first.file, path);
+                CU_ASSERT(outcome.first.offset < FEW_PAGES * PAGE);
+                /* The reader is as good as before. */
+                slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
+                outcome = read_file(io, FEW_PAGES, 3, 8);
+            }
+            check_all_read(&outcome);
+            slc_io_close(io);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            if (k > outcome.reads + 1) {
+                break;
+            }
+        }
+    }
+}
+
+static void test_interrupted_reads(void)
+{
+    static const int errors[] = {EINTR, EAGAIN};
+    const char *path = make_file(slc_test_folder(), "eintr.blk", FEW_PAGES * PAGE);
+    struct slc_faulty faulty;
+
+    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
+        for (size_t e = 0; e < SLC_COUNT(errors); e++) {
+            struct slc_io *io;
+            struct outcome outcome;
+
+            slc_faulty_init(&faulty);
+            io = open_variant(&variants[v], &faulty.table, path, 3, 8);
+            if (io == NULL) {
+                continue;
+            }
+            slc_faulty_fail(&faulty, read_operation(variants[v].kind), 2, errors[e]);
+            outcome = read_file(io, FEW_PAGES, 3, 8);
+            CU_ASSERT(slc_faulty_fired(&faulty));
+            check_all_read(&outcome);
+            /* For ever: gives up instead of looping. */
+            slc_faulty_fail_from(&faulty, read_operation(variants[v].kind), 1, errors[e]);
+            outcome = read_file(io, 8, 3, 8);
+            CU_ASSERT_EQUAL(outcome.failed, outcome.reads);
+            CU_ASSERT(outcome.first.status == SLC_ERR_IO);
+            slc_io_close(io);
+        }
+    }
+}
+
+/* mmap where the kernel cannot populate, or refuses advice or maps. */
+static void test_map_without_advice(void)
+{
+    const struct variant variant = {SLC_IO_MMAP, false};
+    const char *path = make_file(slc_test_folder(), "advice.blk", FEW_PAGES * PAGE);
+    struct slc_faulty faulty;
+    struct outcome outcome;
+    struct slc_io *io;
+
+    slc_faulty_init(&faulty);
+    io = open_variant(&variant, &faulty.table, path, 4, 8);
+    slc_faulty_fail_from(&faulty, SLC_FAULTY_ADVISE, 1, EINVAL);
+    outcome = read_file(io, FEW_PAGES, 4, 8);
+    check_all_read(&outcome);
+    CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_READ) >= FEW_PAGES);
+
+    slc_faulty_fail(&faulty, SLC_FAULTY_MAP, 1, EPERM);
+    outcome = read_file(io, FEW_PAGES, 4, 8);
+    CU_ASSERT_EQUAL(outcome.failed, 1);
+    CU_ASSERT(outcome.first.status == SLC_ERR_IO);
+
+    slc_faulty_fail(&faulty, SLC_FAULTY_STAT, 2, EIO);
+    outcome = read_file(io, FEW_PAGES, 4, 8);
+    CU_ASSERT_EQUAL(outcome.failed, 1);
+    CU_ASSERT(outcome.first.status == SLC_ERR_IO);
+    slc_io_close(io);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+}
+
+/* Every allocation, thread and file operation of opening fails once: no crash, no leak. */
+static void test_open_faults(void)
+{
+    static const enum slc_fault_kind points[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
+    const char *path = make_file(slc_test_folder(), "faults.blk", 8 * PAGE);
+    struct slc_faulty faulty;
+
+    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
+        struct slc_io_options options = {&faulty.table, path, 3, PAGE, 0, variants[v].direct};
+        struct slc_io *io = open_variant(&variants[v], NULL, path, 3, 1);
+
+        if (io == NULL) {
+            continue;
+        }
+        slc_io_close(io);
+        slc_faulty_init(&faulty);
+        for (size_t p = 0; p < SLC_COUNT(points); p++) {
+            for (uint64_t k = 1;; k++) {
+                struct slc_error err = SLC_ERROR_INIT;
+                enum slc_status status;
+
+                slc_fault_arm(points[p], k);
+                status = slc_io_open(variants[v].kind, &options, &io, &err);
+                if (slc_fault_seen(points[p]) < k) {
+                    slc_fault_arm(points[p], 0);
+                    SLC_ASSERT_OK(status, &err);
+                    slc_io_close(io);
+                    break;
+                }
+                slc_fault_arm(points[p], 0);
+                CU_ASSERT(status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM);
+                CU_ASSERT(err.status == status);
+                CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            }
+        }
+        for (uint64_t k = 1;; k++) {
+            struct slc_error err = SLC_ERROR_INIT;
+            enum slc_status status;
+
+            slc_faulty_fail(&faulty, SLC_FAULTY_ANY, k, EMFILE);
+            status = slc_io_open(variants[v].kind, &options, &io, &err);
+            if (status == SLC_OK) {
+                struct outcome outcome;
+                bool fired = slc_faulty_fired(&faulty);
+
+                slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
+                outcome = read_file(io, 8, 3, 1);
+                check_all_read(&outcome);
+                slc_io_close(io);
+                if (!fired) {
+                    break;
+                }
+            } else {
+                CU_ASSERT(status == SLC_ERR_IO);
+            }
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+        }
+    }
+}
+
+static const struct slc_test tests[] = {
+    {"short reads are continued", test_short_reads},
+    {"a failing read names file and offset and harms no other", test_failing_reads},
+    {"interrupted reads are repeated, within reason", test_interrupted_reads},
+    {"maps without advice, without maps", test_map_without_advice},
+    {"every fault while opening", test_open_faults},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("io_faults", tests, SLC_COUNT(tests), argc, argv);
+}
