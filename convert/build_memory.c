@@ -53,10 +53,14 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
-struct slc_push_memory
-slc_push_memory_plan(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
+struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *options,
+                                            unsigned order,
+                                            uint32_t buckets,
+                                            uint64_t entries)
 {
     struct slc_push_memory plan;
+    /* An entry never packs to more than its row, a run and a share of a chunk's header. */
+    uint64_t entry_bytes = 8 * (order + UINT64_C(1)) + 64;
     uint64_t memory = options->memory_bytes;
     uint64_t rest;
     uint64_t segment;
@@ -73,6 +77,11 @@ slc_push_memory_plan(const struct slc_builder_options *options, unsigned order, 
         }
     }
     rest -= plan.shape.entries > 0 ? slc_scatter_bytes(&plan.shape) : 0;
+    if (entries > 0 && entries < UINT64_MAX / entry_bytes / 2) {
+        uint64_t wanted = entries * entry_bytes + UINT64_C(16) * SLC_BUILD_CHUNK_BYTES;
+
+        rest = slc_min_u64(rest, wanted);
+    }
     segment = slc_min_u64(rest / 64, SEGMENT_BYTES_MAX) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
     segment = slc_max_u64(segment, SLC_BUILD_CHUNK_BYTES);
     plan.segment_bytes = (uint32_t)segment;

@@ -35,8 +35,11 @@ struct slc_sort_memory {
     uint64_t area_bytes; /* per worker; 0: does not fit */
 };
 
-struct slc_push_memory
-slc_push_memory_plan(const struct slc_builder_options *options, unsigned order, uint32_t buckets);
+/* `entries`: how many are expected, so that no more is mapped than they can fill; 0: unknown. */
+struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *options,
+                                            unsigned order,
+                                            uint32_t buckets,
+                                            uint64_t entries);
 
 /*
  * `resident_bytes`: what the spill stream keeps in memory meanwhile; `area_wanted`: no area needs

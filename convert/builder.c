@@ -67,11 +67,14 @@ static void release_push_memory(struct slc_builder *builder)
     builder->chains = NULL;
 }
 
-/* Divides memory for (about) so many buckets. */
-static enum slc_status
-take_push_memory(struct slc_builder *builder, uint32_t buckets, struct slc_error *err)
+/* Divides memory for so many buckets, as slc_push_memory_plan allows. */
+static enum slc_status take_push_memory(struct slc_builder *builder,
+                                        uint32_t buckets,
+                                        uint64_t entries,
+                                        struct slc_error *err)
 {
-    struct slc_push_memory plan = slc_push_memory_plan(&builder->options, builder->order, buckets);
+    struct slc_push_memory plan =
+        slc_push_memory_plan(&builder->options, builder->order, buckets, entries);
     struct slc_spill_options spill_options = {.files = builder->options.files,
                                               .path = builder->spill_path,
                                               .max_bytes = builder->options.max_temp,
@@ -168,7 +171,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     }
     b->options.output = NULL;
     b->options.temp_folder = NULL;
-    status = take_push_memory(b, 1, err);
+    status = take_push_memory(b, 1, 0, err);
 
 cleanup:
     if (status != SLC_OK) {
@@ -251,7 +254,7 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
         }
     }
     buckets = slc_min_u64(buckets, slc_min_u64(sample->count / 8 + 1, SLC_BUCKETS_MAX));
-    return slc_push_memory_plan(options, builder->order, (uint32_t)buckets).shape.buckets;
+    return slc_push_memory_plan(options, builder->order, (uint32_t)buckets, 0).shape.buckets;
 }
 
 enum slc_status slc_builder_sample(struct slc_builder *builder,
@@ -274,7 +277,7 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     status = slc_splitters_choose(&builder->splitters, builder->order, rows, count, buckets, err);
     slc_free(rows);
     if (status == SLC_OK) {
-        status = take_push_memory(builder, builder->splitters.count + 1, err);
+        status = take_push_memory(builder, builder->splitters.count + 1, entries_expected, err);
     }
     return status;
 }
