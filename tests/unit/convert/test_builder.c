@@ -22,6 +22,17 @@
 
 /* ---- input and specification */
 
+/* One folder for the whole program: the harness gives a fresh one at every call. */
+static const char *test_folder(void)
+{
+    static const char *folder;
+
+    if (folder == NULL) {
+        folder = slc_test_folder();
+    }
+    return folder;
+}
+
 struct input {
     unsigned order;
     unsigned base; /* of the coordinates as pushed */
@@ -287,7 +298,7 @@ static enum slc_status run_build(const struct input *input,
 
 static const char *path_in(const char *folder, const char *name)
 {
-    static char paths[8][700];
+    static char paths[8][2000];
     static unsigned next;
     char *path = paths[next++ % 8];
 
@@ -300,7 +311,7 @@ static const char *store_in_folder(const char *name)
 {
     static char path[700];
 
-    snprintf(path, sizeof path, "%s/%s", slc_test_folder(), name);
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
     return path;
 }
 
@@ -410,7 +421,7 @@ static void build_and_check(const struct input *input, const struct build *build
     CU_ASSERT_EQUAL(report.summary.nnz, e.count);
     check_store(path, &e);
     *hash = hash_of(path_in(path, "blco.blk"));
-    CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "x.slc.part")));
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "x.slc.part")));
     remove_store(path);
     expected_destroy(&e);
 }
@@ -484,7 +495,7 @@ static void test_overflow_recurses(void)
         CU_ASSERT_EQUAL(report.recursions, 0);
         CU_ASSERT_EQUAL(report.spill_bytes, 0);
         CU_ASSERT_EQUAL(hash_of(path_in(path, "blco.blk")), hash);
-        CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "big.slc.old")));
+        CU_ASSERT_FALSE(exists(path_in(test_folder(), "big.slc.old")));
         remove_store(path);
         input_destroy(&input);
     }
@@ -612,7 +623,7 @@ static void test_messages(void)
     SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_BUDGET, &err,
                      "at least");
     remove_store(path);
-    CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "bad.slc.part")));
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "bad.slc.part")));
     input_destroy(&input);
 }
 
@@ -670,16 +681,16 @@ static void test_disk_limit_and_full_disk(void)
     input_create(&input, 3, wide, 1000000, 0, UNIFORM, 1);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
                      "--max-temp");
-    CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "full.slc.part")));
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
     slc_faulty_init(&faulty);
     slc_faulty_fail_from(&faulty, SLC_FAULTY_WRITE, 3, ENOSPC);
     build.max_temp = 0;
-    build.temp_folder = slc_test_folder();
+    build.temp_folder = test_folder();
     build.files = &faulty.table;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_NOSPACE, &err,
                      "writing");
-    CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "full.slc.part")));
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
     input_destroy(&input);
 }
@@ -729,7 +740,7 @@ static void test_failing_files(void)
             }
             /* What is left is only what the failing operation itself should have removed. */
             if (kinds[i] != SLC_FAULTY_UNLINK && kinds[i] != SLC_FAULTY_FOLDER) {
-                CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "faulty.slc.part")));
+                CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));
             }
             build.files = NULL;
             SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
@@ -769,7 +780,7 @@ static void test_failing_memory_and_threads(void)
             }
             slc_fault_arm(kinds[i], 0);
             CU_ASSERT(status == (i == 0 ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM));
-            CU_ASSERT_FALSE(exists(path_in(slc_test_folder(), "memory.slc.part")));
+            CU_ASSERT_FALSE(exists(path_in(test_folder(), "memory.slc.part")));
             CU_ASSERT_FALSE(exists(path));
         }
         remove_store(path);

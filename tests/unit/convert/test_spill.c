@@ -1,0 +1,315 @@
+/* Chunks keep every bit; the spill stream gives them back from memory and from the file. */
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/team.h"
+#include "convert/chunk.h"
+#include "convert/scatter.h"
+#include "convert/spill.h"
+#include "faulty_files.h"
+#include "slc_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* One folder for the whole program: the harness gives a fresh one at every call. */
+static const char *test_folder(void)
+{
+    static const char *folder;
+
+    if (folder == NULL) {
+        folder = slc_test_folder();
+    }
+    return folder;
+}
+
+enum { ENTRIES_MAX = 700, RUNS_MAX = 40 };
+
+/* Rows of a random kind: narrow, wide, constant columns; values of every form. */
+static uint32_t random_rows(uint64_t seed, uint64_t round, unsigned order, uint64_t *rows)
+{
+    uint32_t count = 1 + (uint32_t)slc_random_below(seed, 1, round, ENTRIES_MAX);
+    unsigned form = (unsigned)slc_random_below(seed, 2, round, 6);
+    uint32_t i;
+    unsigned m;
+
+    for (i = 0; i < count; i++) {
+        uint64_t *row = rows + (size_t)i * (order + 1);
+        uint64_t index = round * ENTRIES_MAX + i;
+        double value = 0;
+
+        for (m = 0; m < order; m++) {
+            unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, 65);
+
+            row[m] = bits == 0 ? 7 : slc_random_u64(seed, 30 + m, index) >> (64 - bits);
+        }
+        switch (form) {
+        case 0:
+            value = 3.25;
+            break;
+        case 1:
+            value = (double)slc_random_below(seed, 50, index, 300) - 100;
+            break;
+        case 2:
+            value = (double)(int64_t)(slc_random_u64(seed, 50, index) >> 10) - 0x1p53;
+            break;
+        case 3:
+            value = (double)(float)slc_random_normal(seed, 50, index);
+            break;
+        case 4:
+            value = slc_random_normal(seed, 50, index);
+            break;
+        default:
+            value = i % 2 == 0 ? -0.0 : 1e-320;
+        }
+        memcpy(&row[order], &value, 8);
+    }
+    return count;
+}
+
+static uint32_t random_runs(uint64_t seed, uint64_t round, uint32_t count, struct slc_run *runs)
+{
+    uint32_t run_count = 0;
+    uint32_t left = count;
+
+    while (left > 0) {
+        uint32_t length = 1 + (uint32_t)slc_random_below(seed, 60, round * 64 + run_count, left);
+
+        length = run_count == RUNS_MAX - 1 ? left : length;
+        runs[run_count] =
+            (struct slc_run){slc_random_u64(seed, 61, round * 64 + run_count) >> (run_count % 60),
+                             (uint32_t)slc_random_u64(seed, 62, round * 64 + run_count), length};
+        run_count++;
+        left -= length;
+    }
+    return run_count;
+}
+
+static void test_chunks_keep_every_bit(void)
+{
+    uint64_t seed = slc_test_seed();
+    uint64_t round, wrong = 0;
+    uint64_t *rows = malloc(ENTRIES_MAX * 17 * 8);
+
+    for (round = 0; round < 400; round++) {
+        unsigned order = 1 + (unsigned)slc_random_below(seed, 3, round, SLC_MAX_ORDER);
+        uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER];
+        struct slc_run runs[RUNS_MAX];
+        uint32_t count = random_rows(seed, round, order, rows);
+        uint32_t run_count = random_runs(seed, round, count, runs);
+        uint64_t most = slc_chunk_bytes_max(order, count, run_count);
+        uint8_t *bytes = malloc(most);
+        const uint8_t *cursor;
+        uint64_t sequence = 0;
+        struct slc_chunk chunk;
+        uint32_t size, i, begin;
+        unsigned m;
+
+        for (m = 0; m < SLC_MAX_ORDER; m++) {
+            smallest[m] = UINT64_MAX;
+            largest[m] = 0;
+        }
+        size = slc_chunk_pack(bytes, order, rows, count, runs, run_count, smallest, largest);
+        CU_ASSERT(size <= most);
+        slc_chunk_seal(bytes, (struct slc_chunk_link){3, 4, 5});
+        SLC_ASSERT_OK(slc_chunk_open(&chunk, order, bytes, size, NULL), NULL);
+        wrong += chunk.count != count || chunk.run_count != run_count ||
+                 chunk.previous.segment != 3 || chunk.previous.bytes != 5;
+        cursor = chunk.runs;
+        for (i = 0; i < run_count; i++) {
+            struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
+
+            wrong += run.sequence != runs[i].sequence || run.first != runs[i].first ||
+                     run.count != runs[i].count;
+        }
+        begin = count / 3;
+        for (m = 0; m < order; m++) {
+            uint64_t column[ENTRIES_MAX];
+
+            slc_chunk_coords(&chunk, m, begin, count - begin, 5, column);
+            for (i = begin; i < count; i++) {
+                uint64_t coord = rows[(size_t)i * (order + 1) + m];
+
+                wrong +=
+                    column[i - begin] + 5 != coord || coord < smallest[m] || coord > largest[m];
+            }
+        }
+        {
+            double values[ENTRIES_MAX];
+
+            slc_chunk_values(&chunk, begin, count - begin, values);
+            for (i = begin; i < count; i++) {
+                wrong += memcmp(&values[i - begin], &rows[(size_t)i * (order + 1) + order], 8) != 0;
+            }
+        }
+        bytes[slc_random_below(seed, 4, round, size)] ^= 16;
+        wrong += slc_chunk_open(&chunk, order, bytes, size, NULL) != SLC_ERR_DAMAGED;
+        free(bytes);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    free(rows);
+}
+
+/* ---- the stream: what several workers append comes back, each entry once */
+
+enum { BUCKETS = 5, PUSHED = 60000, WORKERS = 3 };
+
+struct job {
+    struct slc_scatter scatter;
+    struct slc_error errors[WORKERS];
+};
+
+static void push(void *context, unsigned worker, unsigned workers)
+{
+    struct job *job = context;
+    uint32_t i;
+
+    for (i = worker; i < PUSHED; i += workers) {
+        uint32_t bucket = i % BUCKETS;
+        uint64_t *row;
+
+        if (i / workers % 100 == 0) {
+            slc_scatter_piece(&job->scatter, worker);
+        }
+        row = slc_scatter_row(&job->scatter, worker, bucket, worker, i);
+        row[0] = i;
+        row[1] = slc_random_u64(1, 1, i);
+        row[2] = i;
+        if (slc_scatter_full(&job->scatter, worker, bucket) &&
+            slc_scatter_flush(&job->scatter, worker, bucket, &job->errors[worker]) != SLC_OK) {
+            return;
+        }
+    }
+}
+
+static enum slc_status run_stream(const struct slc_files *files,
+                                  uint32_t segments,
+                                  bool shrink,
+                                  uint64_t *written,
+                                  struct slc_error *err)
+{
+    static struct slc_chain chains[BUCKETS];
+    char path[700];
+    struct slc_spill_options options = {
+        .files = files, .path = path, .segment_bytes = 16384, .segment_count = segments};
+    struct slc_scatter_shape shape = slc_scatter_fit(2, WORKERS, BUCKETS, 200000);
+    struct slc_spill *spill = NULL;
+    struct job job;
+    unsigned char *seen = calloc(PUSHED, 1);
+    uint8_t *data = malloc(1 << 20);
+    void *memory = aligned_alloc(64, (slc_scatter_bytes(&shape) + 63) & ~UINT64_C(63));
+    uint64_t wrong = 0, total = 0;
+    enum slc_status status;
+    unsigned b;
+
+    CU_ASSERT(shape.entries >= 16);
+    CU_ASSERT(slc_scatter_bytes(&shape) <= 200000);
+    snprintf(path, sizeof path, "%s/spill", test_folder());
+    memset(chains, 0, sizeof chains);
+    memset(&job, 0, sizeof job);
+    SLC_ASSERT_OK(slc_spill_create(&options, &spill, err), err);
+    slc_scatter_init(&job.scatter, &shape, spill, chains, memory);
+    for (b = 0; b < WORKERS; b++) {
+        slc_error_clear(&job.errors[b]);
+    }
+    status = slc_team_run(WORKERS, push, &job, err);
+    for (b = 0; b < WORKERS && status == SLC_OK; b++) {
+        status = job.errors[b].status;
+    }
+    status = status == SLC_OK ? slc_scatter_flush_all(&job.scatter, err) : status;
+    if (status == SLC_OK && shrink) {
+        status = slc_spill_shrink(spill, err);
+    }
+    for (b = 0; b < BUCKETS && status == SLC_OK; b++) {
+        struct slc_chunk_link link = chains[b].last;
+
+        total += chains[b].entries;
+        while (link.bytes > 0 && status == SLC_OK) {
+            struct slc_chunk chunk;
+            uint64_t column[2][1024];
+            uint32_t i;
+
+            status = slc_spill_fetch(spill, 2, link, true, data, &chunk, err);
+            if (status != SLC_OK) {
+                break;
+            }
+            CU_ASSERT_FATAL(chunk.count <= 1024);
+            slc_chunk_coords(&chunk, 0, 0, chunk.count, 0, column[0]);
+            slc_chunk_coords(&chunk, 1, 0, chunk.count, 0, column[1]);
+            for (i = 0; i < chunk.count; i++) {
+                wrong += column[0][i] >= PUSHED || column[0][i] % BUCKETS != b ||
+                         column[1][i] != slc_random_u64(1, 1, column[0][i]) || seen[column[0][i]]++;
+            }
+            link = chunk.previous;
+        }
+        CU_ASSERT(chains[b].mark_count > 0 && chains[b].mark_count <= SLC_CHAIN_MARKS);
+    }
+    CU_ASSERT(status != SLC_OK || (total == PUSHED && wrong == 0));
+    *written = slc_spill_written_bytes(spill);
+    slc_spill_destroy(spill);
+    free(memory);
+    free(data);
+    free(seen);
+    return status;
+}
+
+static void test_stream(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t written;
+
+    SLC_ASSERT_OK(run_stream(slc_files_system(), 2000, false, &written, &err), &err);
+    CU_ASSERT_EQUAL(written, 0);
+    SLC_ASSERT_OK(run_stream(slc_files_system(), 2000, true, &written, &err), &err);
+    CU_ASSERT(written > 400000);
+    SLC_ASSERT_OK(run_stream(slc_files_system(), 3, false, &written, &err), &err);
+    CU_ASSERT(written > 400000);
+    SLC_ASSERT_OK(run_stream(slc_files_system(), 7, true, &written, &err), &err);
+}
+
+static void test_faults(void)
+{
+    static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_UNLINK,
+                                                 SLC_FAULTY_WRITE, SLC_FAULTY_READ};
+    size_t i;
+    uint64_t k, written;
+
+    for (i = 0; i < SLC_COUNT(kinds); i++) {
+        for (k = 1;; k += 1 + k / 2) {
+            struct slc_faulty faulty;
+            struct slc_error err = SLC_ERROR_INIT;
+            enum slc_status status;
+            struct stat info;
+            char path[700];
+
+            slc_faulty_init(&faulty);
+            slc_faulty_fail(&faulty, kinds[i], k, EIO);
+            status = run_stream(&faulty.table, 3, true, &written, &err);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            if (!slc_faulty_fired(&faulty)) {
+                SLC_ASSERT_OK(status, &err);
+                break;
+            }
+            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+            snprintf(path, sizeof path, "%s/spill", test_folder());
+            if (stat(path, &info) == 0) {
+                CU_ASSERT_EQUAL(kinds[i], SLC_FAULTY_UNLINK);
+                remove(path);
+            }
+        }
+    }
+}
+
+static const struct slc_test tests[] = {
+    {"chunks keep every bit", test_chunks_keep_every_bit},
+    {"the stream gives everything back", test_stream},
+    {"file faults", test_faults},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("spill", tests, SLC_COUNT(tests), argc, argv);
+}

@@ -1,0 +1,167 @@
+/* Buckets of coordinates: the fast way, the slow way and the definition agree. */
+#include "base/fault.h"
+#include "base/random.h"
+#include "convert/heap_sort.h"
+#include "convert/splitters.h"
+#include "slc_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t by_definition(const struct slc_splitters *s, const uint64_t *coords)
+{
+    uint32_t bucket = 0;
+
+    while (bucket < s->count &&
+           slc_coords_compare(s->order, s->coords + bucket * s->order, coords) <= 0) {
+        bucket++;
+    }
+    return bucket;
+}
+
+static void test_buckets(void)
+{
+    uint64_t seed = slc_test_seed();
+    uint64_t round, wrong = 0;
+    unsigned keyed = 0;
+
+    for (round = 0; round < 300; round++) {
+        unsigned order = 1 + (unsigned)slc_random_below(seed, 1, round, SLC_MAX_ORDER);
+        uint32_t count = (uint32_t)slc_random_below(seed, 2, round, 500);
+        uint32_t buckets = 1 + (uint32_t)slc_random_below(seed, 3, round, 200);
+        uint64_t base = slc_random_below(seed, 4, round, 2);
+        uint64_t *rows = malloc((count + 1) * order * 8);
+        uint64_t *columns[SLC_MAX_ORDER];
+        const uint64_t *view[SLC_MAX_ORDER];
+        uint32_t found[SLC_KEY_BATCH];
+        struct slc_splitters s;
+        uint32_t i;
+        unsigned m;
+
+        for (m = 0; m < order; m++) {
+            unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, 64);
+
+            bits = round % 2 == 0 && bits > 128 / order ? 128 / order : bits;
+            columns[m] = malloc(SLC_KEY_BATCH * 8);
+            view[m] = columns[m];
+            for (i = 0; i < count; i++) {
+                rows[i * order + m] =
+                    bits == 0 ? 0 : slc_random_u64(seed, 30 + m, round * 1000 + i) >> (64 - bits);
+            }
+            for (i = 0; i < SLC_KEY_BATCH; i++) {
+                /* Some beyond what the sample has, some equal to it. */
+                columns[m][i] = slc_random_u64(seed, 50 + m, round * 1000 + i) >>
+                                (bits == 0 ? 63 : 64 - bits - (round % 5 == 0 && bits < 63));
+                if (i < count) {
+                    columns[m][i] = rows[i * order + m];
+                }
+                columns[m][i] += base;
+            }
+        }
+        SLC_ASSERT_OK(slc_splitters_choose(&s, order, rows, count, buckets, NULL), NULL);
+        CU_ASSERT(s.count < buckets);
+        keyed += s.keyed;
+        for (i = 1; i < s.count; i++) {
+            wrong +=
+                slc_coords_compare(order, s.coords + (i - 1) * order, s.coords + i * order) >= 0;
+        }
+        slc_splitters_find(&s, view, 1, SLC_KEY_BATCH - 1, base, found);
+        for (i = 1; i < SLC_KEY_BATCH; i++) {
+            uint64_t coords[SLC_MAX_ORDER];
+
+            for (m = 0; m < order; m++) {
+                coords[m] = columns[m][i] - base;
+            }
+            wrong += found[i - 1] != by_definition(&s, coords);
+        }
+        slc_splitters_destroy(&s);
+        for (m = 0; m < order; m++) {
+            free(columns[m]);
+        }
+        free(rows);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT(keyed > 100 && keyed < 300);
+}
+
+static void test_even_buckets(void)
+{
+    enum { COUNT = 20000, BUCKETS = 50 };
+    uint64_t *rows = malloc(COUNT * 3 * 8);
+    uint32_t sizes[BUCKETS] = {0};
+    struct slc_splitters s;
+    uint32_t i;
+
+    for (i = 0; i < COUNT * 3; i++) {
+        rows[i] = slc_random_below(slc_test_seed(), 0, i, 1000);
+    }
+    SLC_ASSERT_OK(slc_splitters_choose(&s, 3, rows, COUNT, BUCKETS, NULL), NULL);
+    for (i = 0; i < COUNT; i++) {
+        sizes[by_definition(&s, rows + i * 3)]++;
+    }
+    for (i = 0; i < BUCKETS; i++) {
+        CU_ASSERT(sizes[i] > COUNT / BUCKETS / 2 && sizes[i] < COUNT / BUCKETS * 2);
+    }
+    slc_splitters_destroy(&s);
+    free(rows);
+}
+
+static void test_memory_faults(void)
+{
+    uint64_t rows[] = {1, 2, 3, 4, 5, 6};
+    uint64_t k;
+
+    for (k = 1;; k++) {
+        struct slc_splitters s;
+        enum slc_status status;
+
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        status = slc_splitters_choose(&s, 2, rows, 3, 3, NULL);
+        if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
+            slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+            SLC_ASSERT_OK(status, NULL);
+            slc_splitters_destroy(&s);
+            break;
+        }
+        CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
+    }
+}
+
+static bool less(const void *context, const void *a, const void *b)
+{
+    (void)context;
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
+
+static void test_heap_sort(void)
+{
+    uint64_t items[300];
+    size_t count, i;
+
+    for (count = 0; count < SLC_COUNT(items); count++) {
+        uint64_t before = 0, after = 0;
+
+        for (i = 0; i < count; i++) {
+            items[i] = slc_random_below(slc_test_seed(), count, i, 100);
+            before += items[i] * items[i];
+        }
+        slc_heap_sort(items, count, sizeof items[0], less, NULL);
+        for (i = 0; i < count; i++) {
+            after += items[i] * items[i];
+            CU_ASSERT(i == 0 || items[i - 1] <= items[i]);
+        }
+        CU_ASSERT_EQUAL(before, after);
+    }
+}
+
+static const struct slc_test tests[] = {
+    {"buckets equal their definition", test_buckets},
+    {"buckets are even", test_even_buckets},
+    {"memory faults", test_memory_faults},
+    {"heap sort", test_heap_sort},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("splitters", tests, SLC_COUNT(tests), argc, argv);
+}
