@@ -53,7 +53,7 @@ struct slc_backend_ops {
 
     /*
      * Bytes of scratch that a job of this shape needs beyond factors and output, for the plan.
-     * `tile_rows_max`: the largest tile extent + 1 in the job's mode (capped at SLC_TILE_NNZ).
+     * Without an output (NULL) the larger of f32 and f64.
      */
     uint64_t (*mttkrp_scratch_bytes)(const struct slc_mttkrp_job *job, uint64_t output_rows);
 

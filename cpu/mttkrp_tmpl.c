@@ -5,25 +5,25 @@
  */
 #if ELEMENT_LOG2 <= 2
 #define PANEL_LOG2 2
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #endif
 #define PANEL_LOG2 3
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #define PANEL_LOG2 4
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #define PANEL_LOG2 5
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #define PANEL_LOG2 6
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #define PANEL_LOG2 7
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #if SET_WIDEST_LOG2 >= 8
 #define PANEL_LOG2 8
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #endif
 #if SET_WIDEST_LOG2 >= 9
 #define PANEL_LOG2 9
-#include "cpu/mttkrp_panel.h"
+#include "cpu/mttkrp_panel_tmpl.h"
 #endif
 
 #define ADD_PASTE(type)  add_##type

@@ -54,7 +54,7 @@ struct slc_plan {
     unsigned slot_count;
     uint64_t slot_bytes;
     uint64_t cache_bytes;   /* for encoded blocks */
-    uint64_t cached_blocks; /* the first so many of the file that fit */
+    uint64_t cached_blocks; /* how many fit; the stream spreads them over the file */
     uint64_t total_bytes;   /* sum of the above */
     uint64_t budget_bytes;
     uint64_t minimum_bytes;   /* smallest budget this request works with */

@@ -77,24 +77,14 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
     return status;
 }
 
-/*
- * Opens a block file that the manifest lists. A file that is not ours, or missing, is damage here:
- * the manifest is written last and lists only files that were there.
- */
-static enum slc_status open_listed(const struct slc_files *files,
-                                   const char *folder,
-                                   const struct slc_store_layout *layout,
-                                   struct slc_reader **reader,
-                                   struct slc_error *err)
+enum slc_status slc_store_open_listed(const struct slc_files *files,
+                                      const char *path,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
 {
-    char *path = slc_path_join(folder, layout->file);
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
+    enum slc_status status = slc_reader_open(files, path, reader, &fault);
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    status = slc_reader_open(files, path, reader, &fault);
     if (status == SLC_ERR_FORMAT) {
         status = SLC_ERR_DAMAGED;
         fault.status = status;
@@ -102,6 +92,23 @@ static enum slc_status open_listed(const struct slc_files *files,
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = fault;
     }
+    return status;
+}
+
+/* Opens the file of `layout` in `folder`. */
+static enum slc_status open_layout(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_store_layout *layout,
+                                   struct slc_reader **reader,
+                                   struct slc_error *err)
+{
+    char *path = slc_path_join(folder, layout->file);
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = slc_store_open_listed(files, path, reader, err);
     slc_free(path);
     return status;
 }
@@ -131,7 +138,7 @@ enum slc_status slc_store_open(const struct slc_files *files,
     if (opened.path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status = open_listed(files, path, layout, &opened.reader, err);
+    status = open_layout(files, path, layout, &opened.reader, err);
     if (status == SLC_OK) {
         status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
     }

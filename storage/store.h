@@ -102,6 +102,15 @@ struct slc_store {
 };
 
 /*
+ * Opens a block file that a sound manifest lists, as slc_reader_open does. A file that is not ours
+ * is damage here (SLC_ERR_DAMAGED): the manifest is written last and lists only what was there.
+ */
+enum slc_status slc_store_open_listed(const struct slc_files *files,
+                                      const char *path,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Opens the manifest and its `blco` layout and checks one against the other.
  * Owns: slc_store_close, which takes an all-zero struct. Errors: as the two readers.
  */

@@ -281,8 +281,14 @@ def content_sum(keys_lo, keys_hi, values):
         return int(terms.sum(dtype=np.uint64))
 
 
+@np.errstate(over="ignore")
 def sum_squares(values):
     return float(np.add.accumulate(values * values)[-1]) if len(values) else 0.0
+
+
+@np.errstate(over="ignore")
+def fits_f32(values):
+    return bool((values.astype(np.float32).astype(np.float64) == values).all())
 
 
 def split_keys(keys):
@@ -421,7 +427,7 @@ def read_block_file(path):
     require(squares == head["sum_of_squares"] and content == head["content"], "sums")
     values = np.concatenate(values) if values else np.zeros(0)
     coords = (np.concatenate(coords, axis=1) if coords else np.zeros((n, 0), dtype=np.uint64))
-    all_f32 = bool((values.astype(np.float32).astype(np.float64) == values).all())
+    all_f32 = fits_f32(values)
     require(head["value_type"] == (1 if all_f32 else 2), "value type")
     require((coords < np.array(head["dims"], dtype=np.uint64)[:, None]).all(), "coordinates")
     return dict(dims=head["dims"], coords=coords, values=values, header=head,
@@ -597,7 +603,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     index = bytes(index).ljust(round_up(len(index), PAGE), b"\0")
     index_at = PAGE + len(blob)
     file_bytes = index_at + len(index) + PAGE
-    all_f32 = bool((values.astype(np.float32).astype(np.float64) == values).all())
+    all_f32 = fits_f32(values)
     head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, 0, 0)
     head += struct.pack("<BBBBI", 1, 0, 1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
@@ -622,7 +628,8 @@ def write_store(folder, dims, coords, values, codec="packed", **cuts):
         "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,
         "dims": [int(d) for d in dims], "nnz": facts["nnz"], "value_type": facts["value_type"],
         "sum_of_squares": "%016x" % struct.unpack("<Q", struct.pack("<d", facts["squares"]))[0],
-        "norm": float(np.sqrt(facts["squares"])), "content_sum": "%016x" % facts["content"],
+        "norm": float(np.sqrt(facts["squares"])) if np.isfinite(facts["squares"]) else None,
+        "content_sum": "%016x" % facts["content"],
         "layouts": [{"file": "blco.blk", "layout": "blco", "mode": 0, "codec": codec,
                      "file_bytes": facts["file_bytes"], "block_count": facts["blocks"],
                      "index_bytes": 0, "header_hash": "%016x" % facts["header_hash"]}],

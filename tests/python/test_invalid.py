@@ -34,7 +34,7 @@ class Forgery:
         self.blocks = bytearray(raw[PAGE:self.index_at])
         self.index = bytearray(raw[self.index_at:self.index_at + self.index_bytes])
         self.end = bytearray(raw[-PAGE:])
-        self.entry_bytes = 88 + 16 * len(DIMS)
+        self.entry_bytes = 88 + 16 * raw[35]
         self.keep_hash = set()
 
     def set(self, part, offset, form, *values):
@@ -66,20 +66,25 @@ class Forgery:
             file.write(self.original)
 
 
-def make_store(folder, codec, name="s.slc"):
+def make_store(folder, codec, gap=0):
+    """A small store. With a `gap` in mode 1 above 2^32 it has two tiles in two blocks."""
     rng = np.random.default_rng(2)
     coords = np.unique(np.array([rng.integers(0, d, 900) for d in DIMS]).T, axis=0).T.copy()
     coords = coords.astype(np.uint64)
+    coords[0, coords[0] >= DIMS[0] // 2] += np.uint64(gap)
     values = rng.integers(1, 50, coords.shape[1]) / 2.0
-    store = os.path.join(folder, name)
-    f.write_store(store, DIMS, coords, values, codec, tile_nnz=300, tiles_per_block=2)
-    # The manifest repeats the header's hash; forged block files must fail for their own reason.
+    store = os.path.join(folder, "s.slc")
+    f.write_store(store, [DIMS[0] + gap] + DIMS[1:], coords, values, codec, tiles_per_block=1)
+    sluice("check", store)
     return store
 
 
-def refused(store, statuses, what):
-    """check and cpd refuse with one of the statuses; nothing crashes, hangs or takes much memory."""
-    for command in (["check", store], ["cpd", store, "-r", "2", "-i", "1", "--nowrite"]):
+CPD = ("cpd", "-r", "2", "-i", "1", "--nowrite")
+
+
+def refused(store, statuses, what, second=CPD):
+    """check and a second command refuse with one of the statuses; nothing crashes or hangs."""
+    for command in (["check", store], [second[0], store, *second[1:]]):
         done = subprocess.run(["/bin/sh", "-c", 'ulimit -c 0; exec "$0" "$@"', SLUICE, *command],
                               capture_output=True, text=True, timeout=60)
         check(done.returncode in statuses,
@@ -114,8 +119,9 @@ def header_fields(folder):
 
 
 def index_fields(folder):
-    store = make_store(folder, "packed")
+    store = make_store(folder, "packed", gap=1 << 33)
     forgery = Forgery(os.path.join(store, "blco.blk"))
+    export = ("export", os.path.join(folder, "out.tns"))
     n = len(DIMS)
     fields = [(0, "Q"), (8, "Q"), (16, "Q"), (24, "Q"), (32, "Q"), (40, "I"), (44, "I"), (48, "Q"),
               (56, "Q"), (64, "d"), (72, "Q"), (80, "Q")]
@@ -136,12 +142,12 @@ def index_fields(folder):
                 if offset == 24:
                     forged.keep_hash.add("block")
                 forged.write()
-                refused(store, {5}, f"index entry {entry} field {offset} = {value}")
+                refused(store, {5}, f"index entry {entry} field {offset} = {value}", export)
                 forgery.restore()
     forged = Forgery(forgery.path)
     forged.index[-1] = 1
     forged.write()
-    refused(store, {5}, "index padding")
+    refused(store, {5}, "index padding", export)
     forgery.restore()
     sluice("check", store)
 

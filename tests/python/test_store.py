@@ -134,7 +134,7 @@ def cut_short(folder):
     sluice("convert", bundled("splatt-med4"), store, "--block-bytes", "128KiB")
     for name in sorted(os.listdir(store)):
         path = os.path.join(store, name)
-        kept = path + ".kept"
+        kept = os.path.join(folder, name + ".kept")
         shutil.copy(path, kept)
         size = os.path.getsize(path)
         for cut in [0, 1, size - 1, size - 4096, size // 2] + [rng.randrange(size)
@@ -188,8 +188,12 @@ def not_stores(folder):
     slc_format.write_store(forged, [2, 3], coords, np.array([1.0, 2.0]))
     with open(os.path.join(forged, "blco.blk"), "r+b") as file:
         file.write(b"not a block file")
-    _, messages = sluice("check", forged, status=3)
-    check("blco.blk" in messages, messages)
+    for command in (["check", forged], ["cpd", forged, "-r", 2, "--nowrite"]):
+        _, messages = sluice(*command, status=5)
+        check("blco.blk" in messages, messages)
+    with open(os.path.join(folder, "text.slc"), "w") as file:
+        file.write("1 1 1\n")
+    sluice("info", os.path.join(folder, "text.slc"), status=3)
 
 
 run([
