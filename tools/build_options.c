@@ -6,41 +6,13 @@
 #include "console.h"
 #include "format.h"
 #include "progress.h"
-#include "signals.h"
+#include "unfinished.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *const build_codec_choices[] = {"packed", "lz4", "blco", NULL};
-
-/* Output of the running command, for the signal thread. */
-static const char *unfinished_output;
-
-static void remove_unfinished(void *unused)
-{
-    static const char *const suffixes[] = {".part", ".tmp"};
-    const struct slc_files *files = slc_files_system();
-
-    (void)unused;
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        char path[4096];
-        struct slc_file_stat stat;
-
-        (void)snprintf(path, sizeof path, "%s%s", unfinished_output, suffixes[i]);
-        if (files->stat_path(files->self, path, &stat) < 0) {
-            continue;
-        }
-        if (stat.kind == 'd') {
-            if (slc_folder_remove(files, path, NULL) != SLC_OK) {
-                console_note("%s is left over and can be removed", path);
-            }
-        } else {
-            (void)files->unlink(files->self, path);
-        }
-    }
-}
 
 unsigned build_threads(const struct build_options *options)
 {
@@ -52,8 +24,7 @@ build_start(const struct build_options *options, const char *output, struct slc_
 {
     console_start(options->quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(options->progress, options->quiet);
-    unfinished_output = output;
-    return signals_start(strcmp(output, "-") == 0 ? NULL : remove_unfinished, NULL, err);
+    return unfinished_watch(output, err);
 }
 
 void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims)

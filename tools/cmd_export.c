@@ -4,6 +4,7 @@
 #include "console.h"
 #include "convert/export.h"
 #include "format.h"
+#include "unfinished.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static int run(const struct command *command, int argc, char **argv)
     export_options.threads =
         args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     export_options.overwrite = args.force;
-    if (slc_export_tns(&export_options, &lines, &err) != SLC_OK) {
+    if (unfinished_watch(export_options.output, &err) != SLC_OK ||
+        slc_export_tns(&export_options, &lines, &err) != SLC_OK) {
         return console_error(&err);
     }
     if (!args.quiet && strcmp(export_options.output, "-") != 0) {

@@ -107,6 +107,26 @@ def conversion(folder):
     check(os.listdir(folder) == [], f"left behind: {os.listdir(folder)}")
 
 
+def text_outputs(folder):
+    """generate and export of text: the unfinished file goes, what was there before stays."""
+    store, text = os.path.join(folder, "t.slc"), os.path.join(folder, "out.tns")
+    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 3000000, "-q")
+    for args in (["generate", text, "--dims", "3000x2000x1000", "--nnz", "2000000000", "-f", "-q"],
+                 ["export", store, text, "-f", "-t", "1"]):
+        with open(text, "w") as file:
+            file.write("before")
+        child = subprocess.Popen([SLUICE, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 30
+        while not os.path.exists(text + ".tmp") and time.monotonic() < deadline:
+            time.sleep(0.001)
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=60)
+        check(child.returncode == 143, f"{args[0]}: exit {child.returncode}")
+        check(sorted(os.listdir(folder)) == ["out.tns", "t.slc"], f"left: {os.listdir(folder)}")
+        with open(text) as file:
+            check(file.read() == "before", f"{args[0]}: the old file was touched")
+
+
 run([
     ("SIGINT stops with the factors written", stopped(signal.SIGINT, 130)),
     ("SIGTERM stops with the factors written", stopped(signal.SIGTERM, 143)),
@@ -114,4 +134,5 @@ run([
     ("a second signal ends at once", twice),
     ("an ignored signal stays ignored", ignored),
     ("a stopped conversion leaves nothing", conversion),
+    ("stopped text outputs leave nothing", text_outputs),
 ])

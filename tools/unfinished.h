@@ -1,0 +1,16 @@
+/*
+ * Outputs that are written beside their place: a signal removes what is unfinished and ends the
+ * process, for operations that cannot stop half-way.
+ */
+#ifndef SLC_TOOLS_UNFINISHED_H
+#define SLC_TOOLS_UNFINISHED_H
+
+#include "base/error.h"
+
+/*
+ * Starts the signal thread for a command that writes `output` ("-": standard output, nothing to
+ * remove). `output` must live as long as the process.
+ */
+enum slc_status unfinished_watch(const char *output, struct slc_error *err) SLC_NODISCARD;
+
+#endif
