@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "storage/writer.h"
 
+#include <assert.h>
+
 enum {
     MIB = 1 << 20,
     SEGMENT_BYTES_MAX = 4 * MIB, /* writes beyond gain nothing */
@@ -12,12 +14,7 @@ enum {
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
-    STACK_BYTES = 128 << 10,
-    /*
-     * An encoder: 24 bytes of gaps and bases, 8 of values, a dictionary and the encoded tile, for
-     * keys of up to 128 bits, whose length is not known when the budget is checked.
-     */
-    ENCODER_BYTES = 6 * MIB
+    STACK_BYTES = 128 << 10
 };
 
 static uint64_t block_bytes(const struct slc_builder_options *options)
@@ -25,12 +22,26 @@ static uint64_t block_bytes(const struct slc_builder_options *options)
     return options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
 }
 
+/*
+ * An encoder for the longest keys there are: the lengths are not known when the budget is checked.
+ */
+static uint64_t encoder_bytes(enum slc_codec codec)
+{
+    static const uint64_t dims[] = {UINT64_C(1) << 62, UINT64_C(1) << 62, 16};
+    struct slc_key_layout layout;
+    enum slc_status status = slc_key_layout_init(&layout, 3, dims, NULL);
+
+    assert(status == SLC_OK);
+    (void)status;
+    return slc_encoder_memory_bytes(&layout, codec);
+}
+
 /* Everything but areas, for `workers` sorting threads. */
 static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
 {
     /* The writer's block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
     uint64_t writer = slc_max_u64(block_bytes(options), 3 * MIB) + 1 * MIB;
-    uint64_t per_worker = (uint64_t)ENCODER_BYTES + SLC_BUILD_CHUNK_BYTES + STACK_BYTES;
+    uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_CHUNK_BYTES + STACK_BYTES;
 
     return SMALL_OBJECTS_BYTES + writer + workers * per_worker +
            (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;

@@ -1,0 +1,85 @@
+/*
+ * Tests of the builder share this: random input, a naive executable specification of what is to be
+ * built from it, and a comparison of a store with that.
+ */
+#ifndef SLC_BUILDER_FIXTURE_H
+#define SLC_BUILDER_FIXTURE_H
+
+#include "base/key.h"
+#include "convert/builder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct input {
+    unsigned order;
+    unsigned base; /* of the coordinates as pushed */
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t count;
+    uint64_t *coords[SLC_MAX_ORDER];
+    double *values;
+};
+
+/* Entries stably sorted by key and combined one after the other. */
+struct expected {
+    struct slc_key_layout layout;
+    uint64_t count;
+    slc_u128 *keys;
+    double *values;
+    uint64_t duplicates, zeros;
+};
+
+enum shape { UNIFORM, SKEWED, SORTED, EQUAL, ZEROS };
+
+struct build {
+    unsigned workers;
+    unsigned assumed_base;
+    uint64_t memory; /* 0: the least */
+    uint32_t cut;    /* entries per push */
+    uint32_t sample; /* coordinates sampled; 0: no sample */
+    bool biased;     /* the sample is the first of the input */
+    bool backwards;  /* pieces are pushed last first */
+    uint64_t entries_expected;
+    enum slc_duplicates duplicates;
+    enum slc_codec codec;
+    enum slc_value_choice value;
+    uint64_t max_temp;
+    uint64_t block_bytes;
+    const char *temp_folder;
+    const struct slc_files *files;
+};
+
+/* One folder for the whole program; "FOLDER/NAME" (eight at a time); the store a test builds. */
+const char *test_folder(void);
+const char *path_in(const char *folder, const char *name);
+const char *store_in_folder(const char *name);
+
+void input_create(struct input *input,
+                  unsigned order,
+                  const uint64_t *dims,
+                  uint64_t count,
+                  unsigned base,
+                  enum shape shape,
+                  uint64_t seed);
+void input_destroy(struct input *input);
+void expected_create(struct expected *e,
+                     const struct input *input,
+                     enum slc_duplicates policy,
+                     bool single);
+void expected_destroy(struct expected *e);
+enum slc_status run_build(const struct input *input,
+                          const struct build *build,
+                          const char *output,
+                          bool overwrite,
+                          struct slc_builder_report *report,
+                          struct slc_error *err);
+bool exists(const char *path);
+uint64_t hash_of(const char *path);
+void remove_store(const char *path);
+
+/* Decodes the whole store and compares every nonzero, bit for bit. */
+void check_store(const char *path, const struct expected *e);
+/* Builds, checks against the specification, removes; *hash: of blco.blk. */
+void build_and_check(const struct input *input, const struct build *build, uint64_t *hash);
+
+#endif

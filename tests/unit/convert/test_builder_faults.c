@@ -1,0 +1,240 @@
+/*
+ * What the builder refuses, and what it leaves behind when anything under it fails: nothing, and an
+ * older store untouched.
+ */
+#include "base/fault.h"
+#include "builder_fixture.h"
+#include "faulty_files.h"
+#include "slc_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const uint64_t dims3[] = {900, 70, 5000};
+
+static void test_messages(void)
+{
+    static const uint64_t dims[] = {10, 20};
+    const char *path = store_in_folder("bad.slc");
+    struct build build = {
+        .workers = 1, .cut = 100, .memory = 100 << 20, .duplicates = SLC_DUPLICATES_ERROR};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+
+    input_create(&input, 2, dims, 3, 0, UNIFORM, 1);
+    memcpy(input.coords[0], (uint64_t[]){4, 9, 4}, 24);
+    memcpy(input.coords[1], (uint64_t[]){6, 1, 6}, 24);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_INPUT, &err,
+                     "(5, 7)");
+    build.duplicates = SLC_DUPLICATES_SUM;
+    input.values[0] = input.values[2] = 1.7e308;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_INPUT, &err,
+                     "(5, 7)");
+    build.value = SLC_VALUE_F32;
+    input.values[2] = 0;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_INPUT, &err,
+                     "f32");
+    input.values[0] = 0.1;
+    input.dims[1] = 6;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_INPUT, &err,
+                     "mode 2");
+    input.dims[1] = 20;
+    input.base = 1;
+    input.coords[0][1] = 0;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_INPUT, &err,
+                     "start at 1");
+    input.base = 0;
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.rounded_values, 2);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_IO, &err,
+                     "exists");
+    slc_error_clear(&err);
+    build.memory = 1 << 20;
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_BUDGET, &err,
+                     "at least");
+    remove_store(path);
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "bad.slc.part")));
+    input_destroy(&input);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void test_leftovers(void)
+{
+    const char *path = store_in_folder("left.slc");
+    char part[800];
+    struct build build = {.workers = 1, .cut = 100};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+
+    snprintf(part, sizeof part, "%s.part", path);
+    input_create(&input, 3, dims3, 1000, 0, UNIFORM, 1);
+    CU_ASSERT_EQUAL(mkdir(part, 0700), 0);
+    write_text(path_in(part, "blco.blk"), "half");
+    SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+    CU_ASSERT_FALSE(exists(part));
+    remove_store(path);
+    CU_ASSERT_EQUAL(mkdir(part, 0700), 0);
+    write_text(path_in(part, "thesis.tex"), "precious");
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_IO, &err,
+                     "move it");
+    CU_ASSERT(exists(path_in(part, "thesis.tex")));
+    remove_store(part);
+    CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+    write_text(path_in(path, "thesis.tex"), "precious");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_IO, &err,
+                     "not a store");
+    CU_ASSERT(exists(path_in(path, "thesis.tex")));
+    remove_store(path);
+    input_destroy(&input);
+}
+
+static void test_disk_limit_and_full_disk(void)
+{
+    static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 40};
+    const char *path = store_in_folder("full.slc");
+    struct build build = {.workers = 2, .cut = 3000, .max_temp = 1 << 20};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_faulty faulty;
+    struct input input;
+
+    input_create(&input, 3, wide, 1000000, 0, UNIFORM, 1);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
+                     "--max-temp");
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
+    slc_faulty_init(&faulty);
+    slc_faulty_fail_from(&faulty, SLC_FAULTY_WRITE, 3, ENOSPC);
+    build.max_temp = 0;
+    build.temp_folder = test_folder();
+    build.files = &faulty.table;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_NOSPACE, &err,
+                     "writing");
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+    input_destroy(&input);
+}
+
+/* Every file operation fails once: an error, nothing left, and the old store intact. */
+static void test_failing_files(void)
+{
+    static const enum slc_faulty_kind kinds[] = {
+        SLC_FAULTY_OPEN, SLC_FAULTY_READ,   SLC_FAULTY_WRITE,  SLC_FAULTY_SYNC,
+        SLC_FAULTY_STAT, SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
+    static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 40};
+    const char *path = store_in_folder("faulty.slc");
+    struct build build = {.workers = 2, .cut = 3000};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input small, large;
+    uint64_t old, new;
+    size_t i;
+
+    input_create(&small, 3, wide, 10, 0, UNIFORM, 1);
+    input_create(&large, 3, wide, 300000, 0, UNIFORM, 1);
+    SLC_ASSERT_OK(run_build(&large, &build, path, false, &report, &err), &err);
+    CU_ASSERT(report.recursions > 0);
+    new = hash_of(path_in(path, "blco.blk"));
+    SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
+    old = hash_of(path_in(path, "blco.blk"));
+    for (i = 0; i < SLC_COUNT(kinds); i++) {
+        uint64_t k, step = 1;
+
+        for (k = 1;; k += step, step += k / 3) {
+            struct slc_faulty faulty;
+            enum slc_status status;
+            uint64_t hash;
+
+            slc_faulty_init(&faulty);
+            slc_faulty_fail(&faulty, kinds[i], k, EIO);
+            build.files = &faulty.table;
+            slc_error_clear(&err);
+            status = run_build(&large, &build, path, true, &report, &err);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            CU_ASSERT_EQUAL(status, err.status);
+            hash = hash_of(path_in(path, "blco.blk"));
+            CU_ASSERT(hash == old || hash == new);
+            CU_ASSERT(status != SLC_OK || hash == new);
+            if (!slc_faulty_fired(&faulty)) {
+                break;
+            }
+            /* What is left is only what the failing operation itself should have removed. */
+            if (kinds[i] != SLC_FAULTY_UNLINK && kinds[i] != SLC_FAULTY_FOLDER) {
+                CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));
+            }
+            build.files = NULL;
+            SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
+        }
+        build.files = NULL;
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
+    }
+    remove_store(path);
+    input_destroy(&small);
+    input_destroy(&large);
+}
+
+static void test_failing_memory_and_threads(void)
+{
+    static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
+    const char *path = store_in_folder("memory.slc");
+    struct build build = {.workers = 2, .cut = 3000, .sample = 50, .entries_expected = 100000000};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+    uint64_t k;
+    size_t i;
+
+    input_create(&input, 3, dims3, 150000, 1, UNIFORM, 1);
+    for (i = 0; i < SLC_COUNT(kinds); i++) {
+        for (k = 1;; k++) {
+            enum slc_status status;
+
+            slc_error_clear(&err);
+            slc_fault_arm(kinds[i], k);
+            status = run_build(&input, &build, path, false, &report, &err);
+            if (slc_fault_seen(kinds[i]) < k) {
+                slc_fault_arm(kinds[i], 0);
+                SLC_ASSERT_OK(status, &err);
+                break;
+            }
+            slc_fault_arm(kinds[i], 0);
+            CU_ASSERT(status == (i == 0 ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM));
+            CU_ASSERT_FALSE(exists(path_in(test_folder(), "memory.slc.part")));
+            CU_ASSERT_FALSE(exists(path));
+        }
+        remove_store(path);
+    }
+    input_destroy(&input);
+}
+
+static const struct slc_test tests[] = {
+    {"messages", test_messages},
+    {"leftovers of other runs", test_leftovers},
+    {"disk limit and full disk", test_disk_limit_and_full_disk},
+    {"failing file operations", test_failing_files},
+    {"failing memory and threads", test_failing_memory_and_threads},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("builder_faults", tests, SLC_COUNT(tests), argc, argv);
+}
