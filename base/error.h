@@ -26,6 +26,16 @@ enum slc_status
 slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
     SLC_PRINTF(4, 5);
 
+/*
+ * Records SLC_ERR_BUDGET: "WHAT needs --memory NMiB or more; the budget is M", the need rounded up
+ * to a MiB that is enough. `format` says what needs it and where the memory goes.
+ */
+enum slc_status slc_fail_budget(struct slc_error *err,
+                                uint64_t budget_bytes,
+                                uint64_t need_bytes,
+                                const char *format,
+                                ...) SLC_PRINTF(4, 5);
+
 /* Adds a location to a recorded fault; fields that are already set stay. `file` may be NULL. */
 void slc_error_locate_file(struct slc_error *err, const char *file);
 void slc_error_locate_text(struct slc_error *err, const char *file, uint64_t line, uint64_t column);

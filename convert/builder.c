@@ -126,10 +126,9 @@ check_options(const struct slc_builder_options *options, unsigned order, struct 
     }
     least = slc_builder_memory_min(options, order);
     if (options->memory_bytes < least) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "building a store of %u modes with %u threads takes at least %" PRIu64
-                        " bytes of memory, %" PRIu64 " are allowed",
-                        order, options->workers, least, options->memory_bytes);
+        return slc_fail_budget(err, options->memory_bytes, least,
+                               "building a store of %u modes with %u threads", order,
+                               options->workers);
     }
     return SLC_OK;
 }

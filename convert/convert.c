@@ -199,10 +199,8 @@ static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
     }
     if (workers == 0) {
         /* The size of the process itself differs by pages from run to run: hence one more. */
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "a memory budget of %" PRIu64 " MiB is too small for this conversion: the "
-                        "smallest that works is %" PRIu64 "MiB",
-                        c->memory_bytes >> 20, slc_div_up_u64(need, UINT64_C(1) << 20) + 1);
+        /* A MiB more than now: the process may be larger by a few pages next time. */
+        return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
     }
     c->job.workers = workers;
     c->build.memory_bytes = c->memory_bytes - bytes_beside_builder(c, workers);

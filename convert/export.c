@@ -210,10 +210,7 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
         return SLC_OK;
     }
     if (budget < least) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "exporting this store takes at least %" PRIu64 " bytes of memory, %" PRIu64
-                        " are allowed",
-                        least, budget);
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "exporting this store");
     }
     while (export->workers > 1 && fixed + export->workers * (each + TEXT_BYTES_MIN) > budget) {
         export->workers--;

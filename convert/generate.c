@@ -299,11 +299,8 @@ static enum slc_status divide_memory(struct generation *g,
     enum slc_status status;
 
     if (budget < least) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "a memory budget of %" PRIu64
-                        " MiB is too small to generate this with %u threads: the smallest that "
-                        "works is %" PRIu64 " MiB",
-                        budget >> 20, options->threads, (least >> 20) + 1);
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20),
+                               "generating this with %u threads", options->threads);
     }
     status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
     if (status == SLC_OK) {

@@ -311,14 +311,11 @@ static enum slc_status fail_budget(const struct slc_plan *plan, struct slc_error
                         "the factors of this rank need more memory than can be addressed; use a "
                         "smaller rank");
     }
-    return slc_fail(
-        err, SLC_ERR_BUDGET,
-        "the memory budget is %" PRIu64 " bytes (%" PRIu64 " MiB), but at least %" PRIu64
-        " bytes (%" PRIu64 "MiB) are needed: factors %" PRIu64 " MiB, output %" PRIu64
-        " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64
-        " MiB; raise the budget or lower rank or threads",
-        plan->budget_bytes, plan->budget_bytes / mib, plan->minimum_bytes,
-        slc_div_up_u64(plan->minimum_bytes, mib), slc_div_up_u64(plan->factor_bytes, mib),
+    return slc_fail_budget(
+        err, plan->budget_bytes, plan->minimum_bytes,
+        "rank %" PRIu32 " with %u threads (factors %" PRIu64 " MiB, output %" PRIu64
+        " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64 " MiB)",
+        plan->request.rank, plan->threads, slc_div_up_u64(plan->factor_bytes, mib),
         slc_div_up_u64(plan->output_bytes, mib),
         slc_div_up_u64(plus(plan->scratch_bytes, plan->dense_bytes), mib), plan->slot_count,
         slc_div_up_u64(plan->slot_bytes, 1024), slc_div_up_u64(plan->process_bytes, mib));

@@ -174,9 +174,7 @@ choose_workers(struct file_check *check, unsigned *workers, struct slc_error *er
 
     if (verifier->memory_bytes < fixed || verifier->memory_bytes - fixed < each) {
         enum slc_status status =
-            slc_fail(err, SLC_ERR_BUDGET,
-                     "checking needs at least %" PRIu64 " bytes of memory, the budget is %" PRIu64,
-                     fixed + each, verifier->memory_bytes);
+            slc_fail_budget(err, verifier->memory_bytes, fixed + each, "checking this store");
 
         slc_error_locate_file(err, slc_reader_path(check->reader));
         return status;

@@ -59,9 +59,9 @@ def last_fit(folder):
     return load_json(os.path.join(folder, "run.json"))["iterations"][-1]["fit"]
 
 
-def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least):
+def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least, *more):
     text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
-    sluice("generate", text, "--dims", dims, "--nnz", nnz, "--dist", "uniform", "--seed", 4)
+    sluice("generate", text, "--dims", dims, "--nnz", nnz, "--dist", "uniform", "--seed", 4, *more)
     cgroup, remove = memory_cgroup(limit)
     try:
         peak, _, _ = measured(["convert", text, store, "--memory", memory], cgroup)
@@ -88,7 +88,9 @@ def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least):
 
 
 def small_out_of_core(folder):
-    out_of_core(folder, 6_000_000, "40000x3000x20000", 64 * MIB, 80 * MIB, 4, 20 * MIB)
+    """Values of a noisy model take 8 bytes each: a large store of few nonzeros."""
+    out_of_core(folder, 6_000_000, "40000x30000x20000", 56 * MIB, 72 * MIB, 4, 60 * MIB,
+                "--rank", 3, "--noise", 0.1)
 
 
 def large_out_of_core(folder):

@@ -435,7 +435,7 @@ static void budgets(void)
     options.threads = 64;
     options.memory_bytes = 1 * mib;
     SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_BUDGET, &err,
-                     "the smallest that works is");
+                     "needs --memory");
     check_nothing_left();
     number = strstr(err.message, "works is ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(number);
