@@ -59,7 +59,7 @@ static void test_messages(void)
     slc_error_clear(&err);
     build.memory = 1 << 20;
     SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_BUDGET, &err,
-                     "at least");
+                     "memory");
     remove_store(path);
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "bad.slc.part")));
     input_destroy(&input);

@@ -320,7 +320,7 @@ static void test_refusals_and_faults(void)
     options.overwrite = true;
     options.memory_bytes = 1000;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_export_tns(&options, &lines, &err), SLC_ERR_BUDGET, &err, "at least");
+    SLC_ASSERT_FAILS(slc_export_tns(&options, &lines, &err), SLC_ERR_BUDGET, &err, "memory");
     options.memory_bytes = 0;
     remove(text_path());
     for (i = 0; i < SLC_COUNT(kinds); i++) {

@@ -284,7 +284,7 @@ static void test_extremes(void)
     SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
     CU_ASSERT_EQUAL(report.text_bytes, 0);
     options.memory_bytes = 1 << 20;
-    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_BUDGET, &err, "smallest");
+    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_BUDGET, &err, "memory");
     options.memory_bytes = 0;
     options.zipf_exponent = -1;
     options.distribution = SLC_DIST_ZIPF;
