@@ -63,7 +63,8 @@ extern const char *const build_codec_choices[];
          .maximum = SLC_MAX_THREADS,                                                               \
          .help = "threads; 0: one per processor this process may use",                             \
          .offset = offsetof(struct type, build.threads)},                                          \
-        {.name = "force",                                                                          \
+        {.name = "overwrite",                                                                      \
+         .alias = "force",                                                                         \
          .letter = 'f',                                                                            \
          .kind = OPTION_FLAG,                                                                      \
          .help = "replace the output if it exists",                                                \

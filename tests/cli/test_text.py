@@ -170,11 +170,12 @@ def outputs_are_kept(folder):
     store_of(folder, GOOD)
     path, store = os.path.join(folder, "in.tns"), os.path.join(folder, "out.slc")
     _, messages = sluice("convert", path, store, status=5)
-    check("--force" in messages or "overwrite" in messages or "exists" in messages, messages)
+    check("exists" in messages and "--overwrite" in messages, messages)
     with open(path, "w") as file:
         file.write(GOOD + "oops\n")
     sluice("convert", path, store, "-f", status=3)
     sluice("check", store)
+    sluice("convert", path, store, "--overwrite", "--index-base", "1", status=3)
     sluice("convert", os.path.join(folder, "missing.tns"), os.path.join(folder, "m.slc"), status=5)
     sluice("export", store, path, status=5)
     with open(path) as file:
