@@ -96,7 +96,7 @@ def small_out_of_core(folder):
 def large_out_of_core(folder):
     if not FULL:
         raise Skip("takes many minutes: SLC_TEST_FULL=1")
-    out_of_core(folder, 200_000_000, "200000x100000x50000", 200 * MIB, 256 * MIB, 16, 800 * 10**6)
+    out_of_core(folder, 200_000_000, "60000x50000x40000x300", 200 * MIB, 256 * MIB, 16, 800 * 10**6)
 
 
 def too_small(folder):
