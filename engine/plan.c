@@ -7,7 +7,7 @@
  * beyond that depth saves nothing. Where the whole layout fits, the cache comes first: slots then
  * serve the first pass only.
  *
- * Cost: one look at every index entry. Invariant: total_bytes is the sum of the parts, and
+ * Cost: a few looks at every index entry. Invariant: total_bytes is the sum of the parts, and
  * minimum_bytes <= total_bytes <= budget_bytes on success.
  */
 #include "engine/plan.h"
@@ -273,6 +273,44 @@ static unsigned slots_wanted(const struct slc_layout_info *info, const struct sl
         slc_min_u64(slc_min_u64(depth + busy, SLOTS_MAX), info->block_count), SLOTS_MIN);
 }
 
+/* Bytes of the cached set of `kept` blocks. */
+static uint64_t kept_bytes(const struct slc_reader *reader, uint64_t kept)
+{
+    const uint64_t count = slc_reader_info(reader)->block_count;
+    uint64_t bytes = 0;
+
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        if (slc_plan_keeps(kept, count, b)) {
+            slc_reader_entry(reader, b, &entry);
+            bytes = plus(bytes, entry.padded_bytes);
+        }
+    }
+    return bytes;
+}
+
+/*
+ * Caches as many blocks as fit `room`, by bisection. A larger set may by chance fall on smaller
+ * blocks, so the number found may be a little below the largest; the set found fits.
+ */
+static void plan_cache(const struct slc_reader *reader, struct slc_plan *plan, uint64_t room)
+{
+    uint64_t most = slc_reader_info(reader)->block_count;
+
+    while (plan->cached_blocks < most) {
+        const uint64_t kept = plan->cached_blocks + (most - plan->cached_blocks + 1) / 2;
+        const uint64_t bytes = kept_bytes(reader, kept);
+
+        if (bytes <= room) {
+            plan->cached_blocks = kept;
+            plan->cache_bytes = bytes;
+        } else {
+            most = kept - 1;
+        }
+    }
+}
+
 /* Fills slots and cache from the `room` that the fixed parts leave (enough for the least slots). */
 static void spend_room(const struct slc_reader *reader, struct slc_plan *plan, uint64_t room)
 {
@@ -286,20 +324,10 @@ static void spend_room(const struct slc_reader *reader, struct slc_plan *plan, u
     plan->slot_count =
         (unsigned)slc_max_u64(slc_min_u64(for_slots / plan->slot_bytes, most), least);
     room -= plan->slot_count * plan->slot_bytes;
-    plan->pass_read_bytes = plan->store_bytes;
-    for (uint64_t b = 0; plan->request.cache && b < info->block_count; b++) {
-        struct slc_block_entry entry;
-        uint64_t with;
-
-        slc_reader_entry(reader, b, &entry);
-        with = plus(plan->cache_bytes, entry.padded_bytes);
-        if (with > room) {
-            break;
-        }
-        plan->cache_bytes = with;
-        plan->cached_blocks = b + 1;
-        plan->pass_read_bytes -= entry.padded_bytes;
+    if (plan->request.cache) {
+        plan_cache(reader, plan, room);
     }
+    plan->pass_read_bytes = plan->store_bytes - plan->cache_bytes;
 }
 
 static enum slc_status fail_budget(const struct slc_plan *plan, struct slc_error *err)

@@ -53,13 +53,13 @@ struct slc_plan {
     uint64_t decoder_bytes; /* all workers */
     unsigned slot_count;
     uint64_t slot_bytes;
-    uint64_t cache_bytes;   /* for encoded blocks */
-    uint64_t cached_blocks; /* how many fit; the stream spreads them over the file */
+    uint64_t cache_bytes;   /* of the encoded blocks that are kept */
+    uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
     uint64_t total_bytes;   /* sum of the above */
     uint64_t budget_bytes;
     uint64_t minimum_bytes;   /* smallest budget this request works with */
     uint64_t store_bytes;     /* padded bytes of all blocks */
-    uint64_t pass_read_bytes; /* read from the drive per pass once the cache is filled */
+    uint64_t pass_read_bytes; /* exactly what is read per pass once the cache is filled */
     unsigned passes;          /* per CP-ALS iteration: N; 1 for MTTKRP */
 };
 
@@ -71,6 +71,18 @@ enum slc_status slc_plan_make(const struct slc_reader *reader,
                               const struct slc_plan_request *request,
                               struct slc_plan *plan,
                               struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether `block` is one of the `kept` blocks that are cached, of `count`: the first and every so
+ * many after it. In file order that keeps the drive busy all through a pass: between two cached
+ * blocks there is always one to read ahead, while a cached head of the file would leave the drive
+ * idle until the head has been computed. Needs: count * kept < 2^64; an index that long fits no
+ * memory.
+ */
+static inline bool slc_plan_keeps(uint64_t kept, uint64_t count, uint64_t block)
+{
+    return kept > 0 && (block == 0 || block * kept / count != (block - 1) * kept / count);
+}
 
 /*
  * Parses a size: "512MiB", "4G" (= GiB), "200MB" (decimal), "1.5GiB", "50%" (of

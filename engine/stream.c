@@ -5,11 +5,8 @@
  * taken at open. Whatever goes wrong in a pass is kept once, in the ring; everybody leaves, what
  * was in flight is waited for, and the stream is ready for another pass.
  *
- * The cached set is as many blocks as the plan says, spread evenly over the file. In file order
- * that keeps the drive busy all through a pass: between two cached blocks there is always one to
- * read ahead, while a cached head of the file would leave it idle until the head has been computed.
- * A block enters in the first pass that reads it, after its checksum held, also when that pass
- * fails later.
+ * The cached set is the plan's (slc_plan_keeps). A block enters in the first pass that reads it,
+ * after its checksum held, also when that pass fails later.
  */
 #include "engine/stream_impl.h"
 
@@ -73,29 +70,29 @@ static enum slc_status make_order(struct slc_stream *stream, struct slc_error *e
     return SLC_OK;
 }
 
-/* Chooses the cached set: every so many blocks one, as long as they fit what is planned. */
+/* Gives every block of the planned set its place in the cache. */
 static enum slc_status
 make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
 {
     const uint64_t count = stream->info->block_count;
-    const uint64_t wanted = slc_min_u64(plan->cached_blocks, count);
-    uint64_t share = count - wanted; /* grows by `wanted` a block; a whole `count` is a member */
+    const uint64_t kept = slc_min_u64(plan->cached_blocks, count);
     uint64_t used = 0;
 
-    for (uint64_t b = 0; b < count && wanted > 0; b++) {
+    for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
-        share += wanted;
-        if (share < count) {
-            continue;
-        }
-        share -= count;
-        slc_reader_entry(stream->reader, b, &entry);
-        if (entry.padded_bytes <= plan->cache_bytes - used) {
+        if (slc_plan_keeps(kept, count, b)) {
+            slc_reader_entry(stream->reader, b, &entry);
             stream->cached[b] = SLC_CACHE_WANTED;
             stream->cache_offset[b] = used;
             used += entry.padded_bytes;
         }
+    }
+    if (used != plan->cache_bytes) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan keeps %" PRIu64 " blocks, which take %" PRIu64
+                        " bytes, in a cache of %" PRIu64,
+                        kept, used, plan->cache_bytes);
     }
     return slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
 }

@@ -3,7 +3,7 @@
  * keeps reads in flight, workers take tiles of blocks that have arrived. All memory is taken when
  * the stream is opened; a pass allocates nothing.
  *
- * A fixed set of blocks (as many as planned, spread evenly over the file) is kept, encoded, across
+ * A fixed set of blocks (the plan's: as many as fit, spread over the file) is kept, encoded, across
  * passes. The cyclic scan of an iterative solver defeats least-recently-used caching; a fixed set
  * saves its whole size each pass.
  */

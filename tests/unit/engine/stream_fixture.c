@@ -82,11 +82,13 @@ struct slc_plan make_plan(const struct fixture *fixture, const struct shape *sha
     plan.slot_count = shape->slots;
     plan.slot_bytes = fixture->info->max_block_bytes;
     plan.cached_blocks = shape->cached;
-    for (uint64_t b = 0; b < shape->cached; b++) {
+    for (uint64_t b = 0; b < fixture->info->block_count; b++) {
         struct slc_block_entry entry;
 
         slc_reader_entry(fixture->reader, b, &entry);
-        plan.cache_bytes += entry.padded_bytes;
+        if (slc_plan_keeps(shape->cached, fixture->info->block_count, b)) {
+            plan.cache_bytes += entry.padded_bytes;
+        }
     }
     return plan;
 }

@@ -79,7 +79,7 @@ static void the_minimum_works_and_less_does_not(void)
     open_five_blocks(&store);
     request.memory_bytes = MIB;
     SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "are needed");
+                     "needs --memory");
     minimum = plan.minimum_bytes;
     CU_ASSERT_TRUE(minimum > MIB);
 
@@ -93,7 +93,7 @@ static void the_minimum_works_and_less_does_not(void)
 
     request.memory_bytes = minimum - 1;
     SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "at least");
+                     "needs --memory");
     slc_store_close(&store);
 }
 
@@ -184,6 +184,77 @@ static void mttkrp_leaves_its_own_factor_out(void)
     CU_ASSERT_EQUAL(plan.dense_bytes, 0);
     CU_ASSERT_EQUAL(plan.passes, 1);
     slc_store_close(&store);
+}
+
+static void the_kept_set_has_its_size_and_is_spread(void)
+{
+    for (uint64_t count = 1; count <= 40; count++) {
+        for (uint64_t kept = 0; kept <= count; kept++) {
+            uint64_t members = 0;
+
+            for (uint64_t b = 0; b < count; b++) {
+                members += slc_plan_keeps(kept, count, b);
+                /* Every head of the file holds its share, rounded up. */
+                CU_ASSERT_TRUE(members * count >= b * kept);
+                CU_ASSERT_TRUE(members * count < (b + 1) * kept + count);
+            }
+            CU_ASSERT_EQUAL(members, kept);
+        }
+    }
+}
+
+static void keep_bytes_read(void *context, const struct slc_cp_iteration *iteration)
+{
+    uint64_t *bytes_read = context;
+
+    bytes_read[iteration->iteration - 1] = iteration->bytes_read;
+}
+
+/* Once the cache is filled, each pass reads what the plan says to the byte; before, all of it. */
+static void passes_read_what_is_planned(void)
+{
+    const uint64_t dims[3] = {300, 200, 100};
+    struct slc_plan_request request = fixture_request(4);
+    struct slc_cp_als_options options = fixture_options(4, 3);
+    struct fixture_tensor tensor;
+    struct fixture_run run;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t bytes_read[3];
+    unsigned partly = 0;
+    char path[512];
+
+    fixture_random(&tensor, 3, dims, 60000, slc_test_seed());
+    tensor.tile_nnz[0] = 900;
+    tensor.tile_nnz[1] = 110;
+    tensor.tile_nnz[2] = 5000;
+    fixture_store(&tensor, slc_test_folder(), "read", SLC_CODEC_BLCO, 4096, path);
+    fixture_destroy(&tensor);
+    options.tolerance = 0;
+    options.iteration = keep_bytes_read;
+    options.context = bytes_read;
+    request.threads = 1; /* one strategy only, so that all the room goes to the cache */
+    request.slots = 2;
+    for (unsigned part = 0; part <= 8; part++) {
+        struct slc_cp_result result;
+
+        request.memory_bytes = 1;
+        CU_ASSERT_EQUAL(fixture_open(&run, path, &request, &err), SLC_ERR_BUDGET);
+        request.memory_bytes = run.plan.minimum_bytes + run.plan.store_bytes * part / 8;
+        fixture_close(&run);
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(fixture_open(&run, path, &request, &err), &err);
+        check_sum(&run.plan);
+        SLC_ASSERT_OK(
+            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
+            &err);
+        CU_ASSERT_EQUAL(bytes_read[0], run.plan.store_bytes + 2 * run.plan.pass_read_bytes);
+        CU_ASSERT_EQUAL(bytes_read[1], 3 * run.plan.pass_read_bytes);
+        CU_ASSERT_EQUAL(bytes_read[2], 3 * run.plan.pass_read_bytes);
+        partly += run.plan.cached_blocks > 0 && run.plan.pass_read_bytes > 0;
+        slc_cp_result_destroy(&result);
+        fixture_close(&run);
+    }
+    CU_ASSERT_TRUE(partly >= 6);
 }
 
 static void wrong_requests_are_refused(void)
@@ -277,6 +348,8 @@ int main(int argc, char **argv)
         {"tight budgets buy slots first, then cache", tight_budgets_buy_slots_then_cache},
         {"the schedule follows the blocks", schedules_follow_the_blocks},
         {"an MTTKRP needs no factor of its own mode", mttkrp_leaves_its_own_factor_out},
+        {"the kept set has its size and is spread", the_kept_set_has_its_size_and_is_spread},
+        {"passes read what is planned", passes_read_what_is_planned},
         {"wrong requests are refused", wrong_requests_are_refused},
         {"defaults come from the machine", defaults_come_from_the_machine},
         {"factors beyond the address space", factors_beyond_the_address_space},
