@@ -37,6 +37,12 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                                     const uint64_t *dims,
                                     struct slc_error *err) SLC_NODISCARD;
 
+/* The key of the two halves in which files and records hold it. */
+static inline slc_u128 slc_key_join(uint64_t lo, uint64_t hi)
+{
+    return (slc_u128)hi << 64 | lo;
+}
+
 /* Number of bits needed for coordinates 0 .. length-1; 0 for lengths 0 and 1. */
 static inline unsigned slc_bits_for_length(uint64_t length)
 {

@@ -133,7 +133,7 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     struct slc_bit_writer high = {out + exceptions, 0, 0};
 
     for (uint32_t i = 0; i < size; i++) {
-        slc_u128 value = (slc_u128)(hi == NULL ? 0 : hi[i]) << 64 | lo[i];
+        slc_u128 value = slc_key_join(lo[i], hi == NULL ? 0 : hi[i]);
 
         value >>= width; /* below 128: a group of width 128 has no exceptions */
         if (value != 0) {

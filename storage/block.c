@@ -35,11 +35,6 @@ struct directory_totals {
     uint64_t max[SLC_MAX_ORDER];
 };
 
-static slc_u128 join_key(uint64_t lo, uint64_t hi)
-{
-    return (slc_u128)hi << 64 | lo;
-}
-
 static enum slc_status check_hash(struct check *check)
 {
     const struct slc_block_entry *entry = &check->view->entry;
@@ -108,8 +103,8 @@ static enum slc_status check_tile(struct check *check,
     const struct slc_block_entry *entry = &check->view->entry;
     const struct slc_key_layout *keys = &check->info->keys;
     uint64_t data_limit = entry->bytes - SLC_BLOCK_SLACK_BYTES;
-    slc_u128 first = join_key(tile->first_lo, tile->first_hi);
-    slc_u128 last = join_key(tile->last_lo, tile->last_hi);
+    slc_u128 first = slc_key_join(tile->first_lo, tile->first_hi);
+    slc_u128 last = slc_key_join(tile->last_lo, tile->last_hi);
 
     if (tile->data_offset != totals->next_data || tile->data_bytes == 0 ||
         tile->data_bytes % 8 != 0 || tile->data_bytes > data_limit - totals->next_data) {
@@ -131,7 +126,7 @@ static enum slc_status check_tile(struct check *check,
                         " nonzeros",
                         index, tile->nnz);
     }
-    if (index == 0 ? first != join_key(entry->first_key_lo, entry->first_key_hi)
+    if (index == 0 ? first != slc_key_join(entry->first_key_lo, entry->first_key_hi)
                    : check->info->layout == SLC_LAYOUT_BLCO && first <= totals->last_key) {
         return slc_fail(check->err, SLC_ERR_DAMAGED, "the first key of tile %" PRIu32 " is not %s",
                         index,
@@ -236,7 +231,7 @@ static enum slc_status check_directory(struct check *check, struct directory_tot
         totals->next_data += tile.data_bytes;
         totals->content_sum += tile.content_sum;
         totals->sum_of_squares += tile.sum_of_squares;
-        totals->last_key = join_key(tile.last_lo, tile.last_hi);
+        totals->last_key = slc_key_join(tile.last_lo, tile.last_hi);
     }
     check->at = SLC_BLOCK_HEADER_BYTES;
     return check_directory_totals(check, totals);
@@ -259,7 +254,7 @@ static enum slc_status check_end(struct check *check, slc_u128 last_key)
         struct slc_block_entry next;
 
         slc_reader_entry(view->reader, view->block + 1, &next);
-        if (last_key >= join_key(next.first_key_lo, next.first_key_hi)) {
+        if (last_key >= slc_key_join(next.first_key_lo, next.first_key_hi)) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
                             "the block's last key is not below the next block's first");
         }

@@ -180,8 +180,8 @@ static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source 
     }
     encoder->gap_hi[0] = 0;
     for (uint32_t i = 1; i < source->nnz; i++) {
-        slc_u128 before = (slc_u128)key_hi(source, i - 1) << 64 | source->key_lo[i - 1];
-        slc_u128 key = (slc_u128)key_hi(source, i) << 64 | source->key_lo[i];
+        slc_u128 before = slc_key_join(source->key_lo[i - 1], key_hi(source, i - 1));
+        slc_u128 key = slc_key_join(source->key_lo[i], key_hi(source, i));
 
         assert(key > before);
         key -= before + 1;

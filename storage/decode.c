@@ -12,6 +12,8 @@
  */
 #include "storage/decode_internal.h"
 
+#include "base/checked.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -147,8 +149,8 @@ static bool check_place(struct slc_decoder *decoder,
 static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct slc_damage *damage)
 {
     const struct slc_tile_entry *entry = &decoder->entry;
-    slc_u128 first = (slc_u128)entry->first_hi << 64 | entry->first_lo;
-    slc_u128 last = (slc_u128)entry->last_hi << 64 | entry->last_lo;
+    slc_u128 first = slc_key_join(entry->first_lo, entry->first_hi);
+    slc_u128 last = slc_key_join(entry->last_lo, entry->last_hi);
     unsigned last_bits = slc_bit_length_u128(entry->last_lo, entry->last_hi);
 
     if (last_bits > decoder->keys.bits) {
@@ -186,28 +188,28 @@ static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct sl
     uint64_t common[SLC_MAX_ORDER];
 
     slc_key_decode(&decoder->keys,
-                   (slc_u128)(entry->first_hi & ~vary_hi) << 64 | (entry->first_lo & ~vary_lo),
-                   common);
+                   slc_key_join(entry->first_lo & ~vary_lo, entry->first_hi & ~vary_hi), common);
     for (unsigned n = 0; n < order; n++) {
         struct slc_mode_plan *mode = &decoder->modes[n];
         const uint8_t *corner_at = at + SLC_TILE_AT_CORNER + 8 * n;
         const uint8_t *extent_at = at + SLC_TILE_AT_CORNER + 8 * order + 4 * n;
-        uint64_t reach, corner = entry->corner[n];
+        uint64_t corner = entry->corner[n], reach, top;
 
         slc_gather_init(&mode->lo, decoder->keys.mask_lo[n] & vary_lo);
         slc_gather_init(&mode->hi, decoder->keys.mask_hi[n] & vary_hi);
         mode->wide = mode->lo.bits + mode->hi.bits > 32;
         reach = slc_low_mask(mode->lo.bits + mode->hi.bits);
-        if (corner < common[n] || corner - common[n] > reach || corner >= decoder->dims[n]) {
+        top = slc_min_u64(common[n] + reach, decoder->dims[n] - 1);
+        if (corner < common[n] || corner > top) {
             return slc_damage_set(damage, corner_at, "its smallest coordinate in a mode", corner,
                                   corner < common[n] ? "at least " : "at most ",
-                                  corner < common[n] ? common[n] : common[n] + reach);
+                                  corner < common[n] ? common[n] : top);
         }
         mode->base = corner - common[n];
-        if (entry->extent[n] > reach - mode->base ||
-            entry->extent[n] >= decoder->dims[n] - corner || entry->extent[n] == UINT32_MAX) {
+        top = slc_min_u64(top - corner, UINT32_MAX - 1);
+        if (entry->extent[n] > top) {
             return slc_damage_set(damage, extent_at, "its extent in a mode", entry->extent[n],
-                                  "at most ", reach - mode->base);
+                                  "at most ", top);
         }
         if (mode->lo.bits + mode->hi.bits == 0) {
             memset(decoder->offset[n], 0, SLC_CHUNK_NNZ * sizeof *decoder->offset[n]);
@@ -242,20 +244,25 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
                      const uint8_t *where,
                      struct slc_damage *damage)
 {
-    const uint64_t first_lo = decoder->entry.first_lo, first_hi = decoder->entry.first_hi;
-    const slc_u128 first = (slc_u128)first_hi << 64 | first_lo;
+    const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
+    const uint64_t gap_hi = decoder->two_words ? decoder->gap_hi[0] : 0;
     uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at;
     slc_u128 last;
     bool ascending = true;
 
-    if (decoder->next > decoder->span || (decoder->next == 0 && decoder->gap_lo[0] != 0)) {
+    /*
+     * The first key is the directory's; a later group needs room below the last one. Not by
+     * `next` itself: behind the largest key of 128 bits it is 0 again.
+     */
+    if (decoder->position + at == 0 ? (decoder->gap_lo[0] | gap_hi) != 0
+                                    : decoder->next - 1 >= decoder->span) {
         return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
                               (uint64_t)decoder->next + decoder->gap_lo[0], "at most ",
-                              decoder->next == 0 ? 0 : (uint64_t)decoder->span);
+                              decoder->position + at == 0 ? 0 : (uint64_t)decoder->span);
     }
     if (decoder->two_words) {
         const slc_u128 start = first + decoder->next;
-        slc_u128 key = start + ((slc_u128)decoder->gap_hi[0] << 64 | decoder->gap_lo[0]);
+        slc_u128 key = start + slc_key_join(decoder->gap_lo[0], gap_hi);
 
         ascending = key >= start;
         lo[0] = (uint64_t)key;
@@ -263,14 +270,14 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
         for (uint32_t i = 1; i < count; i++) {
             slc_u128 before = key;
 
-            key += ((slc_u128)decoder->gap_hi[i] << 64 | decoder->gap_lo[i]) + 1;
+            key += slc_key_join(decoder->gap_lo[i], decoder->gap_hi[i]) + 1;
             ascending &= key > before;
             lo[i] = (uint64_t)key;
             hi[i] = (uint64_t)(key >> 64);
         }
         last = key - first;
     } else {
-        uint64_t start = first_lo + (uint64_t)decoder->next;
+        uint64_t start = (uint64_t)(first + decoder->next);
 
         decoder->ops->sum(decoder->gap_lo, count, start, lo);
         /*
@@ -283,7 +290,7 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
                 ascending &= lo[i] > lo[i - 1];
             }
         }
-        last = (uint64_t)(lo[count - 1] - first_lo);
+        last = lo[count - 1] - (uint64_t)first;
     }
     if (!ascending || last > decoder->span) {
         return slc_damage_set(damage, where, "the last key of a group, from the tile's first",

@@ -18,11 +18,6 @@
 /* Nonzeros asked for at a time: whatever the decoder prefers to hand out, in one go or several. */
 enum { CHUNK_NNZ = 1024 };
 
-static slc_u128 join_key(uint64_t lo, uint64_t hi)
-{
-    return (slc_u128)hi << 64 | lo;
-}
-
 static void
 load_tile(const struct slc_block_view *block, uint32_t index, struct slc_tile_entry *tile)
 {
@@ -58,12 +53,12 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
         struct slc_tile_entry following;
 
         load_tile(block, index + 1, &following);
-        next_key = join_key(following.first_lo, following.first_hi);
+        next_key = slc_key_join(following.first_lo, following.first_hi);
     } else if (block->block + 1 < info->block_count) {
         struct slc_block_entry following;
 
         slc_reader_entry(block->reader, block->block + 1, &following);
-        next_key = join_key(following.first_key_lo, following.first_key_hi);
+        next_key = slc_key_join(following.first_key_lo, following.first_key_hi);
     } else {
         return SLC_OK; /* the last tile of the file */
     }
@@ -174,8 +169,8 @@ static enum slc_status compare(const struct slc_tile_view *view,
                         " nonzeros, its directory entry says %" PRIu32,
                         view->ordinal, tally->nnz, tile->nnz);
     }
-    if (tally->first_key != join_key(tile->first_lo, tile->first_hi) ||
-        tally->last_key != join_key(tile->last_lo, tile->last_hi)) {
+    if (tally->first_key != slc_key_join(tile->first_lo, tile->first_hi) ||
+        tally->last_key != slc_key_join(tile->last_lo, tile->last_hi)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "first or last key of tile %" PRIu64
                         " is not the one in its directory entry",

@@ -46,11 +46,6 @@ struct slc_writer {
     uint64_t index_room;
 };
 
-static slc_u128 join_key(uint64_t lo, uint64_t hi)
-{
-    return (slc_u128)hi << 64 | lo;
-}
-
 /* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
 static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
 {
@@ -262,11 +257,11 @@ static enum slc_status close_block(struct slc_writer *writer, struct slc_error *
 static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
     const struct slc_layout_info *info = &writer->header.info;
-    slc_u128 first = join_key(tile->first_lo, tile->first_hi);
+    slc_u128 first = slc_key_join(tile->first_lo, tile->first_hi);
 
     assert(tile->nnz >= 1 && tile->nnz <= SLC_TILE_NNZ);
     assert(tile->data_bytes % 8 == 0);
-    assert(first <= join_key(tile->last_lo, tile->last_hi));
+    assert(first <= slc_key_join(tile->last_lo, tile->last_hi));
     assert(info->layout != SLC_LAYOUT_BLCO || first > writer->last_key ||
            (info->block_count == 0 && writer->entry.tile_count == 0));
     for (unsigned mode = 0; mode < info->order; mode++) {
@@ -314,7 +309,7 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
     entry->nnz += tile->nnz;
     entry->sum_of_squares += tile->sum_of_squares;
     entry->content_sum += tile->content_sum;
-    writer->last_key = join_key(tile->last_lo, tile->last_hi);
+    writer->last_key = slc_key_join(tile->last_lo, tile->last_hi);
     writer->all_f32 = writer->all_f32 && tile->all_f32;
     writer->coordinate_bytes += tile->index_bytes;
 }

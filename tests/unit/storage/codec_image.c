@@ -231,6 +231,34 @@ static bool chunk_equal(const struct slc_tile_view *view,
     return equal;
 }
 
+/*
+ * Whether the keys of a chunk ascend, from the tile's first on where it is the first chunk; *last
+ * is the last key so far. Codec blco promises this of whole tiles only to the verifier.
+ */
+static bool chunk_ascends(const struct slc_layout_info *info,
+                          const struct slc_tile_entry *entry,
+                          const struct slc_tile_view *view,
+                          const struct slc_chunk_view *chunk,
+                          uint32_t start,
+                          slc_u128 *last)
+{
+    bool ascends = true;
+
+    for (uint32_t i = 0; i < chunk->nnz; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+        slc_u128 key;
+
+        for (unsigned n = 0; n < view->order; n++) {
+            coords[n] = view->corner[n] + chunk->offset[n][i];
+        }
+        key = slc_key_encode(&info->keys, coords);
+        ascends &=
+            start + i == 0 ? key == slc_key_join(entry->first_lo, entry->first_hi) : key > *last;
+        *last = key;
+    }
+    return ascends;
+}
+
 enum slc_status block_image_decode(const struct block_image *image,
                                    const struct slc_layout_info *info,
                                    enum slc_value_type type,
@@ -241,21 +269,29 @@ enum slc_status block_image_decode(const struct block_image *image,
     struct slc_decoder *decoder = NULL;
     struct slc_tile_view view;
     struct slc_chunk_view chunk = {.nnz = 1};
+    struct slc_tile_entry entry;
     enum slc_status status;
     uint32_t start = 0;
-    bool sound = true, equal = true;
+    slc_u128 last = 0;
+    bool sound = true, equal = true, ascends = true;
 
+    slc_tile_entry_load(image->bytes + SLC_BLOCK_HEADER_BYTES, info->order, &entry);
     SLC_ASSERT_OK(slc_decoder_create(info, type, &decoder, NULL), NULL);
     status = slc_tile_open(decoder, &image->view, 0, &view, err);
     while (status == SLC_OK && chunk.nnz > 0) {
         status = view.next(&view, chunk_nnz, &chunk, err);
         sound &= chunk_sound(&view, &chunk);
+        ascends &= chunk_ascends(info, &entry, &view, &chunk, start, &last);
         if (tile != NULL) {
             equal &= start + chunk.nnz <= tile->nnz && chunk_equal(&view, &chunk, tile, start);
         }
         start += chunk.nnz;
     }
     CU_ASSERT(sound);
+    if (image->view.entry.codec != SLC_CODEC_BLCO) {
+        CU_ASSERT(ascends);
+        CU_ASSERT(status != SLC_OK || last == slc_key_join(entry.last_lo, entry.last_hi));
+    }
     CU_ASSERT(status != SLC_OK || start == view.nnz);
     if (tile != NULL) {
         CU_ASSERT(equal);

@@ -303,12 +303,108 @@ static void test_unsound_integers(void)
     tile_case_free(&tile);
 }
 
+/* A tile of codec lz4 with 128-bit keys whose 16 planes of gap bytes lie plainly in the file. */
+struct plain_gaps {
+    struct tile_case tile;
+    struct block_image image;
+    uint8_t *planes;
+};
+
+/* Encodes the keys, then replaces the data by planes of zero gaps and of the value 1. */
+static void plain_gaps_make(struct plain_gaps *plain, const slc_u128 *keys, uint32_t nnz)
+{
+    enum { GAP_BYTES = 16, VALUE_BYTES = 4 };
+    const uint32_t stored = (GAP_BYTES + VALUE_BYTES) * nnz;
+    const uint64_t data_at = slc_tile_entry_offset(SLC_MAX_ORDER, 1);
+    struct random_stream random = {slc_test_seed(), 25, 0};
+    struct block_image *image = &plain->image;
+    uint64_t dims[SLC_MAX_ORDER];
+    struct slc_tile_entry entry;
+    uint8_t *bytes;
+
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        dims[n] = 256;
+    }
+    tile_case_from_keys(&plain->tile, &random, SLC_MAX_ORDER, dims, keys, nnz, VALUES_CONSTANT);
+    block_image_make(image, &plain->tile, SLC_CODEC_LZ4);
+    slc_tile_entry_load(image->bytes + SLC_BLOCK_HEADER_BYTES, SLC_MAX_ORDER, &entry);
+    entry.data_bytes = 8 + (stored + 7) / 8 * 8;
+    image->view.entry.bytes = data_at + entry.data_bytes + SLC_BLOCK_SLACK_BYTES;
+    image->view.entry.padded_bytes = image->view.entry.bytes;
+    bytes = calloc(1, image->view.entry.bytes);
+    slc_tile_entry_store(bytes + SLC_BLOCK_HEADER_BYTES, SLC_MAX_ORDER, &entry);
+    bytes[data_at] = GAP_BYTES;
+    bytes[data_at + 1] = VALUE_BYTES;
+    slc_store_u32(bytes + data_at + 4, stored);
+    plain->planes = bytes + data_at + 8;
+    /* 1.0 is 3f800000. */
+    memset(plain->planes + (size_t)(GAP_BYTES + 2) * nnz, 0x80, nnz);
+    memset(plain->planes + (size_t)(GAP_BYTES + 3) * nnz, 0x3f, nnz);
+    free(image->bytes);
+    image->bytes = bytes;
+    image->view.data = bytes;
+}
+
+static void plain_gaps_put(struct plain_gaps *plain, uint32_t i, slc_u128 gap)
+{
+    for (unsigned plane = 0; plane < 16; plane++) {
+        plain->planes[(size_t)plane * plain->tile.nnz + i] = (uint8_t)(gap >> (8 * plane));
+    }
+}
+
+static void plain_gaps_refused(struct plain_gaps *plain)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_FAILS(block_image_decode(&plain->image, &plain->tile.info, SLC_F64, 128, NULL, &err),
+                     SLC_ERR_DAMAGED, &err, "first key of a group");
+    block_image_free(&plain->image);
+    tile_case_free(&plain->tile);
+}
+
+/* Gap 0 takes upper bits from gap 1: the last key is right, the first one is not. */
+static void test_first_gap(void)
+{
+    const slc_u128 half = (slc_u128)1 << 127;
+    const slc_u128 keys[3] = {0, half, ~(slc_u128)0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct plain_gaps plain;
+
+    plain_gaps_make(&plain, keys, 3);
+    plain_gaps_put(&plain, 1, half - 1);
+    plain_gaps_put(&plain, 2, half - 2);
+    SLC_ASSERT_OK(block_image_decode(&plain.image, &plain.tile.info, SLC_F64, 128, NULL, &err),
+                  &err);
+    plain_gaps_put(&plain, 0, half >> 1);
+    plain_gaps_put(&plain, 1, (half >> 1) - 1);
+    plain_gaps_refused(&plain);
+}
+
+/* The first group ends with the largest key there is, behind which the second starts over at 0. */
+static void test_wrapped_keys(void)
+{
+    enum { NNZ = 2 * SLC_GROUP_NNZ };
+    struct plain_gaps plain;
+    slc_u128 keys[NNZ];
+
+    for (uint32_t i = 0; i < NNZ; i++) {
+        keys[i] = i;
+    }
+    keys[NNZ - 1] = ~(slc_u128)0;
+    plain_gaps_make(&plain, keys, NNZ);
+    plain_gaps_put(&plain, SLC_GROUP_NNZ - 1, keys[NNZ - 1] - (SLC_GROUP_NNZ - 1));
+    plain_gaps_put(&plain, NNZ - 1, keys[NNZ - 1] - (SLC_GROUP_NNZ - 1));
+    plain_gaps_refused(&plain);
+}
+
 static const struct slc_test tests[] = {
     {"every flipped bit is noticed or harmless", test_flips},
     {"overwritten bytes are noticed or harmless", test_overwrites},
     {"directory entries that lie are refused", test_lies},
     {"values that are zero, infinite or NaN are refused", test_unsound_values},
     {"integers that are zero or too large are refused", test_unsound_integers},
+    {"a first key that is not the directory's is refused", test_first_gap},
+    {"keys that start over behind the largest are refused", test_wrapped_keys},
 };
 
 int main(int argc, char **argv)
