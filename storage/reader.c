@@ -19,16 +19,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* An index of so many bytes is read whatever the budget: see slc_reader_open_within. */
+#define FREE_INDEX_BYTES (UINT64_C(8) << 20)
+
 struct slc_reader {
     char *path;
     struct slc_file_header header;
     struct slc_buffer index; /* as in the file, padding included */
 };
-
-static slc_u128 join_key(uint64_t lo, uint64_t hi)
-{
-    return (slc_u128)hi << 64 | lo;
-}
 
 /* Opens `path` and reads its header; on success *fd is open and the header agrees with the file. */
 static enum slc_status open_header(const struct slc_files *files,
@@ -127,7 +125,7 @@ static enum slc_status check_entry_content(const struct slc_layout_info *info,
                                            const struct index_totals *totals,
                                            struct slc_error *err)
 {
-    slc_u128 key = join_key(entry->first_key_lo, entry->first_key_hi);
+    slc_u128 key = slc_key_join(entry->first_key_lo, entry->first_key_hi);
 
     if (entry->nnz < entry->tile_count || entry->nnz > (uint64_t)entry->tile_count * SLC_TILE_NNZ) {
         return slc_fail(err, SLC_ERR_DAMAGED,
@@ -228,7 +226,7 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
         totals.tiles += entry.tile_count;
         totals.content_sum += entry.content_sum;
         totals.sum_of_squares += entry.sum_of_squares;
-        totals.last_first_key = join_key(entry.first_key_lo, entry.first_key_hi);
+        totals.last_first_key = slc_key_join(entry.first_key_lo, entry.first_key_hi);
         info->max_block_bytes = slc_max_u64(info->max_block_bytes, entry.padded_bytes);
         info->max_block_nnz = slc_max_u64(info->max_block_nnz, entry.nnz);
     }
@@ -286,12 +284,20 @@ load_index(struct slc_reader *reader, const struct slc_files *files, int fd, str
     return status;
 }
 
-enum slc_status slc_reader_open(const struct slc_files *files,
-                                const char *path,
-                                struct slc_reader **reader,
-                                struct slc_error *err)
+static uint64_t memory_bytes_of(const char *path, uint64_t index_bytes)
+{
+    return sizeof(struct slc_reader) + strlen(path) + 1 +
+           slc_buffer_footprint(index_bytes, SLC_PAGES_SMALL);
+}
+
+enum slc_status slc_reader_open_within(const struct slc_files *files,
+                                       const char *path,
+                                       uint64_t memory_bytes,
+                                       struct slc_reader **reader,
+                                       struct slc_error *err)
 {
     struct slc_reader *opened = slc_calloc(1, sizeof *opened);
+    uint64_t need;
     enum slc_status status;
     int fd;
 
@@ -302,7 +308,15 @@ enum slc_status slc_reader_open(const struct slc_files *files,
     }
     status = open_header(files, path, &fd, &opened->header, err);
     if (status == SLC_OK) {
-        status = load_index(opened, files, fd, err);
+        need = memory_bytes_of(path, opened->header.index_bytes);
+        if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {
+            status =
+                slc_fail_budget(err, memory_bytes, need, "holding the index of %" PRIu64 " blocks",
+                                opened->header.info.block_count);
+            slc_error_locate_file(err, path);
+        } else {
+            status = load_index(opened, files, fd, err);
+        }
         (void)files->close(files->self, fd);
     }
     if (status != SLC_OK) {
@@ -311,6 +325,14 @@ enum slc_status slc_reader_open(const struct slc_files *files,
     }
     *reader = opened;
     return SLC_OK;
+}
+
+enum slc_status slc_reader_open(const struct slc_files *files,
+                                const char *path,
+                                struct slc_reader **reader,
+                                struct slc_error *err)
+{
+    return slc_reader_open_within(files, path, UINT64_MAX, reader, err);
 }
 
 void slc_reader_close(struct slc_reader *reader)
@@ -342,31 +364,7 @@ void slc_reader_entry(const struct slc_reader *reader,
     slc_index_entry_decode(index + block * slc_index_entry_bytes(order), order, entry);
 }
 
-static uint64_t memory_bytes(const char *path, uint64_t index_bytes)
-{
-    return sizeof(struct slc_reader) + strlen(path) + 1 +
-           slc_buffer_footprint(index_bytes, SLC_PAGES_SMALL);
-}
-
 uint64_t slc_reader_memory_bytes(const struct slc_reader *reader)
 {
-    return memory_bytes(reader->path, reader->header.index_bytes);
-}
-
-enum slc_status slc_reader_peek_memory(const struct slc_files *files,
-                                       const char *path,
-                                       uint64_t *bytes,
-                                       struct slc_error *err)
-{
-    struct slc_file_header header;
-    enum slc_status status;
-    int fd;
-
-    files = files != NULL ? files : slc_files_system();
-    status = open_header(files, path, &fd, &header, err);
-    if (status == SLC_OK) {
-        (void)files->close(files->self, fd);
-        *bytes = memory_bytes(path, header.index_bytes);
-    }
-    return status;
+    return memory_bytes_of(reader->path, reader->header.index_bytes);
 }

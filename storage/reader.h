@@ -66,6 +66,16 @@ enum slc_status slc_reader_open(const struct slc_files *files,
                                 const char *path,
                                 struct slc_reader **reader,
                                 struct slc_error *err) SLC_NODISCARD;
+/*
+ * The same within a budget: a file whose index alone takes more than `memory_bytes` is refused
+ * before the index is read. Small ones, up to 8 MiB, are read whatever the budget, so that the
+ * caller can name the smallest that is enough for all it does. Errors: SLC_ERR_BUDGET, too.
+ */
+enum slc_status slc_reader_open_within(const struct slc_files *files,
+                                       const char *path,
+                                       uint64_t memory_bytes,
+                                       struct slc_reader **reader,
+                                       struct slc_error *err) SLC_NODISCARD;
 void slc_reader_close(struct slc_reader *reader);
 
 const struct slc_layout_info *slc_reader_info(const struct slc_reader *reader);
@@ -76,12 +86,6 @@ void slc_reader_entry(const struct slc_reader *reader,
                       struct slc_block_entry *entry);
 /* Bytes of memory the reader holds, for the plan. */
 uint64_t slc_reader_memory_bytes(const struct slc_reader *reader);
-/* What slc_reader_open would hold for this file, read from its header alone. */
-enum slc_status slc_reader_peek_memory(const struct slc_files *files,
-                                       const char *path,
-                                       uint64_t *bytes,
-                                       struct slc_error *err) SLC_NODISCARD;
-
 /* An encoded block in memory, found sound. Borrows `data`. */
 struct slc_block_view {
     const struct slc_reader *reader;

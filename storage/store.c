@@ -79,11 +79,12 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
 
 enum slc_status slc_store_open_listed(const struct slc_files *files,
                                       const char *path,
+                                      uint64_t memory_bytes,
                                       struct slc_reader **reader,
                                       struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status = slc_reader_open(files, path, reader, &fault);
+    enum slc_status status = slc_reader_open_within(files, path, memory_bytes, reader, &fault);
 
     if (status == SLC_ERR_FORMAT) {
         status = SLC_ERR_DAMAGED;
@@ -99,6 +100,7 @@ enum slc_status slc_store_open_listed(const struct slc_files *files,
 static enum slc_status open_layout(const struct slc_files *files,
                                    const char *folder,
                                    const struct slc_store_layout *layout,
+                                   uint64_t memory_bytes,
                                    struct slc_reader **reader,
                                    struct slc_error *err)
 {
@@ -108,15 +110,16 @@ static enum slc_status open_layout(const struct slc_files *files,
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status = slc_store_open_listed(files, path, reader, err);
+    status = slc_store_open_listed(files, path, memory_bytes, reader, err);
     slc_free(path);
     return status;
 }
 
-enum slc_status slc_store_open(const struct slc_files *files,
-                               const char *path,
-                               struct slc_store *store,
-                               struct slc_error *err)
+enum slc_status slc_store_open_within(const struct slc_files *files,
+                                      const char *path,
+                                      uint64_t memory_bytes,
+                                      struct slc_store *store,
+                                      struct slc_error *err)
 {
     struct slc_store opened = {.path = NULL};
     const struct slc_store_layout *layout;
@@ -138,7 +141,7 @@ enum slc_status slc_store_open(const struct slc_files *files,
     if (opened.path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status = open_layout(files, path, layout, &opened.reader, err);
+    status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
     if (status == SLC_OK) {
         status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
     }
@@ -148,6 +151,14 @@ enum slc_status slc_store_open(const struct slc_files *files,
     }
     *store = opened;
     return SLC_OK;
+}
+
+enum slc_status slc_store_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_store *store,
+                               struct slc_error *err)
+{
+    return slc_store_open_within(files, path, UINT64_MAX, store, err);
 }
 
 void slc_store_close(struct slc_store *store)

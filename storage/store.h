@@ -102,18 +102,27 @@ struct slc_store {
 };
 
 /*
- * Opens a block file that a sound manifest lists, as slc_reader_open does. A file that is not ours
- * is damage here (SLC_ERR_DAMAGED): the manifest is written last and lists only what was there.
+ * Opens a block file that a sound manifest lists, as slc_reader_open_within does. A file that is
+ * not ours is damage here (SLC_ERR_DAMAGED): the manifest is written last and lists only what was
+ * there.
  */
 enum slc_status slc_store_open_listed(const struct slc_files *files,
                                       const char *path,
+                                      uint64_t memory_bytes,
                                       struct slc_reader **reader,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the manifest and its `blco` layout and checks one against the other.
+ * Opens the manifest and its `blco` layout and checks one against the other; refuses
+ * (SLC_ERR_BUDGET) a store whose index takes more than `memory_bytes`, before it is read.
  * Owns: slc_store_close, which takes an all-zero struct. Errors: as the two readers.
  */
+enum slc_status slc_store_open_within(const struct slc_files *files,
+                                      const char *path,
+                                      uint64_t memory_bytes,
+                                      struct slc_store *store,
+                                      struct slc_error *err) SLC_NODISCARD;
+/* The same without a limit. */
 enum slc_status slc_store_open(const struct slc_files *files,
                                const char *path,
                                struct slc_store *store,

@@ -261,8 +261,10 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
         report_fault(verifier, &fault);
         return;
     }
-    status = layout != NULL ? slc_store_open_listed(verifier->files, path, &reader, &fault)
-                            : slc_reader_open(verifier->files, path, &reader, &fault);
+    status = layout != NULL ? slc_store_open_listed(verifier->files, path, verifier->memory_bytes,
+                                                    &reader, &fault)
+                            : slc_reader_open_within(verifier->files, path, verifier->memory_bytes,
+                                                     &reader, &fault);
     if (status == SLC_OK) {
         const struct slc_layout_info *info = slc_reader_info(reader);
         struct slc_error mismatch = SLC_ERROR_INIT;

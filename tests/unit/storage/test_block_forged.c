@@ -392,11 +392,62 @@ static void verified_blocks(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/*
+ * A header whose numbers agree with a file of holes: the index it claims takes memory, which a
+ * budget refuses before it is read, and nothing else does before its checksum.
+ */
+static void huge_index(void)
+{
+    const uint64_t blocks = 100000, entry_bytes = slc_index_entry_bytes(3);
+    const uint64_t index_bytes =
+        (blocks * entry_bytes + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
+    const uint64_t index_offset = (1 + blocks) * SLC_PAGE_BYTES;
+    struct slc_forged frame = {.size = SLC_HEADER_BYTES + SLC_CLOSING_BYTES};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_reader *reader = NULL;
+    struct slc_forged whole;
+    FILE *file;
+
+    write_sample(&tensor);
+    slc_made_tensor_destroy(&tensor);
+    slc_forged_load(&whole, path);
+    frame.bytes = malloc(frame.size);
+    memcpy(frame.bytes, whole.bytes, SLC_HEADER_BYTES);
+    memcpy(frame.bytes + SLC_HEADER_BYTES, whole.bytes + whole.size - SLC_CLOSING_BYTES,
+           SLC_CLOSING_BYTES);
+    slc_forged_release(&whole);
+    slc_store_u64(frame.bytes + SLC_HEADER_NNZ, blocks);
+    slc_store_u64(frame.bytes + SLC_HEADER_TILE_COUNT, blocks);
+    slc_store_u64(frame.bytes + SLC_HEADER_BLOCK_COUNT, blocks);
+    slc_store_u64(frame.bytes + SLC_HEADER_INDEX_OFFSET, index_offset);
+    slc_store_u64(frame.bytes + SLC_HEADER_INDEX_BYTES, index_bytes);
+    slc_store_u64(frame.bytes + SLC_HEADER_FILE_BYTES,
+                  index_offset + index_bytes + SLC_CLOSING_BYTES);
+    slc_forged_seal_frame(&frame);
+    slc_forged_save(&frame, path);
+    slc_forged_resize(path, SLC_HEADER_BYTES);
+    slc_forged_resize(path, index_offset + index_bytes + SLC_CLOSING_BYTES);
+    file = fopen(path, "r+b");
+    CU_ASSERT_FATAL(file != NULL);
+    CU_ASSERT(fseek(file, (long)(index_offset + index_bytes), SEEK_SET) == 0);
+    CU_ASSERT(fwrite(frame.bytes + SLC_HEADER_BYTES, SLC_CLOSING_BYTES, 1, file) == 1);
+    CU_ASSERT(fclose(file) == 0);
+    SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(1) << 20, &reader, &err),
+                     SLC_ERR_BUDGET, &err, "the index of 100000 blocks needs --memory 13MiB");
+    CU_ASSERT_STRING_EQUAL(err.file, path);
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(16) << 20, &reader, &err),
+                     SLC_ERR_DAMAGED, &err, "checksum");
+    slc_forged_release(&frame);
+}
+
 static const struct slc_test tests[] = {
     {"forged headers get the documented status", forged_headers},
     {"newer minor versions and optional bits are accepted", tolerated_headers},
     {"forged index entries are refused", forged_index},
     {"a wrong closing page is refused", forged_closing_page},
+    {"an index beyond the budget is refused unread", huge_index},
     {"forged blocks are refused", forged_blocks},
     {"verified blocks are not hashed again", verified_blocks},
     {"a cut, extended or foreign file is refused", wrong_lengths},

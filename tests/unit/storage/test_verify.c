@@ -441,7 +441,7 @@ static void several_findings(void)
     slc_forged_release(&bytes);
 }
 
-/* A budget that is too small names one that is enough, to the byte. */
+/* A budget that is too small names one that is enough, to the MiB. */
 static void budget(void)
 {
     struct slc_verify_options options = {.decode = true, .threads = 8, .memory_bytes = 1};
@@ -451,14 +451,14 @@ static void budget(void)
 
     write_large(SLC_CODEC_PACKED);
     SLC_ASSERT_FAILS(slc_verify_store(folder, &options, &report, &err), SLC_ERR_BUDGET, &err,
-                     "at least");
+                     "or more");
     CU_ASSERT_EQUAL(report.findings, 0);
-    CU_ASSERT_EQUAL(sscanf(err.message, "checking needs at least %llu", &least), 1);
+    CU_ASSERT_EQUAL(sscanf(err.message, "checking this store needs --memory %lluMiB", &least), 1);
     slc_error_clear(&err);
-    options.memory_bytes = least - 1;
+    options.memory_bytes = (least - 1) << 20;
     CU_ASSERT_EQUAL(slc_verify_store(folder, &options, &report, &err), SLC_ERR_BUDGET);
     slc_error_clear(&err);
-    options.memory_bytes = least;
+    options.memory_bytes = least << 20;
     SLC_ASSERT_OK(slc_verify_store(folder, &options, &report, &err), &err);
 }
 
