@@ -14,21 +14,21 @@ static void add_rows(const struct slc_cpu_backend *cpu,
                      uint64_t begin,
                      uint64_t end)
 {
-    unsigned char *output = cpu->job.output->buffer.data;
-    const uint64_t stride = cpu->stride;
-    const bool f32 = cpu->type == SLC_F32;
+    const bool narrow = cpu->type == SLC_F32 && cpu->layout.wide_bytes == 0;
     void (*add)(void *, const void *, uint64_t) =
-        f32 ? cpu->kernels->add_f32 : cpu->kernels->add_f64;
-    const uint64_t row_elements = stride / (f32 ? 4 : 8);
+        narrow ? cpu->kernels->add_f32 : cpu->kernels->add_f64;
+    const uint64_t from_stride = cpu->sum_stride;
+    const uint64_t to_stride = narrow ? cpu->stride : cpu->sum_stride;
+    const uint64_t row_elements = from_stride / sizeof(double);
 
     if (partial->rows == NULL) {
-        add(output + (partial->corner + begin) * stride, partial->sums + begin * stride,
+        add(cpu->sums + (partial->corner + begin) * to_stride, partial->sums + begin * from_stride,
             (end - begin) * row_elements);
         return;
     }
     for (uint64_t i = begin; i < end; i++) {
-        add(output + (partial->corner + partial->rows[i]) * stride, partial->sums + i * stride,
-            row_elements);
+        add(cpu->sums + (partial->corner + partial->rows[i]) * to_stride,
+            partial->sums + i * from_stride, row_elements);
     }
 }
 

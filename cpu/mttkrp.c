@@ -90,19 +90,19 @@ static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned wor
     memset(data + begin, 0, end - begin);
 }
 
-/* Sets the output to zero, all workers together where it is large. */
-static enum slc_status zero_output(const struct slc_cpu_backend *cpu, struct slc_error *err)
+/* Sets the sums to zero, all workers together where they are large. */
+static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_error *err)
 {
-    const uint64_t bytes = cpu->job.output->rows * cpu->stride;
+    const bool wide = cpu->layout.wide_bytes > 0;
+    const uint64_t bytes = cpu->job.output->rows * (wide ? cpu->sum_stride : cpu->stride);
 
     if (bytes < LARGE_BYTES || cpu->job.workers == 1) {
         if (bytes > 0) {
-            memset(cpu->job.output->buffer.data, 0, bytes);
+            memset(cpu->sums, 0, bytes);
         }
         return SLC_OK;
     }
-    return slc_team_for(cpu->job.workers, bytes, LARGE_BYTES / 2, zero_bytes,
-                        cpu->job.output->buffer.data, err);
+    return slc_team_for(cpu->job.workers, bytes, LARGE_BYTES / 2, zero_bytes, cpu->sums, err);
 }
 
 /*
@@ -164,6 +164,7 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
     cpu->job = *job;
     cpu->type = job->output->type;
     cpu->stride = slc_mttkrp_stride(job, cpu->type);
+    cpu->sum_stride = slc_mttkrp_sum_stride(job, cpu->type);
     cpu->conflict = slc_mttkrp_choose(job, cpu->type, job->output->rows);
     cpu->kernels = slc_kernels();
     cpu->prefetch = factors_exceed_cache(job);
@@ -176,11 +177,12 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
             return status;
         }
     }
+    cpu->sums = cpu->layout.wide_bytes > 0 ? cpu->scratch.data : job->output->buffer.data;
     if (job->order == 1) {
         set_ones(cpu);
     }
     reset_state(cpu);
-    status = zero_output(cpu, err);
+    status = zero_sums(cpu, err);
     cpu->running = status == SLC_OK;
     return status;
 }
@@ -216,6 +218,8 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
         (span->factor_count < SLC_FACTOR_CLASSES ? span->factor_count : SLC_FACTOR_CLASSES) - 1;
     slc_mttkrp_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
+    /* Sums are f64: those of an f32 panel take twice its registers. */
+    const unsigned widest = cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
     uint32_t changes = 1;
 
     for (uint32_t i = 1; i < span->nnz; i++) {
@@ -229,8 +233,7 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
 
     for (uint64_t column = 0; column < span->stride;) {
         const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
-        const unsigned width =
-            left_log2 < cpu->kernels->widest_log2 ? left_log2 : cpu->kernels->widest_log2;
+        const unsigned width = left_log2 < widest ? left_log2 : widest;
 
         widths[width](span, column);
         column += UINT64_C(1) << width;
@@ -299,17 +302,17 @@ static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
     return SLC_OK;
 }
 
-/* The worker's copy of the output, zeroed the first time. */
+/* The worker's copy of the sums, zeroed the first time. */
 static unsigned char *private_copy(struct slc_cpu_backend *cpu, unsigned worker)
 {
     unsigned char *copy;
 
     if (worker == 0) {
-        return cpu->job.output->buffer.data;
+        return cpu->sums;
     }
     copy = slc_mttkrp_scratch(cpu, worker - 1, cpu->layout.private_at);
     if (!cpu->workers[worker].touched) {
-        memset(copy, 0, cpu->job.output->rows * cpu->stride);
+        memset(copy, 0, cpu->job.output->rows * cpu->sum_stride);
         cpu->workers[worker].touched = true;
     }
     return copy;
@@ -337,10 +340,11 @@ static enum slc_status add_tile(struct slc_backend *backend,
     case SLC_CONFLICT_AUTO:
     case SLC_CONFLICT_DIRECT:
     default:
-        output = cpu->job.output->buffer.data;
+        output = cpu->sums;
         break;
     }
-    return slc_mttkrp_add_tile(cpu, tile, output + tile->corner[cpu->job.mode] * cpu->stride, err);
+    return slc_mttkrp_add_tile(cpu, tile, output + tile->corner[cpu->job.mode] * cpu->sum_stride,
+                               err);
 }
 
 static void abort_job(struct slc_backend *backend)
@@ -353,23 +357,29 @@ static void abort_job(struct slc_backend *backend)
     (void)pthread_mutex_unlock(&cpu->order_mutex);
 }
 
-/* Adds rows [begin, end) of all private copies to the output, in the order of the workers. */
-static void reduce_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
+/*
+ * Completes rows [begin, end): adds the private copies in the order of the workers, and rounds a
+ * wide copy to the f32 output.
+ */
+static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
 {
     const struct slc_cpu_backend *cpu = context;
-    const uint64_t at = begin_row * cpu->stride;
-    const uint64_t count = (end_row - begin_row) * cpu->stride / slc_value_bytes(cpu->type);
-    unsigned char *output = cpu->job.output->buffer.data;
+    const uint64_t at = begin_row * cpu->sum_stride;
+    const uint64_t count = (end_row - begin_row) * cpu->sum_stride / sizeof(double);
 
     (void)worker;
     for (unsigned w = 1; w < cpu->job.workers; w++) {
         if (cpu->workers[w].touched) {
-            const unsigned char *copy = slc_mttkrp_scratch(cpu, w - 1, cpu->layout.private_at);
-            if (cpu->type == SLC_F32) {
-                cpu->kernels->add_f32(output + at, copy + at, count);
-            } else {
-                cpu->kernels->add_f64(output + at, copy + at, count);
-            }
+            cpu->kernels->add_f64(
+                cpu->sums + at, slc_mttkrp_scratch(cpu, w - 1, cpu->layout.private_at) + at, count);
+        }
+    }
+    if (cpu->layout.wide_bytes > 0) {
+        const double *sums = (const double *)(const void *)(cpu->sums + at);
+        float *output = slc_matrix_row_f32(cpu->job.output, begin_row);
+
+        for (uint64_t i = 0; i < count; i++) {
+            output[i] = (float)sums[i];
         }
     }
 }
@@ -386,9 +396,9 @@ static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
     if (cpu->aborted) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
     }
-    if (cpu->conflict == SLC_CONFLICT_PRIVATE) {
+    if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->layout.wide_bytes > 0) {
         return slc_team_for(cpu->job.workers, cpu->job.output->rows,
-                            slc_max_u64(piece_bytes / cpu->stride, 1), reduce_rows, cpu, err);
+                            slc_max_u64(piece_bytes / cpu->sum_stride, 1), finish_rows, cpu, err);
     }
     return SLC_OK;
 }

@@ -32,8 +32,10 @@ struct slc_mttkrp_layout {
     uint64_t values_at;    /* tile_nnz_max values */
     uint64_t sort_at;      /* two arrays of u64, tile_nnz_max each */
     uint64_t gather_at;    /* one chunk in sorted order: u32 per mode and for rows, values */
-    uint64_t private_at;   /* a copy of the output */
+    uint64_t private_at;   /* a copy of the output's sums */
     uint64_t worker_bytes; /* all of it */
+    uint64_t wide_bytes;   /* f32 only: the output's sums in f64, shared, before the workers' areas;
+                              0 where sums are added to the output as they come */
 };
 
 /* Per worker, padded against false sharing. */
@@ -50,7 +52,9 @@ struct slc_cpu_backend {
     enum slc_conflict conflict;
     const struct slc_kernel_set *kernels;
     enum slc_value_type type;
-    uint64_t stride; /* bytes from row to row of all matrices */
+    uint64_t stride;     /* bytes from row to row of all matrices */
+    uint64_t sum_stride; /* the same of sums, which are f64 */
+    unsigned char *sums; /* where sums end up: the output, or the wide copy of an f32 output */
     bool prefetch;
     struct slc_mttkrp_layout layout;
     struct slc_buffer own;     /* holds this struct */
@@ -77,14 +81,15 @@ struct slc_partial {
     uint64_t corner;      /* output row of offset 0 */
     const uint32_t *rows; /* offset of each row, or NULL when they are 0, 1, 2 .. */
     uint64_t count;
-    const unsigned char *sums; /* count rows, `stride` bytes apart */
+    const unsigned char *sums; /* count rows of f64, `sum_stride` bytes apart */
 };
 
 /* The strategy of a job on elements of `type`: never AUTO. */
 enum slc_conflict
 slc_mttkrp_choose(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows);
-/* Bytes from row to row. */
+/* Bytes from row to row of matrices, and of sums. */
 uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type type);
+uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_type type);
 /* Scratch of all workers; UINT64_MAX where that cannot be counted. And the pages it lies in. */
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job,
@@ -103,7 +108,8 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
 static inline unsigned char *
 slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t at)
 {
-    return (unsigned char *)cpu->scratch.data + worker * cpu->layout.worker_bytes + at;
+    return (unsigned char *)cpu->scratch.data + cpu->layout.wide_bytes +
+           worker * cpu->layout.worker_bytes + at;
 }
 
 /* Runs the kernels over all panels of columns; decides span->merge_runs. */

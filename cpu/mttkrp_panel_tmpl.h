@@ -1,13 +1,21 @@
 /*
  * MTTKRP over one panel of columns; included by mttkrp_tmpl.c once per panel width. Needs ELEMENT,
- * TYPE (f32 or f64), PANEL_LOG2 and SET_VECTOR_BYTES; defines five functions, one per factor class.
+ * ELEMENT_LOG2, TYPE (f32 or f64), PANEL_LOG2 and SET_VECTOR_BYTES; defines five functions, one per
+ * factor class.
+ *
+ * Products are formed in ELEMENT, sums in f64: a row of a short mode adds up millions of products,
+ * and in f32 their rounding would show in the fifth digit (2e-5, flights-4d, 100,000 a row).
  *
  * The sum of a row starts from what the output holds and nonzeros are added one by one, in their
  * order. So the result depends neither on where chunks are cut nor on whether runs of one row are
  * kept in registers (merge) or written each time.
  */
-#define PANEL_BYTES  (1 << PANEL_LOG2)
-#define VECTOR_BYTES (PANEL_BYTES < SET_VECTOR_BYTES ? PANEL_BYTES : SET_VECTOR_BYTES)
+#define PANEL_BYTES (1 << PANEL_LOG2)
+/* f64 elements per element: how many times longer a row of sums is than a row of factors. */
+#define SUM_RATIO (8 >> ELEMENT_LOG2)
+/* Vectors of sums fill the registers; those of products may be half as long. */
+#define FULL_BYTES   (SET_VECTOR_BYTES / SUM_RATIO)
+#define VECTOR_BYTES (PANEL_BYTES < FULL_BYTES ? PANEL_BYTES : FULL_BYTES)
 #define VECTORS      (PANEL_BYTES / VECTOR_BYTES)
 
 #define PANEL_PASTE(name, type, log2)  name##_##type##_##log2
@@ -15,6 +23,7 @@
 #define PANEL(name)                    PANEL_EXPAND(name, TYPE, PANEL_LOG2)
 
 typedef ELEMENT PANEL(vec) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef double PANEL(sum) __attribute__((vector_size(VECTOR_BYTES * SUM_RATIO), may_alias));
 
 static inline __attribute__((always_inline)) void
 PANEL(prefetch)(const struct slc_mttkrp_span *span, uint64_t column, unsigned factors, uint32_t i)
@@ -27,9 +36,10 @@ PANEL(prefetch)(const struct slc_mttkrp_span *span, uint64_t column, unsigned fa
             __builtin_prefetch(row + line, 0, 3);
         }
     }
-    const unsigned char *out = span->output + column + (uint64_t)span->rows[i] * span->stride;
+    const unsigned char *out =
+        span->output + (column + (uint64_t)span->rows[i] * span->stride) * SUM_RATIO;
     UNROLL
-    for (int line = 0; line < PANEL_BYTES; line += 64) {
+    for (int line = 0; line < PANEL_BYTES * SUM_RATIO; line += 64) {
         __builtin_prefetch(out + line, 1, 3);
     }
 }
@@ -41,7 +51,7 @@ static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned 
                                                                  unsigned factors,
                                                                  uint32_t i,
                                                                  ELEMENT value,
-                                                                 PANEL(vec) * sum)
+                                                                 PANEL(sum) * sum)
 {
     const PANEL(vec) * row[4] = {0};
 
@@ -56,7 +66,7 @@ static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned 
         for (unsigned m = 1; m < factors; m++) {
             product *= row[m][k];
         }
-        sum[k] += product;
+        sum[k] += __builtin_convertvector(product, PANEL(sum));
     }
 }
 
@@ -67,7 +77,7 @@ static inline __attribute__((always_inline)) void PANEL(add_many)(const unsigned
                                                                   unsigned factors,
                                                                   uint32_t i,
                                                                   ELEMENT value,
-                                                                  PANEL(vec) * sum)
+                                                                  PANEL(sum) * sum)
 {
     PANEL(vec) product[VECTORS];
     const PANEL(vec) *first =
@@ -87,7 +97,7 @@ static inline __attribute__((always_inline)) void PANEL(add_many)(const unsigned
     }
     UNROLL
     for (int k = 0; k < VECTORS; k++) {
-        sum[k] += product[k];
+        sum[k] += __builtin_convertvector(product[k], PANEL(sum));
     }
 }
 
@@ -103,7 +113,7 @@ static inline __attribute__((always_inline)) void PANEL(sweep)(const struct slc_
     const uint64_t stride = span->stride;
     const uint32_t nnz = span->nnz;
     const uint32_t ahead_end = nnz > PREFETCH_AHEAD ? nnz - PREFETCH_AHEAD : 0;
-    unsigned char *output = span->output + column;
+    unsigned char *output = span->output + column * SUM_RATIO;
     const unsigned char *base[SLC_MAX_ORDER];
     const uint32_t *offset[SLC_MAX_ORDER];
 
@@ -113,8 +123,8 @@ static inline __attribute__((always_inline)) void PANEL(sweep)(const struct slc_
     }
     for (uint32_t i = 0; i < nnz;) {
         const uint32_t row = rows[i];
-        PANEL(vec) *target = (PANEL(vec) *)(void *)(output + (uint64_t)row * stride);
-        PANEL(vec) sum[VECTORS];
+        PANEL(sum) *target = (PANEL(sum) *)(void *)(output + (uint64_t)row * stride * SUM_RATIO);
+        PANEL(sum) sum[VECTORS];
 
         UNROLL
         for (int k = 0; k < VECTORS; k++) {
@@ -184,5 +194,7 @@ static void PANEL(factors_any)(const struct slc_mttkrp_span *span, uint64_t colu
 #undef PANEL_PASTE
 #undef VECTORS
 #undef VECTOR_BYTES
+#undef FULL_BYTES
+#undef SUM_RATIO
 #undef PANEL_BYTES
 #undef PANEL_LOG2

@@ -28,6 +28,11 @@ uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type
     return (uint64_t)slc_matrix_pitch(type, job->rank) * slc_value_bytes(type);
 }
 
+uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_type type)
+{
+    return (uint64_t)slc_matrix_pitch(type, job->rank) * sizeof(double);
+}
+
 enum slc_conflict
 slc_mttkrp_choose(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows)
 {
@@ -43,7 +48,7 @@ slc_mttkrp_choose(const struct slc_mttkrp_job *job, enum slc_value_type type, ui
     if (others == 0) {
         return SLC_CONFLICT_DIRECT;
     }
-    if (!slc_mul_u64(output_rows, slc_mttkrp_stride(job, type), &copy_bytes) ||
+    if (!slc_mul_u64(output_rows, slc_mttkrp_sum_stride(job, type), &copy_bytes) ||
         copy_bytes > PRIVATE_BYTES_MAX) {
         return SLC_CONFLICT_LOCKED;
     }
@@ -73,19 +78,27 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
                             enum slc_conflict conflict,
                             uint64_t output_rows)
 {
-    const uint64_t stride = slc_mttkrp_stride(job, type);
+    const uint64_t stride = slc_mttkrp_sum_stride(job, type);
     const uint64_t value_bytes = slc_value_bytes(type);
     const uint64_t nnz = slc_min_u64(job->nnz, SLC_TILE_NNZ);
+    const bool tile_local = conflict == SLC_CONFLICT_LOCKED || conflict == SLC_CONFLICT_ORDERED;
     uint64_t end = 0;
     uint64_t copy_bytes;
 
     memset(layout, 0, sizeof *layout);
+    if (!slc_mul_u64(output_rows, stride, &copy_bytes)) {
+        copy_bytes = UINT64_MAX;
+    }
+    /*
+     * Tile-local sums are exact enough for an f32 output to take one rounding per tile; only rows
+     * of short modes meet so many tiles that it would show, and short modes cost little.
+     */
+    if (type == SLC_F32 && (!tile_local || copy_bytes <= PRIVATE_BYTES_MAX)) {
+        (void)place(&layout->wide_bytes, copy_bytes);
+    }
     if (conflict == SLC_CONFLICT_PRIVATE) {
-        if (!slc_mul_u64(output_rows, stride, &copy_bytes)) {
-            copy_bytes = UINT64_MAX;
-        }
         layout->private_at = place(&end, copy_bytes);
-    } else if (conflict != SLC_CONFLICT_DIRECT) {
+    } else if (tile_local) {
         layout->tile_nnz_max = (uint32_t)nnz;
         layout->window_rows = slc_min_u64(slc_min_u64(WINDOW_BYTES / stride, nnz), output_rows);
         layout->window_rows = slc_max_u64(layout->window_rows, 1);
@@ -105,12 +118,16 @@ uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
                                 const struct slc_mttkrp_job *job,
                                 enum slc_conflict conflict)
 {
-    /* Worker 0's private copy is the output itself. */
+    /* Worker 0's private copy is the output itself, or its wide copy. */
     const uint64_t copies =
         conflict == SLC_CONFLICT_PRIVATE && job->workers > 0 ? job->workers - 1 : job->workers;
     uint64_t bytes;
 
-    return slc_mul_u64(layout->worker_bytes, copies, &bytes) ? bytes : UINT64_MAX;
+    if (!slc_mul_u64(layout->worker_bytes, copies, &bytes) ||
+        !slc_add_u64(bytes, layout->wide_bytes, &bytes)) {
+        return UINT64_MAX;
+    }
+    return bytes;
 }
 
 enum slc_pages slc_mttkrp_pages(uint64_t bytes)

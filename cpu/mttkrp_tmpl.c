@@ -32,10 +32,10 @@
 static void ADD_EXPAND(TYPE)(void *sum, const void *part, uint64_t count)
 {
     ELEMENT *restrict to = sum;
-    const ELEMENT *restrict from = part;
+    const double *restrict from = part;
 
     for (uint64_t i = 0; i < count; i++) {
-        to[i] += from[i];
+        to[i] = (ELEMENT)((double)to[i] + from[i]);
     }
 }
 

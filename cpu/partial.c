@@ -163,8 +163,8 @@ static uint32_t gather_rows(struct gather *gather, uint32_t begin)
     for (; taken < left && sorted[taken] >> 32 == last; taken++) {
         gather->rows[taken] = (uint32_t)(rows - 1);
     }
-    memset(gather->window + first_new * gather->cpu->stride, 0,
-           (rows - first_new) * gather->cpu->stride);
+    memset(gather->window + first_new * gather->cpu->sum_stride, 0,
+           (rows - first_new) * gather->cpu->sum_stride);
     gather->window_rows = rows;
     return taken;
 }
@@ -264,7 +264,7 @@ static enum slc_status sum_dense(struct slc_cpu_backend *cpu,
     const struct slc_partial partial = {tile->corner[cpu->job.mode], NULL, rows, window};
     enum slc_status status;
 
-    memset(window, 0, rows * cpu->stride);
+    memset(window, 0, rows * cpu->sum_stride);
     status = slc_mttkrp_add_tile(cpu, tile, window, err);
     if (status != SLC_OK) {
         return status;
