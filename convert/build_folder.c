@@ -37,6 +37,16 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
     return SLC_OK;
 }
 
+char *slc_path_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL) {
+        return slc_strdup(".");
+    }
+    return with_suffix(path, slash == path ? 1 : (size_t)(slash - path), "");
+}
+
 struct census {
     bool foreign; /* something no run of the builder writes */
     bool store;   /* a manifest */
@@ -127,6 +137,49 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
     return status;
 }
 
+struct link_search {
+    const char *name;
+    bool found;
+};
+
+static int find_link(void *context, const char *name, char kind)
+{
+    struct link_search *search = context;
+
+    search->found = strcmp(name, search->name) == 0 && kind == 'o';
+    return search->found;
+}
+
+/*
+ * A symbolic link at OUT.slc cannot be replaced by renaming a folder, which would only show when
+ * everything is written: so it is refused at once. A listing tells what stat, which follows it,
+ * does not.
+ */
+static enum slc_status refuse_link(const struct slc_build_folder *folder, struct slc_error *err)
+{
+    const char *slash = strrchr(folder->output, '/');
+    struct link_search search = {slash == NULL ? folder->output : slash + 1, false};
+    char *parent = slc_path_parent(folder->output);
+    int code;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    code = folder->files->list_folder(folder->files->self, parent, find_link, &search);
+    slc_free(parent);
+    if (search.found) {
+        (void)slc_fail(err, SLC_ERR_IO,
+                       "the output is a symbolic link: name the folder that it stands for");
+        slc_error_locate_file(err, folder->output);
+        return SLC_ERR_IO;
+    }
+    /* A folder that is not there or may not be read is left to those who create in it. */
+    if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
+        return slc_fail_errno(err, -code, folder->output, "looking for an existing output");
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,
                                        const char *output,
@@ -148,7 +201,14 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
         goto cleanup;
     }
+    if (length == 0) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
+        goto cleanup;
+    }
     status = check_output(folder, err);
+    if (status == SLC_OK) {
+        status = refuse_link(folder, err);
+    }
     if (status == SLC_OK) {
         status = remove_leftover(files, folder->part, err);
     }
@@ -165,17 +225,6 @@ cleanup:
         slc_build_folder_end(folder);
     }
     return status;
-}
-
-/* "A/B.slc" -> "A", "B.slc" -> ".", "/B.slc" -> "/". */
-static char *parent_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (slash == NULL) {
-        return slc_strdup(".");
-    }
-    return with_suffix(path, slash == path ? 1 : (size_t)(slash - path), "");
 }
 
 static enum slc_status
@@ -217,7 +266,7 @@ static enum slc_status swap(struct slc_build_folder *folder, bool replace, struc
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct slc_error *err)
 {
     const struct slc_files *files = folder->files;
-    char *parent = parent_of(folder->output);
+    char *parent = slc_path_parent(folder->output);
     enum slc_status status;
     char kind = 0;
 
@@ -245,6 +294,9 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     status = sync_folder(files, parent, err);
     if (status == SLC_OK && kind != 0) {
         status = slc_folder_remove(files, folder->old, err);
+    } else if (status == SLC_OK && folder->overwrite) {
+        /* A run that was killed between the two renames left the store it replaced. */
+        status = remove_leftover(files, folder->old, err);
     }
 
 cleanup:

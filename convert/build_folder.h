@@ -19,10 +19,14 @@ struct slc_build_folder {
     char *old;    /* OUT.slc.old: the replaced store, while it is being replaced */
 };
 
+/* The folder a path lies in: "A/B" -> "A", "B" -> ".", "/B" -> "/". Owns: the caller frees it with
+ * slc_free. NULL without memory. */
+char *slc_path_parent(const char *path);
+
 /*
  * Makes OUT.slc.part. One left by a run that crashed is removed first, if it holds nothing but what
  * a run writes; that is logged. Owns: slc_build_folder_end. Errors: SLC_ERR_IO when OUT.slc exists
- * (and `overwrite` is false or it is not a store), ..
+ * (and `overwrite` is false or it is not a store) or is a symbolic link, ..
  */
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,

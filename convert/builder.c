@@ -12,6 +12,7 @@
 #include "convert/builder_internal.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,6 +134,23 @@ check_options(const struct slc_builder_options *options, unsigned order, struct 
     return SLC_OK;
 }
 
+/* The spill file may be needed late: a folder that is not there should be noticed at once. */
+static enum slc_status check_temp_folder(const struct slc_builder_options *options,
+                                         struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int code;
+
+    if (options->temp_folder == NULL) {
+        return SLC_OK;
+    }
+    code = options->files->stat_path(options->files->self, options->temp_folder, &stat);
+    if (code >= 0 && stat.kind != 'd') {
+        code = -ENOTDIR;
+    }
+    return code < 0 ? slc_fail_errno(err, -code, options->temp_folder, "temporary folder") : SLC_OK;
+}
+
 enum slc_status slc_builder_create(const struct slc_builder_options *options,
                                    unsigned order,
                                    struct slc_builder **builder,
@@ -158,8 +176,11 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
         goto cleanup;
     }
-    status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
-                                    options->overwrite, err);
+    status = check_temp_folder(&b->options, err);
+    if (status == SLC_OK) {
+        status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
+                                        options->overwrite, err);
+    }
     if (status != SLC_OK) {
         goto cleanup;
     }

@@ -1,6 +1,8 @@
 /* See convert/text_output.h. */
 #include "convert/text_output.h"
 
+#include "convert/build_folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +16,13 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
     size_t length = strlen(path) + sizeof ".tmp";
     struct slc_file_stat stat;
     int code = files->stat_path(files->self, path, &stat);
+    bool device = code >= 0 && stat.kind == 'o';
     int fd;
 
     if (code < 0 && code != -ENOENT) {
         return slc_fail_errno(err, -code, path, "looking for an existing output");
     }
-    if (code >= 0 && (!overwrite || stat.kind == 'd')) {
+    if (code >= 0 && !device && (!overwrite || stat.kind == 'd')) {
         enum slc_status status =
             slc_fail(err, SLC_ERR_IO,
                      stat.kind == 'd' ? "the output is a folder: name a file"
@@ -30,9 +33,16 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
         return status;
     }
     output->path = slc_strdup(path);
-    output->temporary = slc_malloc(length);
-    if (output->path == NULL || output->temporary == NULL) {
+    if (output->path != NULL && !device) {
+        output->temporary = slc_malloc(length);
+    }
+    if (output->path == NULL || (output->temporary == NULL && !device)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the output");
+    }
+    if (device) {
+        fd = files->open(files->self, path, O_WRONLY | O_CLOEXEC, 0);
+        output->fd = fd;
+        return fd < 0 ? slc_fail_errno(err, -fd, path, "opening the output") : SLC_OK;
     }
     snprintf(output->temporary, length, "%s.tmp", path);
     fd =
@@ -94,26 +104,21 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
     return SLC_OK;
 }
 
-/* "A/B" -> "A", "B" -> ".", "/B" -> "/". */
-static char *parent_of(const char *path)
+/* A device or pipe took the text as it came; only the last of it may still fail. */
+static enum slc_status close_device(struct slc_text_output *output, struct slc_error *err)
 {
-    char *parent = slc_strdup(path);
-    char *slash = parent == NULL ? NULL : strrchr(parent, '/');
+    int fd = output->fd;
+    int code;
 
-    if (parent != NULL && slash == NULL) {
-        slc_free(parent);
-        return slc_strdup(".");
-    }
-    if (slash != NULL) {
-        slash[slash == parent ? 1 : 0] = 0;
-    }
-    return parent;
+    output->fd = -1;
+    code = output->files->close(output->files->self, fd);
+    return code < 0 ? slc_fail_errno(err, -code, output->path, "completing the output") : SLC_OK;
 }
 
 static enum slc_status put_in_place(struct slc_text_output *output, struct slc_error *err)
 {
     const struct slc_files *files = output->files;
-    char *parent = parent_of(output->path);
+    char *parent = slc_path_parent(output->path);
     int fd = output->fd;
     int code;
 
@@ -139,8 +144,13 @@ static enum slc_status put_in_place(struct slc_text_output *output, struct slc_e
 
 enum slc_status slc_text_output_finish(struct slc_text_output *output, struct slc_error *err)
 {
-    enum slc_status status = output->path == NULL ? SLC_OK : put_in_place(output, err);
+    enum slc_status status = SLC_OK;
 
+    if (output->temporary != NULL) {
+        status = put_in_place(output, err);
+    } else if (output->path != NULL) {
+        status = close_device(output, err);
+    }
     slc_text_output_abandon(output);
     return status;
 }
@@ -149,10 +159,11 @@ void slc_text_output_abandon(struct slc_text_output *output)
 {
     const struct slc_files *files = output->files;
 
+    /* Without a path it is standard output, which stays open. */
+    if (output->path != NULL && output->fd >= 0) {
+        files->close(files->self, output->fd);
+    }
     if (output->temporary != NULL) {
-        if (output->fd >= 0) {
-            files->close(files->self, output->fd);
-        }
         files->unlink(files->self, output->temporary);
     }
     slc_buffer_destroy(&output->memory);

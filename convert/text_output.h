@@ -1,7 +1,7 @@
 /*
  * Writing text that is formatted in parallel: every worker fills a buffer of its own, buffers are
- * written in the order of their tickets. To a file, atomically (PATH.tmp, then rename), or to
- * standard output.
+ * written in the order of their tickets. To a file, atomically (PATH.tmp, then rename), or straight
+ * to a device, a pipe or standard output, which cannot be replaced by a file.
  */
 #ifndef SLC_CONVERT_TEXT_OUTPUT_H
 #define SLC_CONVERT_TEXT_OUTPUT_H
@@ -16,7 +16,7 @@
 struct slc_text_output {
     const struct slc_files *files;
     char *path;      /* NULL: standard output */
-    char *temporary; /* PATH.tmp */
+    char *temporary; /* PATH.tmp; NULL: written straight to its place */
     int fd;
     uint64_t bytes; /* written */
     unsigned workers;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const uint64_t dims3[] = {900, 70, 5000};
 
@@ -102,6 +103,67 @@ static void test_leftovers(void)
     SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_IO, &err,
                      "not a store");
     CU_ASSERT(exists(path_in(path, "thesis.tex")));
+    remove_store(path);
+    input_destroy(&input);
+}
+
+/* What would only fail, or do harm, when all is written. */
+static void test_refused_outputs(void)
+{
+    const char *path = store_in_folder("link.slc");
+    const char *target = path_in(test_folder(), "target.slc");
+    struct build build = {.workers = 1, .cut = 100};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+    int overwrite;
+
+    input_create(&input, 3, dims3, 1000, 0, UNIFORM, 1);
+    CU_ASSERT_EQUAL(symlink(target, path), 0);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_IO, &err,
+                     "symbolic link");
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(run_build(&input, &build, target, false, &report, &err), &err);
+    for (overwrite = 0; overwrite <= 1; overwrite++) {
+        slc_error_clear(&err);
+        SLC_ASSERT_FAILS(run_build(&input, &build, path, overwrite != 0, &report, &err), SLC_ERR_IO,
+                         &err, overwrite ? "symbolic link" : "exists");
+        CU_ASSERT(exists(path_in(target, "tensor.json")));
+    }
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "link.slc.part")));
+    CU_ASSERT_EQUAL(unlink(path), 0);
+
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, "", false, &report, &err), SLC_ERR_USAGE, &err,
+                     "empty");
+    build.temp_folder = path_in(test_folder(), "nowhere");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_IO, &err,
+                     "temporary folder");
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "link.slc.part")));
+    remove_store(target);
+    input_destroy(&input);
+}
+
+/* Killed between the two renames that replace a store, then run again. */
+static void test_interrupted_replacement(void)
+{
+    const char *path = store_in_folder("swap.slc");
+    struct build build = {.workers = 1, .cut = 100};
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+    char old[800], part[800];
+
+    snprintf(old, sizeof old, "%s.old", path);
+    snprintf(part, sizeof part, "%s.part", path);
+    input_create(&input, 3, dims3, 1000, 0, UNIFORM, 1);
+    SLC_ASSERT_OK(run_build(&input, &build, part, false, &report, &err), &err);
+    SLC_ASSERT_OK(run_build(&input, &build, old, false, &report, &err), &err);
+    SLC_ASSERT_OK(run_build(&input, &build, path, true, &report, &err), &err);
+    CU_ASSERT(exists(path_in(path, "tensor.json")));
+    CU_ASSERT_FALSE(exists(old));
+    CU_ASSERT_FALSE(exists(part));
     remove_store(path);
     input_destroy(&input);
 }
@@ -229,6 +291,8 @@ static void test_failing_memory_and_threads(void)
 static const struct slc_test tests[] = {
     {"messages", test_messages},
     {"leftovers of other runs", test_leftovers},
+    {"refused outputs", test_refused_outputs},
+    {"interrupted replacement", test_interrupted_replacement},
     {"disk limit and full disk", test_disk_limit_and_full_disk},
     {"failing file operations", test_failing_files},
     {"failing memory and threads", test_failing_memory_and_threads},

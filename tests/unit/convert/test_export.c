@@ -10,6 +10,7 @@
 #include "slc_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* One folder for the whole program: the harness gives a fresh one at every call. */
 static const char *test_folder(void)
@@ -363,6 +365,42 @@ static void test_refusals_and_faults(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/* A pipe, like a device, is written to: a file renamed to its place would replace it. */
+static void test_named_pipe(void)
+{
+    static const uint64_t dims[] = {10, 10};
+    struct slc_made_tensor tensor;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_export_options options = {
+        .store = store_path(), .output = text_path(), .threads = 2};
+    char text[64] = "";
+    struct stat info;
+    uint64_t lines;
+    int overwrite, fd;
+
+    slc_made_tensor_create(&tensor, 2, dims, 1, SLC_MADE_DOUBLES, 1);
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, store_path(), SLC_CODEC_PACKED, 65536, &err),
+                  &err);
+    remove(text_path());
+    CU_ASSERT_EQUAL_FATAL(mkfifo(text_path(), 0600), 0);
+    /* Open for both, so that neither end waits for the other. */
+    fd = open(text_path(), O_RDWR);
+    CU_ASSERT_FATAL(fd >= 0);
+    for (overwrite = 0; overwrite <= 1; overwrite++) {
+        options.overwrite = overwrite != 0;
+        SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
+        CU_ASSERT(read(fd, text, sizeof text) > 5);
+        CU_ASSERT_PTR_NOT_NULL(strchr(text, '\n'));
+        CU_ASSERT_EQUAL(stat(text_path(), &info), 0);
+        CU_ASSERT(S_ISFIFO(info.st_mode));
+        CU_ASSERT_FALSE(temporary_exists());
+    }
+    close(fd);
+    remove(text_path());
+    SLC_ASSERT_OK(slc_folder_remove(slc_files_system(), store_path(), NULL), NULL);
+    slc_made_tensor_destroy(&tensor);
+}
+
 static void test_damage_is_named(void)
 {
     static const uint64_t dims[] = {1000, 50, 3000};
@@ -398,6 +436,7 @@ static const struct slc_test tests[] = {
     {"integers", test_integers},
     {"stores round-trip", test_round_trip},
     {"refusals and faults", test_refusals_and_faults},
+    {"named pipe", test_named_pipe},
     {"damage is named", test_damage_is_named},
 };
 
