@@ -198,7 +198,6 @@ static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
         }
     }
     if (workers == 0) {
-        /* The size of the process itself differs by pages from run to run: hence one more. */
         /* A MiB more than now: the process may be larger by a few pages next time. */
         return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
     }
@@ -406,6 +405,7 @@ static enum slc_status settle_base(struct conversion *c, struct slc_error *err)
             err);
     } else {
         job->index_base = (int)slc_dialect_base(c->header.dialect);
+        c->report->base_assumed = true;
         snprintf(c->reason, sizeof c->reason, "the convention of the %s format",
                  slc_dialect_name(c->header.dialect));
     }

@@ -54,6 +54,7 @@ struct slc_convert_report {
     uint64_t dims[SLC_MAX_ORDER];
     bool dims_declared; /* by header or option rather than found in the data */
     unsigned index_base;
+    bool base_assumed;     /* by the convention of the dialect: nothing in the input tells */
     char base_reason[128]; /* one clause: "stated by the header", "index 0 occurs in mode 2", .. */
     uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode as written in the file */
     uint64_t input_bytes;             /* as stored */

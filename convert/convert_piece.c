@@ -102,8 +102,9 @@ static void locate(const struct slc_parse_job *job,
             continue;
         }
         line_end = text[position - 1] == '\n' ? position - 1 : position;
-        newline = memrchr(text, '\n', line_end);
-        line_start = newline ? (size_t)(newline - text) + 1 : 0;
+        /* Not before the batch: a byte order mark in front of the first is no part of its line. */
+        newline = memrchr(text + batch->begin, '\n', line_end - batch->begin);
+        line_start = newline ? (size_t)(newline - text) + 1 : batch->begin;
         place->set = true;
         place->sequence = piece->sequence;
         place->line = piece->lines_before + one.lines;

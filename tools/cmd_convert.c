@@ -93,9 +93,11 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
 /* The 1-based convention was assumed although nothing proves it: say where it looks odd. */
 static void warn_about_base(const struct slc_convert_report *report)
 {
+    if (!report->base_assumed || report->index_base != 1) {
+        return;
+    }
     for (unsigned n = 0; n < report->order; n++) {
-        if (report->index_base == 1 && report->smallest[n] > 1 &&
-            report->smallest[n] < UINT64_MAX) {
+        if (report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
             console_note("note: the smallest index of mode %u is %" PRIu64
                          "; indices are taken to count from 1 (%s); --index-base 0 overrides",
                          n + 1, report->smallest[n], report->base_reason);

@@ -138,6 +138,7 @@ static void every_dialect(void)
         SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);
         check_store(&small_tensor);
         CU_ASSERT_EQUAL(report.dialect, cases[i].dialect);
+        CU_ASSERT_EQUAL(report.base_assumed, strstr(report.base_reason, "convention") != NULL);
         if (!strstr(report.base_reason, cases[i].reason)) {
             printf("# case %zu: %s\n", i, report.base_reason);
             CU_FAIL("reason for the index base");
@@ -221,6 +222,33 @@ static const struct fault_case faults[] = {
     {"# nothing\n\n", -1, 0, {0}, SLC_ERR_INPUT, 0, 0, "no entries and no lengths"},
     {"1 1 1\n", -1, 3, {2, 2, 2}, SLC_ERR_USAGE, 0, 0, "--dims gives 3 lengths"},
     {"1 1 1\n1 1 x\n", -1, 0, {0}, SLC_ERR_INPUT, 2, 5, "found 'x'"},
+    {"\xef\xbb\xbf"
+     "1 x 1\n",
+     -1,
+     0,
+     {0},
+     SLC_ERR_INPUT,
+     1,
+     3,
+     "found 'x'"},
+    {"\xef\xbb\xbf"
+     "1 3 1\n",
+     -1,
+     2,
+     {2, 2},
+     SLC_ERR_INPUT,
+     1,
+     3,
+     "index 3 of mode 2"},
+    {"\xef\xbb\xbf"
+     "3 1 1\n",
+     -1,
+     2,
+     {2, 2},
+     SLC_ERR_INPUT,
+     1,
+     1,
+     "index 3 of mode 1"},
     {"1 1 1\n1 1\n", -1, 0, {0}, SLC_ERR_INPUT, 2, 4, "found 2 fields"},
     {"0 4611686018427387904 1\n", -1, 0, {0}, SLC_ERR_INPUT, 1, 3, "beyond"},
     {"4611686018427387904 1 1\n", 0, 0, {0}, SLC_ERR_INPUT, 1, 1, "too large"},
@@ -434,13 +462,12 @@ static void budgets(void)
     write_input(large_text, large_bytes);
     options.threads = 64;
     options.memory_bytes = 1 * mib;
-    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_BUDGET, &err,
-                     "needs --memory");
+    SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), SLC_ERR_BUDGET, &err, "needs --memory");
     check_nothing_left();
-    number = strstr(err.message, "works is ");
+    number = strstr(err.message, "needs --memory ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(number);
     /* The process has grown a little since it was measured: allow for that. */
-    options.memory_bytes = (strtoull(number + 9, NULL, 10) + 8) * mib;
+    options.memory_bytes = (strtoull(number + strlen("needs --memory "), NULL, 10) + 8) * mib;
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);
     CU_ASSERT(report.workers < 64);
