@@ -419,6 +419,30 @@ static void test_sign_of_ties(void)
     slc_dense_destroy(dense);
 }
 
+/* Squares that underflow or overflow do not spoil the norms. */
+static void test_extreme_norms(void)
+{
+    static const double scales[] = {1e-320, 1e-300, 1e-170, 1e-140, 1.0, 1e140, 1e170, 1e300};
+    struct slc_dense *dense = dense_for(2, SLC_COUNT(scales), 3000);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_matrix a;
+    double norms[SLC_COUNT(scales)], signs[SLC_COUNT(scales)];
+
+    SLC_ASSERT_OK(slc_matrix_create(&a, SLC_F64, 3000, SLC_COUNT(scales), &err), &err);
+    for (uint32_t r = 0; r < SLC_COUNT(scales); r++) {
+        slc_matrix_set(&a, 7, r, 3.0 * scales[r]);
+        slc_matrix_set(&a, 2900, r, -4.0 * scales[r]);
+    }
+    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, &err), &err);
+    for (uint32_t r = 0; r < SLC_COUNT(scales); r++) {
+        /* 1e-320 itself has three digits. */
+        CU_ASSERT_DOUBLE_EQUAL(norms[r] / scales[r], 5.0, r == 0 ? 1e-2 : 1e-14);
+        CU_ASSERT_EQUAL(signs[r], -1.0);
+    }
+    slc_matrix_destroy(&a);
+    slc_dense_destroy(dense);
+}
+
 static void test_fill(void)
 {
     for (int type = SLC_F32; type <= SLC_F64; type++) {
@@ -582,6 +606,7 @@ static const struct slc_test tests[] = {
     {"V = 0, NaN and infinity", test_zero_and_nan},
     {"inner product, scaling, order, column norms", test_columns},
     {"sign of the first of equal magnitudes", test_sign_of_ties},
+    {"norms of very small and very large columns", test_extreme_norms},
     {"uniform filling", test_fill},
     {"same bits for any number of workers", test_same_bits},
     {"every allocation may fail", test_faults},

@@ -1,0 +1,59 @@
+/*
+ * What the tests of MTTKRP share: a random problem with the oracle's answer, an output between rows
+ * of canaries, and a pass as the engine makes it.
+ */
+#ifndef SLC_MTTKRP_FIXTURE_H
+#define SLC_MTTKRP_FIXTURE_H
+
+#include "cpu/cpu.h"
+#include "fake_tiles.h"
+
+#include <stdbool.h>
+
+/* An output between rows of canaries. */
+struct guarded {
+    struct slc_matrix whole;
+    struct slc_matrix output;
+};
+
+struct problem {
+    struct fake_tensor tensor;
+    unsigned mode;
+    uint32_t rank;
+    enum slc_value_type type;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    struct guarded out;
+    double *want;
+    double *magnitude;
+};
+
+void guarded_create(struct guarded *guarded,
+                    enum slc_value_type type,
+                    uint64_t rows,
+                    uint32_t cols);
+/* Whether the rows around the output are as they were made. */
+bool canaries_live(const struct guarded *guarded);
+
+/* Random tensor and factors (small integers, or reals in [-1, 1)), and what the oracle makes of
+ * them. */
+void problem_create(struct problem *problem,
+                    unsigned order,
+                    const uint64_t *dims,
+                    uint64_t nnz,
+                    unsigned mode,
+                    uint32_t rank,
+                    enum slc_value_type type,
+                    bool integers);
+void problem_destroy(struct problem *problem);
+void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_job *job);
+
+/* Begin, all tiles in ascending order by job->workers threads, end. */
+enum slc_status run_pass(struct slc_backend *backend,
+                         struct problem *problem,
+                         const struct slc_mttkrp_job *job,
+                         struct slc_error *err) SLC_NODISCARD;
+
+/* Compares with the oracle; `tolerance` 0 asks for equality. Returns the number of bad elements. */
+uint64_t count_wrong(const struct problem *problem, double tolerance);
+
+#endif
