@@ -73,8 +73,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     /* An entry never packs to more than its row, a run and a share of a chunk's header. */
     uint64_t entry_bytes = 8 * (order + UINT64_C(1)) + 64;
     uint64_t memory = options->memory_bytes;
-    uint64_t rest;
-    uint64_t segment;
+    uint64_t rest, most, segment;
 
     for (;; buckets -= buckets / 8 + 1) {
         uint64_t fixed = push_fixed_bytes(options, buckets);
@@ -93,7 +92,11 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
 
         rest = slc_min_u64(rest, wanted);
     }
-    segment = slc_min_u64(rest / 64, SEGMENT_BYTES_MAX) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    /* The few segments that stay must leave room for the sort, which a large block may need. */
+    most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
+    most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
+    segment = slc_min_u64(slc_min_u64(rest / 64, most), SEGMENT_BYTES_MAX);
+    segment &= ~(uint64_t)(SLC_PAGE_BYTES - 1);
     segment = slc_max_u64(segment, SLC_BUILD_CHUNK_BYTES);
     plan.segment_bytes = (uint32_t)segment;
     plan.segment_count = (uint32_t)slc_min_u64(rest / segment, SEGMENTS_MAX);

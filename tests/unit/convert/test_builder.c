@@ -79,6 +79,27 @@ static void test_overflow_recurses(void)
     }
 }
 
+/*
+ * The least budget for a large block: nearly all of it is free while entries are pushed, and nearly
+ * nothing once the block is there.
+ */
+static void test_large_blocks_in_the_least_memory(void)
+{
+    static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 30, 1};
+    static const uint64_t sizes[] = {16 << 20, 64 << 20, 256 << 20};
+    struct input input;
+    size_t i;
+
+    input_create(&input, 3, wide, 300000, 0, UNIFORM, slc_test_seed() + 2);
+    for (i = 0; i < SLC_COUNT(sizes); i++) {
+        struct build build = {.workers = 1 + (unsigned)i, .cut = 3000, .block_bytes = sizes[i]};
+        uint64_t hash;
+
+        build_and_check(&input, &build, &hash);
+    }
+    input_destroy(&input);
+}
+
 static void test_random_shapes(void)
 {
     uint64_t seed = slc_test_seed() + 100;
@@ -170,6 +191,7 @@ static const struct slc_test tests[] = {
     {"random shapes equal the specification", test_random_shapes},
     {"every way gives the same bytes", test_every_way_gives_the_same_bytes},
     {"buckets that overflow are split", test_overflow_recurses},
+    {"large blocks in the least memory", test_large_blocks_in_the_least_memory},
     {"extents cut tiles", test_extents_cut_tiles},
 };
 
