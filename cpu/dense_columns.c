@@ -8,6 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+/*
+ * Sums of squares above this have lost nothing to squares below the smallest normal number
+ * (2.2e-308), however many rows there are. Components that die out in CP-ALS do get smaller.
+ */
+#define SQUARES_LEAST 1e-270
+
 /* One sweep over the rows; what is not needed by an operation stays empty. */
 struct column_sweep {
     struct slc_dense *dense;
@@ -46,16 +52,17 @@ void slc_dense_divide_rows(struct slc_matrix *matrix,
 {
     const uint32_t cols = matrix->cols;
 
+    /* Adding 1 to a norm of 0, and 0 to others, needs no branch: compilers use whole vectors. */
     for (uint64_t i = begin; i < end; i++) {
         if (matrix->type == SLC_F64) {
             double *values = slc_matrix_row_f64(matrix, i);
             for (uint32_t r = 0; r < cols; r++) {
-                values[r] /= norms[r] == 0.0 ? 1.0 : norms[r];
+                values[r] /= norms[r] + (norms[r] == 0.0);
             }
         } else {
             float *values = slc_matrix_row_f32(matrix, i);
             for (uint32_t r = 0; r < cols; r++) {
-                values[r] = (float)((double)values[r] / (norms[r] == 0.0 ? 1.0 : norms[r]));
+                values[r] = (float)((double)values[r] / (norms[r] + (norms[r] == 0.0)));
             }
         }
     }
@@ -143,7 +150,10 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
 }
 
-/* Sums of squares and the entry of largest magnitude (the first of equals), per group. */
+/*
+ * Sums of squares and the entry of largest magnitude (the first of equals), per group. With `scale`
+ * of the entries divided by it.
+ */
 static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
     const struct column_sweep *sweep = context;
@@ -158,12 +168,59 @@ static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned w
         memset(sums, 0, 2 * (uint64_t)cols * sizeof *sums);
         for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
             slc_dense_load(sweep->a, i, i + 1, 0, cols, row);
+            for (uint32_t r = 0; r < cols && sweep->scale != NULL; r++) {
+                row[r] /= sweep->scale[r];
+            }
             for (uint32_t r = 0; r < cols; r++) {
                 sums[r] += row[r] * row[r];
                 largest[r] = fabs(row[r]) > fabs(largest[r]) ? row[r] : largest[r];
             }
         }
     }
+}
+
+static double sum_of_groups(const struct column_sweep *sweep, uint32_t column)
+{
+    const uint32_t cols = sweep->a->cols;
+    double total = 0.0;
+
+    for (uint64_t group = 0; group < sweep->cut.groups; group++) {
+        total += sweep->dense->columns[group * 2 * cols + column];
+    }
+    return total;
+}
+
+static double largest_of_groups(const struct column_sweep *sweep, uint32_t column)
+{
+    const uint32_t cols = sweep->a->cols;
+    double largest = 0.0;
+
+    for (uint64_t group = 0; group < sweep->cut.groups; group++) {
+        const double candidate = sweep->dense->columns[(group * 2 + 1) * cols + column];
+
+        largest = fabs(candidate) > fabs(largest) ? candidate : largest;
+    }
+    return largest;
+}
+
+/* The columns' 2-norms by dividing them by their largest magnitudes first. */
+static enum slc_status scaled_norms(struct column_sweep *sweep,
+                                    const double *largest,
+                                    double *norms,
+                                    struct slc_error *err)
+{
+    const uint32_t cols = sweep->a->cols;
+    enum slc_status status;
+
+    for (uint32_t r = 0; r < cols; r++) {
+        norms[r] = largest[r] == 0.0 ? 1.0 : fabs(largest[r]);
+    }
+    sweep->scale = norms;
+    status = slc_team_for(sweep->dense->workers, sweep->cut.groups, 1, norm_groups, sweep, err);
+    for (uint32_t r = 0; status == SLC_OK && r < cols; r++) {
+        norms[r] *= sqrt(sum_of_groups(sweep, r));
+    }
+    return status;
 }
 
 enum slc_status slc_dense_column_norms(struct slc_dense *dense,
@@ -174,6 +231,7 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
 {
     struct column_sweep sweep = {.dense = dense, .a = matrix};
     enum slc_status status = slc_dense_check(dense, matrix, err);
+    bool in_range = true;
 
     if (status != SLC_OK) {
         return status;
@@ -184,20 +242,19 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
         return status;
     }
     for (uint32_t r = 0; r < matrix->cols; r++) {
-        double total = 0.0;
-        double largest = 0.0;
+        const double squares = sum_of_groups(&sweep, r);
 
-        for (uint64_t group = 0; group < sweep.cut.groups; group++) {
-            const double *sums = dense->columns + group * 2 * matrix->cols;
-            const double candidate = sums[matrix->cols + r];
-
-            total += sums[r];
-            largest = fabs(candidate) > fabs(largest) ? candidate : largest;
-        }
-        norms[r] = sqrt(total);
-        signs[r] = largest < 0.0 ? -1.0 : 1.0;
+        signs[r] = largest_of_groups(&sweep, r);
+        norms[r] = sqrt(squares);
+        in_range = in_range && (signs[r] == 0.0 || (squares > SQUARES_LEAST && isfinite(squares)));
     }
-    return SLC_OK;
+    if (!in_range) {
+        status = scaled_norms(&sweep, signs, norms, err);
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        signs[r] = signs[r] < 0.0 ? -1.0 : 1.0;
+    }
+    return status;
 }
 
 static void permute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)

@@ -12,6 +12,7 @@
 #include "engine/mttkrp.h"
 #include "engine/solve/cp_state.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -65,10 +66,12 @@ static enum slc_status check_options(const struct slc_store *store,
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
-    if (!(store->manifest.sum_of_squares > 0.0) || !isfinite(store->manifest.sum_of_squares)) {
+    /* Below, squares have been rounded to multiples of the smallest number. */
+    if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||
+        !isfinite(store->manifest.sum_of_squares)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the sum of squares of the tensor is %g, so its fit is not defined; scale "
-                        "its values and convert it again",
+                        "the sum of squares of the tensor is %g, too small or too large to compute "
+                        "a fit with; scale its values and convert it again",
                         store->manifest.sum_of_squares);
     }
     return SLC_OK;

@@ -7,6 +7,7 @@
  */
 #include "engine/solve/cp_state.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,8 +42,9 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
             return status;
         }
         for (uint32_t r = 0; r < state->rank; r++) {
-            lambda[r] *= norms[r];
-            norms[r] = norms[r] > 0.0 ? 1.0 / norms[r] : 1.0;
+            /* Below the smallest normal number the reciprocal overflows: nothing is left there. */
+            lambda[r] *= norms[r] < DBL_MIN ? 0.0 : norms[r];
+            norms[r] = norms[r] < DBL_MIN ? 0.0 : 1.0 / norms[r];
         }
         status = slc_dense_scale(state->dense, &state->result->factors[n], norms, err);
         if (status != SLC_OK) {
