@@ -2,8 +2,8 @@
 #ifndef SLC_TOOLS_BUILD_OPTIONS_H
 #define SLC_TOOLS_BUILD_OPTIONS_H
 
+#include "common_options.h"
 #include "convert/builder.h"
-#include "options.h"
 #include "progress.h"
 
 #include <stdbool.h>
@@ -38,13 +38,7 @@ extern const char *const build_codec_choices[];
          .fallback = "4MiB",                                                                       \
          .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",          \
          .offset = offsetof(struct type, build.block_bytes)},                                      \
-        {.name = "memory",                                                                         \
-         .kind = OPTION_SIZE,                                                                      \
-         .value = "SIZE",                                                                          \
-         .fallback = "80%",                                                                        \
-         .help = "budget for everything the process holds: 512MiB, 4G, 50% of RAM or cgroup "      \
-                 "limit",                                                                          \
-         .offset = offsetof(struct type, build.memory)},                                           \
+        OPTION_ROW_MEMORY(type, build.memory),                                                     \
         {.name = "temp-dir",                                                                       \
          .kind = OPTION_STRING,                                                                    \
          .value = "DIR",                                                                           \
@@ -55,31 +49,8 @@ extern const char *const build_codec_choices[];
          .value = "SIZE",                                                                          \
          .help = "largest temporary file permitted; no limit if not given",                        \
          .offset = offsetof(struct type, build.max_temp)},                                         \
-        {.name = "threads",                                                                        \
-         .letter = 't',                                                                            \
-         .kind = OPTION_U64,                                                                       \
-         .value = "N",                                                                             \
-         .fallback = "0",                                                                          \
-         .maximum = SLC_MAX_THREADS,                                                               \
-         .help = "threads; 0: one per processor this process may use",                             \
-         .offset = offsetof(struct type, build.threads)},                                          \
-        {.name = "overwrite",                                                                      \
-         .alias = "force",                                                                         \
-         .letter = 'f',                                                                            \
-         .kind = OPTION_FLAG,                                                                      \
-         .help = "replace the output if it exists",                                                \
-         .offset = offsetof(struct type, build.force)},                                            \
-        {.name = "progress",                                                                       \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "WHEN",                                                                          \
-         .fallback = "auto",                                                                       \
-         .choices = progress_choices,                                                              \
-         .help = "progress on standard error: auto, always or never",                              \
-         .offset = offsetof(struct type, build.progress)},                                         \
-    {                                                                                              \
-        .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "say nothing but errors",     \
-        .offset = offsetof(struct type, build.quiet)                                               \
-    }
+        OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
+        OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_QUIET(type, build.quiet)
 
 /* Threads to use: as asked, or one per processor. */
 unsigned build_threads(const struct build_options *options);

@@ -1,6 +1,7 @@
 /* sluice check: verifies a store. Every fault found is a line of the result. */
 #include "base/team.h"
 #include "commands.h"
+#include "common_options.h"
 #include "console.h"
 #include "format.h"
 #include "storage/verify.h"
@@ -15,31 +16,14 @@ struct arguments {
     bool quiet;
 };
 
-static const struct option options[] = {
-    {.name = "fast",
-     .kind = OPTION_FLAG,
-     .help = "structure and checksums only: decode nothing",
-     .offset = offsetof(struct arguments, fast)},
-    {.name = "memory",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
-     .fallback = "80%",
-     .help = "budget for everything the process holds",
-     .offset = offsetof(struct arguments, memory)},
-    {.name = "threads",
-     .letter = 't',
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use",
-     .offset = offsetof(struct arguments, threads)},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .help = "say nothing but errors",
-     .offset = offsetof(struct arguments, quiet)},
-    {.name = NULL}};
+static const struct option options[] = {{.name = "fast",
+                                         .kind = OPTION_FLAG,
+                                         .help = "structure and checksums only: decode nothing",
+                                         .offset = offsetof(struct arguments, fast)},
+                                        OPTION_ROW_MEMORY(arguments, memory),
+                                        OPTION_ROW_THREADS(arguments, threads),
+                                        OPTION_ROW_QUIET(arguments, quiet),
+                                        {.name = NULL}};
 
 static void print_finding(void *context, const struct slc_error *fault)
 {

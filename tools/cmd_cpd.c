@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "commands.h"
+#include "common_options.h"
 #include "console.h"
 #include "cpd_output.h"
 #include "log_json.h"
@@ -113,13 +114,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "write no results",
      .offset = offsetof(struct arguments, nowrite)},
-    {.name = "progress",
-     .kind = OPTION_CHOICE,
-     .value = "WHEN",
-     .fallback = "auto",
-     .choices = progress_choices,
-     .help = "progress on standard error: auto, always or never",
-     .offset = offsetof(struct arguments, progress)},
+    OPTION_ROW_PROGRESS(arguments, progress),
     {.name = "log-json",
      .kind = OPTION_STRING,
      .value = "FILE",
@@ -130,11 +125,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "also the time of every mode, and details of I/O",
      .offset = offsetof(struct arguments, verbose)},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .help = "say nothing but errors",
-     .offset = offsetof(struct arguments, quiet)},
+    OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
 /* One run, from its options to what its callbacks collect. */

@@ -1,6 +1,7 @@
 /* sluice export: a store becomes FROSTT text again; no bit of any value is lost. */
 #include "base/team.h"
 #include "commands.h"
+#include "common_options.h"
 #include "console.h"
 #include "convert/export.h"
 #include "format.h"
@@ -19,40 +20,18 @@ struct arguments {
 
 static const char *const base_choices[] = {"0", "1", NULL};
 
-static const struct option options[] = {
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "1",
-     .choices = base_choices,
-     .help = "first index in the text: 0 or 1",
-     .offset = offsetof(struct arguments, index_base)},
-    {.name = "memory",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
-     .fallback = "80%",
-     .help = "budget for everything the process holds",
-     .offset = offsetof(struct arguments, memory)},
-    {.name = "threads",
-     .letter = 't',
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use",
-     .offset = offsetof(struct arguments, threads)},
-    {.name = "overwrite",
-     .alias = "force",
-     .letter = 'f',
-     .kind = OPTION_FLAG,
-     .help = "replace the output if it exists",
-     .offset = offsetof(struct arguments, force)},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .help = "say nothing but errors",
-     .offset = offsetof(struct arguments, quiet)},
-    {.name = NULL}};
+static const struct option options[] = {{.name = "index-base",
+                                         .kind = OPTION_CHOICE,
+                                         .value = "B",
+                                         .fallback = "1",
+                                         .choices = base_choices,
+                                         .help = "first index in the text: 0 or 1",
+                                         .offset = offsetof(struct arguments, index_base)},
+                                        OPTION_ROW_MEMORY(arguments, memory),
+                                        OPTION_ROW_THREADS(arguments, threads),
+                                        OPTION_ROW_OVERWRITE(arguments, force),
+                                        OPTION_ROW_QUIET(arguments, quiet),
+                                        {.name = NULL}};
 
 static int run(const struct command *command, int argc, char **argv)
 {

@@ -1,6 +1,7 @@
 /* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
 #include "base/clock.h"
 #include "commands.h"
+#include "common_options.h"
 #include "console.h"
 #include "engine/mttkrp.h"
 #include "format.h"
@@ -45,18 +46,8 @@ static const struct option options[] = {
      .help = "where the result goes",
      .offset = offsetof(struct arguments, output)},
     SESSION_OPTION_ROWS(arguments),
-    {.name = "progress",
-     .kind = OPTION_CHOICE,
-     .value = "WHEN",
-     .fallback = "auto",
-     .choices = progress_choices,
-     .help = "progress on standard error: auto, always or never",
-     .offset = offsetof(struct arguments, progress)},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .help = "say nothing but errors",
-     .offset = offsetof(struct arguments, quiet)},
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
 /*

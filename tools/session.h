@@ -7,9 +7,9 @@
 
 #include "base/backend.h"
 #include "base/error.h"
+#include "common_options.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
-#include "options.h"
 #include "storage/store.h"
 
 #include <stdbool.h>
@@ -31,20 +31,7 @@ extern const char *const session_precision_choices[];
 
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
-    {.name = "memory",                                                                             \
-     .kind = OPTION_SIZE,                                                                          \
-     .value = "SIZE",                                                                              \
-     .fallback = "80%",                                                                            \
-     .help = "budget for everything the process holds: 512MiB, 4G, 50% of RAM or cgroup limit",    \
-     .offset = offsetof(struct type, session.memory)},                                             \
-        {.name = "threads",                                                                        \
-         .letter = 't',                                                                            \
-         .kind = OPTION_U64,                                                                       \
-         .value = "N",                                                                             \
-         .fallback = "0",                                                                          \
-         .maximum = SLC_MAX_THREADS,                                                               \
-         .help = "threads; 0: one per processor this process may use",                             \
-         .offset = offsetof(struct type, session.threads)},                                        \
+    OPTION_ROW_MEMORY(type, session.memory), OPTION_ROW_THREADS(type, session.threads),            \
         {.name = "io",                                                                             \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "METHOD",                                                                        \
