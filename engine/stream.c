@@ -246,6 +246,11 @@ static enum slc_status compute_tile(struct slc_stream *stream,
         tile.decoder = worker;
         status = stream->pass->tile(stream->pass->context, number, &tile, fault);
     }
+    if (status == SLC_OK && block->slot != SLC_NO_SLOT &&
+        slc_io_check(stream->io, &stream->requests[block->slot], fault) != SLC_OK) {
+        status = fault->status;
+        slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
+    }
     worker->compute_ns += slc_clock_ns() - start_ns - (worker->decode_ns - decoded_before_ns);
     if (status != SLC_OK) {
         (void)slc_fail(fault, status, "computing a tile failed");

@@ -152,6 +152,11 @@ static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t bloc
      */
     if (stream->cached[block] == SLC_CACHE_WANTED) {
         memcpy(cache_place(stream, block), data, record->view.entry.padded_bytes);
+        if (slc_io_check(stream->io, &stream->requests[slot], &fault) != SLC_OK) {
+            slc_error_locate_block(&fault, NULL, block, SLC_NOWHERE);
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
         pthread_mutex_lock(&stream->mutex);
         stream->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);

@@ -362,6 +362,12 @@ void slc_io_release(struct slc_io *io, struct slc_io_request *request)
     io->ops->release(io, request);
 }
 
+enum slc_status
+slc_io_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
+{
+    return io->ops->check == NULL ? SLC_OK : io->ops->check(io, request, err);
+}
+
 enum slc_io_kind slc_io_kind(const struct slc_io *io)
 {
     return io->kind;

@@ -59,8 +59,8 @@ struct slc_io;
  * pread (tmpfs and page-cache-only file systems too); asking for URING where it is refused is an
  * error that says what to use instead. Memory: slot_count * slot_bytes (mapped and registered here;
  * mmap keeps as much resident). Owns: slc_io_close releases all; every submitted request must have
- * been waited for, or is cancelled and waited for by close. Errors: SLC_ERR_IO, SLC_ERR_MEMORY,
- * SLC_ERR_UNSUPPORTED.
+ * been waited for, or is cancelled and waited for by close. MMAP handles SIGBUS while it is open
+ * (storage/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM.
  */
 enum slc_status slc_io_open(enum slc_io_kind kind,
                             const struct slc_io_options *options,
@@ -76,6 +76,16 @@ enum slc_status slc_io_submit(struct slc_io *io,
 enum slc_status slc_io_wait(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether the data of a completed request, not yet released, was there all the time: a map shows
+ * zeros where its file was cut, or could not be read again, since. To be asked after the data was
+ * used and before what came of it is. Cost: at most one atomic load. Threads: any. Errors:
+ * SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset.
+ */
+enum slc_status slc_io_check(const struct slc_io *io,
+                             const struct slc_io_request *request,
+                             struct slc_error *err) SLC_NODISCARD;
 
 /*
  * The data of a completed request is no longer needed (mmap drops its pages). May be called from

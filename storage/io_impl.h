@@ -17,6 +17,10 @@ struct slc_io_ops {
                             struct slc_io_request **request,
                             struct slc_error *err);
     void (*release)(struct slc_io *io, struct slc_io_request *request);
+    /* As slc_io_check; NULL where data once read cannot change. */
+    enum slc_status (*check)(const struct slc_io *io,
+                             const struct slc_io_request *request,
+                             struct slc_error *err);
     /* Ends what is in flight and frees `backend`; the file and the slots are closed after it. */
     void (*close)(struct slc_io *io);
 };

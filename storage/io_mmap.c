@@ -9,14 +9,17 @@
  * A page that cannot be read (a bad sector, a file that shrank) would be a SIGBUS at first touch.
  * MADV_POPULATE_READ (Linux 5.14) turns that into an error; where it fails or is missing, one byte
  * of every page is read through the table instead, which finds the place and the reason and leaves
- * the pages in the cache.
+ * the pages in the cache. A file that is cut later, while its pages are in use, is caught by
+ * storage/map_guard.h: the pages turn to zeros, and mmap_check tells.
  */
 #include "storage/io_impl.h"
 
 #include "base/checked.h"
+#include "storage/map_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_READ
@@ -33,14 +36,23 @@ struct window {
 };
 
 struct mmap_backend {
-    struct window *windows; /* one per slot */
-    unsigned *order;        /* slots in the order of submission, a queue of in_flight entries */
+    struct window *windows;           /* one per slot */
+    struct slc_guarded_range *ranges; /* the same windows, for the guard */
+    unsigned *order; /* slots in the order of submission, a queue of in_flight entries */
     unsigned head;
 };
+
+static struct slc_guarded_range *range_of(const struct slc_io *io, const struct window *window)
+{
+    const struct mmap_backend *mmap = io->backend;
+
+    return &mmap->ranges[window - mmap->windows];
+}
 
 static void window_drop(const struct slc_io *io, struct window *window)
 {
     if (window->address != NULL) {
+        atomic_store(&range_of(io, window)->begin, 0);
         (void)io->files->advise(io->files->self, window->address, window->bytes, MADV_DONTNEED);
         (void)io->files->unmap(io->files->self, window->address, window->bytes);
         window->address = NULL;
@@ -51,6 +63,7 @@ static void window_drop(const struct slc_io *io, struct window *window)
 static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
+    struct slc_guarded_range *range = range_of(io, window);
     struct slc_file_stat stat;
     int rc = io->files->stat_fd(io->files->self, io->fd, &stat);
 
@@ -74,6 +87,9 @@ static void window_map(const struct slc_io *io, struct window *window)
         return;
     }
     window->bytes = request->bytes;
+    atomic_store(&range->faulted, false);
+    atomic_store(&range->bytes, request->bytes);
+    atomic_store(&range->begin, (uintptr_t)window->address);
     for (uint64_t at = 0; at < window->bytes; at += READ_AHEAD_BYTES) {
         (void)io->files->advise(io->files->self, (char *)window->address + at,
                                 slc_min_u64(READ_AHEAD_BYTES, window->bytes - at), MADV_WILLNEED);
@@ -156,16 +172,42 @@ static void mmap_release(struct slc_io *io, struct slc_io_request *request)
     request->data = NULL;
 }
 
+static enum slc_status
+mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
+{
+    const struct mmap_backend *mmap = io->backend;
+    enum slc_status status;
+    struct slc_file_stat stat;
+
+    if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
+        return SLC_OK;
+    }
+    if (io->files->stat_fd(io->files->self, io->fd, &stat) == 0 &&
+        stat.bytes < request->offset + request->bytes) {
+        status =
+            slc_fail(err, SLC_ERR_DAMAGED,
+                     "the file now ends at byte %" PRIu64 ", before its mapped part at %" PRIu64
+                     " to %" PRIu64 ": it was cut while in use; restore or convert it again",
+                     stat.bytes, request->offset, request->offset + request->bytes);
+    } else {
+        status = slc_fail_errno(err, EIO, io->path, "reading a mapped part of the file");
+    }
+    slc_error_locate_block(err, io->path, SLC_NOWHERE, request->offset);
+    return status;
+}
+
 static void mmap_close(struct slc_io *io)
 {
     struct mmap_backend *mmap = io->backend;
 
-    if (mmap->windows != NULL) {
+    if (mmap->windows != NULL && mmap->ranges != NULL) {
         for (unsigned slot = 0; slot < io->slot_count; slot++) {
             window_drop(io, &mmap->windows[slot]);
         }
     }
+    slc_map_guard_remove(mmap->ranges);
     slc_free(mmap->windows);
+    slc_free(mmap->ranges);
     slc_free(mmap->order);
     slc_free(mmap);
     io->backend = NULL;
@@ -173,7 +215,8 @@ static void mmap_close(struct slc_io *io)
 
 enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err)
 {
-    static const struct slc_io_ops ops = {mmap_submit, mmap_wait, mmap_release, mmap_close};
+    static const struct slc_io_ops ops = {mmap_submit, mmap_wait, mmap_release, mmap_check,
+                                          mmap_close};
     struct mmap_backend *mmap = slc_calloc(1, sizeof *mmap);
 
     if (mmap == NULL) {
@@ -182,9 +225,10 @@ enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err)
     io->backend = mmap;
     io->ops = &ops;
     mmap->windows = slc_calloc(io->slot_count, sizeof *mmap->windows);
+    mmap->ranges = slc_calloc(io->slot_count, sizeof *mmap->ranges);
     mmap->order = slc_calloc(io->slot_count, sizeof *mmap->order);
-    if (mmap->windows == NULL || mmap->order == NULL) {
+    if (mmap->windows == NULL || mmap->ranges == NULL || mmap->order == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the windows of a memory map");
     }
-    return SLC_OK;
+    return slc_map_guard_add(mmap->ranges, io->slot_count, err);
 }

@@ -148,7 +148,8 @@ static void pread_close(struct slc_io *io)
 
 enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
 {
-    static const struct slc_io_ops ops = {pread_submit, pread_wait, pread_release, pread_close};
+    static const struct slc_io_ops ops = {pread_submit, pread_wait, pread_release, NULL,
+                                          pread_close};
     struct pread_backend *pread = slc_calloc(1, sizeof *pread);
     unsigned threads = io->threads == 0 ? DEFAULT_THREADS : io->threads;
 

@@ -243,7 +243,8 @@ static bool reads_are_supported(struct io_uring *ring)
 
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
 {
-    static const struct slc_io_ops ops = {uring_submit, uring_wait, uring_release, uring_close};
+    static const struct slc_io_ops ops = {uring_submit, uring_wait, uring_release, NULL,
+                                          uring_close};
     struct uring_backend *uring = slc_calloc(1, sizeof *uring);
     enum slc_status status;
     int rc;

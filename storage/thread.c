@@ -1,4 +1,4 @@
-/* Starting threads behind the thread fault point, with all signals blocked. */
+/* Starting threads behind the thread fault point, with all signals from outside blocked. */
 #include "storage/thread.h"
 
 #include "base/fault.h"
@@ -20,6 +20,11 @@ enum slc_status slc_thread_start(pthread_t *thread,
     if (!slc_fault_hit(SLC_FAULT_THREAD)) {
         /* The mask is inherited at creation: there is no moment in which a signal could slip in. */
         sigfillset(&all);
+        /* A blocked fault of the thread's own would end the process past every handler. */
+        sigdelset(&all, SIGBUS);
+        sigdelset(&all, SIGSEGV);
+        sigdelset(&all, SIGFPE);
+        sigdelset(&all, SIGILL);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         rc = pthread_create(thread, NULL, run, context);
         pthread_sigmask(SIG_SETMASK, &before, NULL);

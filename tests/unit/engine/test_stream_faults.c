@@ -4,6 +4,7 @@
  */
 #include "stream_fixture.h"
 
+#include "forge_file.h"
 #include "slc_test.h"
 
 #include "base/fault.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -220,6 +222,51 @@ static void test_no_threads(void)
     slc_stream_close(stream);
 }
 
+/* A consumer that cuts the file when it gets its first tile, and then reads all of it. */
+static enum slc_status
+cut_and_decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct slc_chunk_view chunk = {.nnz = 1};
+    enum slc_status status = SLC_OK;
+
+    (void)worker;
+    CU_ASSERT_EQUAL(truncate(context, SLC_PAGE_BYTES), 0);
+    while (status == SLC_OK && chunk.nnz > 0) {
+        status = tile->next(tile, 1024, &chunk, err);
+    }
+    return status;
+}
+
+/* However blocks are read, a file that is cut under a pass ends it, and not the process. */
+static void test_cut_file(void)
+{
+    make_fixtures();
+    for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
+        for (unsigned cached = 0; cached < 2; cached++) {
+            struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 2, cached * 2, SLC_F64};
+            struct slc_error err = SLC_ERROR_INIT;
+            struct fixture cut = large_blocks;
+            struct slc_pass pass = {.tile = cut_and_decode, .context = cut.path};
+            struct slc_forged bytes;
+            struct slc_stream *stream;
+
+            slc_forged_load(&bytes, large_blocks.path);
+            (void)snprintf(cut.path, sizeof cut.path, "%s/cut.blk", slc_test_folder());
+            slc_forged_save(&bytes, cut.path);
+            slc_forged_release(&bytes);
+            SLC_ASSERT_OK(slc_reader_open(NULL, cut.path, &cut.reader, &err), &err);
+            stream = open_stream(&cut, &shape, NULL);
+            if (stream != NULL) {
+                SLC_ASSERT_FAILS(slc_stream_pass(stream, &pass, &err), SLC_ERR_DAMAGED, &err, "");
+                CU_ASSERT_STRING_EQUAL(err.file, cut.path);
+                CU_ASSERT(err.block < cut.info->block_count && err.offset != SLC_NOWHERE);
+                slc_stream_close(stream);
+            }
+            slc_reader_close(cut.reader);
+        }
+    }
+}
+
 static const struct slc_test tests[] = {
     {"failing reads name file, block and offset", test_failing_reads},
     {"short and interrupted reads", test_short_and_interrupted_reads},
@@ -227,6 +274,7 @@ static const struct slc_test tests[] = {
     {"a consumer fails at every tile", test_failing_consumer},
     {"no memory", test_no_memory},
     {"no threads", test_no_threads},
+    {"a file cut under a pass", test_cut_file},
 };
 
 int main(int argc, char **argv)

@@ -9,7 +9,13 @@
 #include "base/fault.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void test_short_reads(void)
 {
@@ -199,12 +205,99 @@ static void test_open_faults(void)
     }
 }
 
+/* A file that is cut while its map is in use gives zeros, and the check says so. */
+static void test_cut_while_mapped(void)
+{
+    static const uint8_t zeros[PAGE];
+    const struct variant map = {SLC_IO_MMAP, false};
+    const char *path = make_file(slc_test_folder(), "cut", FEW_PAGES * PAGE);
+    struct slc_io *io = open_variant(&map, NULL, path, 2, 4);
+    struct slc_io_request first = {.offset = 0, .bytes = 4 * PAGE, .slot = 0};
+    struct slc_io_request second = {.offset = 4 * PAGE, .bytes = 4 * PAGE, .slot = 1};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_io_request *done;
+
+    SLC_ASSERT_OK(slc_io_submit(io, &first, &err), &err);
+    SLC_ASSERT_OK(slc_io_submit(io, &second, &err), &err);
+    SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
+    SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
+    CU_ASSERT_FATAL(first.data != NULL && second.data != NULL);
+    CU_ASSERT_EQUAL(truncate(path, 6 * PAGE), 0);
+    CU_ASSERT(has_pattern(first.data, 4 * PAGE, 0));
+    SLC_ASSERT_OK(slc_io_check(io, &first, &err), &err);
+    SLC_ASSERT_OK(slc_io_check(io, &second, &err), &err);
+    CU_ASSERT(has_pattern(second.data, 2 * PAGE, 4 * PAGE));
+    CU_ASSERT_EQUAL(memcmp((const char *)second.data + 3 * PAGE, zeros, PAGE), 0);
+    SLC_ASSERT_OK(slc_io_check(io, &first, &err), &err);
+    SLC_ASSERT_FAILS(slc_io_check(io, &second, &err), SLC_ERR_DAMAGED, &err, "cut while in use");
+    CU_ASSERT_STRING_EQUAL(err.file, path);
+    CU_ASSERT_EQUAL(err.offset, 4 * PAGE);
+    slc_io_release(io, &first);
+    slc_io_release(io, &second);
+    /* The slot serves again. */
+    slc_error_clear(&err);
+    second.offset = 2 * PAGE;
+    SLC_ASSERT_OK(slc_io_submit(io, &second, &err), &err);
+    SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
+    CU_ASSERT(done->status == SLC_OK && has_pattern(second.data, 4 * PAGE, 2 * PAGE));
+    SLC_ASSERT_OK(slc_io_check(io, &second, &err), &err);
+    slc_io_release(io, &second);
+    slc_io_close(io);
+}
+
+static sigjmp_buf back;
+
+static void jump_back(int number)
+{
+    siglongjmp(back, number);
+}
+
+/* Touches a page behind the end of a file; true when the handler of this test was called. */
+static bool fault_is_ours(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    volatile char *page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, FEW_PAGES * PAGE);
+    volatile bool jumped = true;
+
+    CU_ASSERT_FATAL(fd >= 0 && page != MAP_FAILED);
+    if (sigsetjmp(back, 1) == 0) {
+        (void)*page;
+        jumped = false;
+    }
+    CU_ASSERT_EQUAL(munmap((void *)(uintptr_t)page, PAGE), 0);
+    CU_ASSERT_EQUAL(close(fd), 0);
+    return jumped;
+}
+
+/* Faults outside the maps of readers go where they went before, while one is open and after. */
+static void test_other_faults(void)
+{
+    const struct variant map = {SLC_IO_MMAP, false};
+    const char *path = make_file(slc_test_folder(), "other", FEW_PAGES * PAGE);
+    struct sigaction mine;
+    struct sigaction before;
+    struct sigaction after;
+    struct slc_io *io;
+
+    memset(&mine, 0, sizeof mine);
+    mine.sa_handler = jump_back;
+    CU_ASSERT_EQUAL(sigaction(SIGBUS, &mine, &before), 0);
+    io = open_variant(&map, NULL, path, 2, 4);
+    CU_ASSERT(fault_is_ours(path));
+    slc_io_close(io);
+    CU_ASSERT(fault_is_ours(path));
+    CU_ASSERT_EQUAL(sigaction(SIGBUS, &before, &after), 0);
+    CU_ASSERT(after.sa_handler == jump_back);
+}
+
 static const struct slc_test tests[] = {
     {"short reads are continued", test_short_reads},
     {"a failing read names file and offset and harms no other", test_failing_reads},
     {"interrupted reads are repeated, within reason", test_interrupted_reads},
     {"maps without advice, without maps", test_map_without_advice},
     {"every fault while opening", test_open_faults},
+    {"a file cut while its map is in use", test_cut_while_mapped},
+    {"faults outside of maps keep their handler", test_other_faults},
 };
 
 int main(int argc, char **argv)
