@@ -97,7 +97,8 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * Order: bitwise reproducible for any threads, I/O method, block size, codec and budget when
  * `deterministic`; to rounding otherwise.
  * Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names it) or when values overflow; SLC_ERR_USAGE when
- * options and plan do not agree; those of the stream. *result is empty then.
+ * options and plan do not agree; SLC_ERR_INPUT when the start in init_folder holds a NaN or an
+ * infinity; those of reading models and of the stream. *result is empty then.
  * A stop by time or signal is not an error: *result holds the factors as far as they came.
  */
 enum slc_status slc_cp_als(const struct slc_store *store,

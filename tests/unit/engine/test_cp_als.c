@@ -367,7 +367,14 @@ static void starts_from_files(void)
     check_conventions(&from_files, 1e-12);
     slc_cp_result_destroy(&from_files);
 
+    /* A NaN is found, in whichever mode and though iterations would absorb the first mode's. */
     options.iterations = 5;
+    slc_matrix_set(&start.factors[0], 1, 2, NAN);
+    save_start(&start, folder);
+    SLC_ASSERT_FAILS(decompose(&run, &options, &from_files, &err), SLC_ERR_INPUT, &err,
+                     "mode-1.npy: row 2, column 3");
+    slc_error_clear(&err);
+
     snprintf(file, sizeof file, "%s/mode-2.npy", folder);
     CU_ASSERT_EQUAL(remove(file), 0);
     SLC_ASSERT_FAILS(decompose(&run, &options, &from_files, &err), SLC_ERR_IO, &err, "");
