@@ -25,6 +25,13 @@
 
 enum { DEFAULT_FINDINGS = 64 };
 
+/* Libraries' pages first touched after planning; a worker's stack and malloc arena. */
+#define UNTOUCHED_BYTES (UINT64_C(2) << 20)
+#define THREAD_BYTES    (UINT64_C(128) << 10)
+/* What is resident is rounded up to this, so that the budget named by one run is not refused by the
+   next, in which a few more pages are resident. */
+#define PROCESS_UNIT (UINT64_C(4) << 20)
+
 struct verifier {
     const struct slc_verify_options *options;
     const struct slc_files *files;
@@ -165,10 +172,12 @@ choose_workers(struct file_check *check, unsigned *workers, struct slc_error *er
 {
     const struct verifier *verifier = check->verifier;
     const struct slc_layout_info *info = slc_reader_info(check->reader);
-    uint64_t fixed = slc_reader_memory_bytes(check->reader) + sizeof *verifier;
+    /* The index is resident already. */
+    uint64_t fixed =
+        slc_div_up_u64(slc_memory_resident() + UNTOUCHED_BYTES, PROCESS_UNIT) * PROCESS_UNIT;
     uint64_t each = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
                     (verifier->options->decode ? slc_decoder_memory_bytes(info, SLC_F64) : 0) +
-                    sizeof(struct worker);
+                    sizeof(struct worker) + THREAD_BYTES;
     uint64_t wanted = verifier->options->threads;
     uint64_t fitting;
 

@@ -119,6 +119,18 @@ def too_small(folder):
     sluice("check", other)
 
 
+def check_within_its_budget(folder):
+    """Checking takes no more than the smallest budget that it names, the process included."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "1500000", "--seed", 1)
+    _, messages = sluice("check", store, "--memory", "1MiB", status=4)
+    found = re.search(r"--memory (\d+)MiB", messages)
+    check(found, f"no budget is named: {messages}")
+    for memory in (int(found[1]), int(found[1]) + 5):
+        peak, _, _ = measured(["check", store, "--threads", 4, "--memory", f"{memory}MiB"])
+        check(peak <= memory * MIB, f"check: peak {peak} above {memory} MiB")
+
+
 def same_store_from_any_budget(folder):
     """The store is the same, byte for byte, from any budget, thread count and input form."""
     text = os.path.join(folder, "t.tns")
@@ -142,6 +154,7 @@ def same_store_from_any_budget(folder):
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("a budget too small is refused and the smallest named", too_small),
+    ("check keeps within its budget", check_within_its_budget),
     ("the same store from any budget, threads and input", same_store_from_any_budget),
     ("out of core: a few million nonzeros in 80 MiB", small_out_of_core),
     ("out of core: 200 million nonzeros in 256 MiB", large_out_of_core),
