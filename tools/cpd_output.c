@@ -138,6 +138,10 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
     for (unsigned n = 0; n < result->order; n++) {
         model.factors[n] = &result->factors[n];
     }
+    /* Of an earlier run: with it gone, a record says that all files beside it are its own. */
+    if (output->run_path[0] != '\0' && unlink(output->run_path) != 0 && errno != ENOENT) {
+        return slc_fail_errno(err, errno, output->run_path, "the old record cannot be removed");
+    }
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         uint64_t start_ns = slc_clock_ns();
         enum slc_status status;
