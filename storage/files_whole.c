@@ -94,89 +94,9 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* The folder that holds `path`, in fresh memory; NULL without memory. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder;
-
-    if (slash == NULL) {
-        return slc_strdup(".");
-    }
-    if (slash == path) {
-        return slc_strdup("/");
-    }
-    folder = slc_strdup(path);
-    if (folder != NULL) {
-        folder[slash - path] = '\0';
-    }
-    return folder;
-}
-
 static enum slc_status no_memory(struct slc_error *err, const char *what)
 {
     return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
-}
-
-/* Creates `path` with exactly these bytes, on the disk when this returns. */
-static enum slc_status write_synced(const struct slc_files *files,
-                                    const char *path,
-                                    const void *data,
-                                    uint64_t bytes,
-                                    struct slc_error *err)
-{
-    enum slc_status status;
-    int fd = files->open(files->self, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    int rc;
-
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, path, "creating the file");
-    }
-    status = slc_file_write_at(files, fd, path, data, bytes, 0, err);
-    if (status == SLC_OK && (rc = files->sync(files->self, fd)) < 0) {
-        status = slc_fail_errno(err, -rc, path, "syncing the file");
-    }
-    /* Network file systems report a failed write as late as close. */
-    if ((rc = files->close(files->self, fd)) < 0 && status == SLC_OK) {
-        status = slc_fail_errno(err, -rc, path, "closing the file");
-    }
-    return status;
-}
-
-enum slc_status slc_file_replace(const struct slc_files *files,
-                                 const char *path,
-                                 const void *data,
-                                 uint64_t bytes,
-                                 struct slc_error *err)
-{
-    enum slc_status status;
-    size_t length = strlen(path);
-    char *folder = folder_of(path);
-    char *temporary = slc_malloc(length + sizeof ".tmp");
-    int rc;
-
-    if (folder == NULL || temporary == NULL) {
-        status = no_memory(err, "a path");
-        goto out;
-    }
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, ".tmp", sizeof ".tmp");
-
-    status = write_synced(files, temporary, data, bytes, err);
-    if (status == SLC_OK && (rc = files->rename(files->self, temporary, path)) < 0) {
-        status = slc_fail_errno(err, -rc, path, "renaming %s to its final name", temporary);
-    }
-    if (status != SLC_OK) {
-        (void)files->unlink(files->self, temporary);
-        goto out;
-    }
-    if ((rc = files->sync_folder(files->self, folder)) < 0) {
-        status = slc_fail_errno(err, -rc, folder, "syncing the folder");
-    }
-out:
-    slc_free(temporary);
-    slc_free(folder);
-    return status;
 }
 
 /* Reads the open file `fd` into fresh memory with a 0 behind it. */

@@ -1,4 +1,4 @@
-/* Streamed atomic files. See output.h. */
+/* Atomic files, streamed or in one piece. See output.h and slc_file_replace in files.h. */
 #include "storage/output.h"
 
 #include "base/memory.h"
@@ -118,4 +118,26 @@ void slc_output_abandon(struct slc_output *output)
     (void)output->files->close(output->files->self, output->fd);
     (void)output->files->unlink(output->files->self, output->temporary);
     release(output);
+}
+
+enum slc_status slc_file_replace(const struct slc_files *files,
+                                 const char *path,
+                                 const void *data,
+                                 uint64_t bytes,
+                                 struct slc_error *err)
+{
+    struct slc_output output;
+    enum slc_status status = slc_output_open(&output, files, path, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* In one piece, past the buffer. */
+    status = slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    output.written = bytes;
+    return slc_output_commit(&output, err);
 }

@@ -1,6 +1,6 @@
 /*
  * A file written from front to back through a bounded buffer and put in place atomically: PATH.tmp,
- * sync, rename, sync of the folder. For outputs too large for slc_file_replace.
+ * sync, rename, sync of the folder. slc_file_replace (files.h) does the same to bytes at hand.
  */
 #ifndef SLC_STORAGE_OUTPUT_H
 #define SLC_STORAGE_OUTPUT_H
