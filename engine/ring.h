@@ -36,7 +36,7 @@ enum slc_ring_event {
 
 struct slc_ring;
 
-/* Owns: slc_ring_destroy, which takes NULL. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
+/* Owns: slc_ring_destroy, which takes NULL. Errors: SLC_ERR_MEMORY. */
 enum slc_status
 slc_ring_create(unsigned slot_count, struct slc_ring **ring, struct slc_error *err) SLC_NODISCARD;
 void slc_ring_destroy(struct slc_ring *ring);

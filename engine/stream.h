@@ -59,8 +59,9 @@ struct slc_pass {
 };
 
 /*
- * Opens the layout's file for streaming as planned. `reader` is borrowed until close. `value_type`:
- * type of decoded values. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_UNSUPPORTED (the I/O method).
+ * Opens the layout's file for streaming as planned, values decoded to the plan's precision.
+ * `reader` is borrowed until close. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_UNSUPPORTED (the
+ * I/O method), SLC_ERR_SYSTEM, SLC_ERR_USAGE (a plan for another file).
  */
 enum slc_status slc_stream_open(const struct slc_files *files,
                                 const struct slc_reader *reader,
