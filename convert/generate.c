@@ -27,12 +27,14 @@ enum {
 struct generation {
     const struct slc_generate_options *options;
     const struct slc_files *files;
+    unsigned workers;      /* fewer than asked where the memory allows fewer */
     uint64_t memory_bytes; /* what is left for text buffers or the builder */
     struct slc_draw draw;
     struct slc_buffer columns; /* per worker: a column per mode, values */
     struct slc_turns turns;
     struct slc_error *worker_errors;
     struct slc_text_output text;
+    bool store;
     struct slc_builder *builder; /* NULL: text */
 };
 
@@ -169,7 +171,7 @@ static void work(void *context, unsigned worker, unsigned workers)
 
 static enum slc_status run_workers(struct generation *g, struct slc_error *err)
 {
-    unsigned workers = g->options->threads;
+    unsigned workers = g->workers;
     enum slc_status status;
     unsigned i;
 
@@ -207,10 +209,10 @@ static enum slc_status
 generate_text(struct generation *g, struct slc_generate_report *report, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
-    uint64_t share = g->memory_bytes / options->threads & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    uint64_t share = g->memory_bytes / g->workers & ~(uint64_t)(SLC_PAGE_BYTES - 1);
     enum slc_status status =
-        slc_text_output_open(&g->text, g->files, options->output, options->overwrite,
-                             options->threads, slc_min_u64(share, TEXT_BYTES), err);
+        slc_text_output_open(&g->text, g->files, options->output, options->overwrite, g->workers,
+                             slc_min_u64(share, TEXT_BYTES), err);
 
     if (status == SLC_OK) {
         status = run_workers(g, err);
@@ -280,27 +282,32 @@ static enum slc_status generate_store(struct generation *g,
 /* ---- set-up */
 
 /*
- * Half of what is free at most goes to factor tables, which only save time; then columns; the rest
- * to the text buffers or the builder, which has its own least.
+ * As many workers as asked where they fit. Half of what is free at most goes to factor tables,
+ * which only save time; then columns; the rest to the text buffers or the builder, which has its
+ * own least.
  */
-static enum slc_status divide_memory(struct generation *g,
-                                     struct slc_builder_options *build,
-                                     bool store,
-                                     struct slc_error *err)
+static enum slc_status
+divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
-    uint64_t workers = options->threads;
     uint64_t budget =
         options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
-    uint64_t fixed = slc_memory_resident() + OVERHEAD_BYTES +
-                     workers * (WORKER_OVERHEAD_BYTES + columns_bytes(g));
-    uint64_t least = fixed + (store ? slc_builder_memory_min(build, options->order)
-                                    : workers * 4 * SLC_PAGE_BYTES);
+    uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES;
+    uint64_t fixed = 0;
+    uint64_t least = 0;
     enum slc_status status;
 
-    if (budget < least) {
-        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20),
-                               "generating this with %u threads", options->threads);
+    for (g->workers = options->threads; g->workers >= 1; g->workers--) {
+        build->workers = g->workers;
+        fixed = resident + g->workers * (WORKER_OVERHEAD_BYTES + columns_bytes(g));
+        least = fixed + (g->store ? slc_builder_memory_min(build, options->order)
+                                  : (uint64_t)g->workers * 4 * SLC_PAGE_BYTES);
+        if (least <= budget) {
+            break;
+        }
+    }
+    if (g->workers == 0) {
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this");
     }
     status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
     if (status == SLC_OK) {
@@ -325,6 +332,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
 {
     struct generation g = {.options = options,
                            .files = options->files == NULL ? slc_files_system() : options->files,
+                           .store = is_store(options->output),
                            .text = {.fd = -1}};
     /* Equal coordinates of a model are one observation; without a model repeats add up. */
     struct slc_builder_options build = {.files = options->files,
@@ -336,24 +344,22 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                                         .duplicates = options->rank > 0 ? SLC_DUPLICATES_KEEP_FIRST
                                                                         : SLC_DUPLICATES_SUM,
                                         .block_bytes = options->block_bytes,
-                                        .max_temp = options->max_temp,
-                                        .workers = options->threads};
-    bool store = is_store(options->output);
+                                        .max_temp = options->max_temp};
     enum slc_status status;
 
-    *report = (struct slc_generate_report){.entries = options->nnz};
+    *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
         options->order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
                         options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
     }
-    status = divide_memory(&g, &build, store, err);
+    status = divide_memory(&g, &build, err);
     if (status != SLC_OK) {
         return status;
     }
     build.memory_bytes = g.memory_bytes;
-    status = store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
+    status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
     slc_buffer_destroy(&g.columns);
     slc_free(g.worker_errors);
     slc_draw_destroy(&g.draw);

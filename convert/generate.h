@@ -41,6 +41,7 @@ struct slc_generate_options {
 
 struct slc_generate_report {
     uint64_t entries;
+    bool store;                      /* the output is a store, not text */
     uint64_t text_bytes;             /* text output */
     struct slc_builder_report build; /* store output */
 };

@@ -114,13 +114,6 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     return parse_distribution(args->dist, out, err);
 }
 
-static bool is_store_name(const char *path)
-{
-    size_t bytes = strlen(path);
-
-    return bytes > 4 && strcmp(path + bytes - 4, ".slc") == 0;
-}
-
 static void print_report(const struct slc_generate_options *options_used,
                          const struct slc_generate_report *report)
 {
@@ -128,7 +121,7 @@ static void print_report(const struct slc_generate_options *options_used,
     struct format_text b;
 
     printf("Generated %s\n", options_used->output);
-    if (is_store_name(options_used->output)) {
+    if (report->store) {
         build_report(&report->build, options_used->order, options_used->dims);
         printf("  %-12s %s merged\n", "duplicates", format_count(&a, report->build.duplicates));
     } else {
