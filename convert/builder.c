@@ -167,9 +167,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
     }
     b->options = *options;
-    if (b->options.files == NULL) {
-        b->options.files = slc_files_system();
-    }
+    b->options.files = slc_files_or_system(options->files);
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
     if (b->workers == NULL) {

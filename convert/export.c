@@ -283,7 +283,7 @@ enum slc_status
 slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct slc_error *err)
 {
     struct export export = {.options = options,
-                            .files = options->files == NULL ? slc_files_system() : options->files,
+                            .files = slc_files_or_system(options->files),
                             .fd = -1,
                             .text = {.fd = -1},
                             .workers = options->threads};

@@ -331,7 +331,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                              struct slc_error *err)
 {
     struct generation g = {.options = options,
-                           .files = options->files == NULL ? slc_files_system() : options->files,
+                           .files = slc_files_or_system(options->files),
                            .store = is_store(options->output),
                            .text = {.fd = -1}};
     /* Equal coordinates of a model are one observation; without a model repeats add up. */

@@ -85,7 +85,7 @@ enum slc_status slc_input_open(const struct slc_files *files,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to open the input");
     }
     in->pending = empty;
-    in->source.files = files ? files : slc_files_system();
+    in->source.files = slc_files_or_system(files);
     in->source.fd = -1;
     status = open_source(in, path, err);
     if (status == SLC_OK) {
