@@ -225,7 +225,9 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
     const struct slc_export_options *options = export->options;
     const struct slc_layout_info *info;
     size_t text_bytes = 0;
-    enum slc_status status = slc_store_open(export->files, options->store, &export->store, err);
+    const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
+    enum slc_status status =
+        slc_store_open_within(export->files, options->store, budget, &export->store, err);
     unsigned i;
 
     if (status != SLC_OK) {

@@ -232,7 +232,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         status = log_json_open(args->log_json, &cpd->log, err);
     }
     if (status == SLC_OK) {
-        status = session_open(&cpd->session, operands->text[0], err);
+        status = session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err);
     }
     if (status == SLC_OK) {
         status = fill_options(cpd, err);

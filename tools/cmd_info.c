@@ -1,4 +1,5 @@
 /* sluice info: everything a store says about itself, for people or as JSON. */
+#include "base/memory.h"
 #include "commands.h"
 #include "console.h"
 #include "format.h"
@@ -188,7 +189,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    if (session_open(&session, operands.text[0], &err) != SLC_OK) {
+    if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK) {
         code = console_error(&err);
     } else if (args.json) {
         code = print_json(&session.store);

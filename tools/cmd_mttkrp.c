@@ -172,7 +172,7 @@ static int run(const struct command *command, int argc, char **argv)
     mode = (unsigned)args.mode - 1;
     status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {
-        status = session_open(&session, operands.text[0], &err);
+        status = session_open(&session, operands.text[0], args.session.memory, &err);
     }
     if (status == SLC_OK && mode >= session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", mode + 1,

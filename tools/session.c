@@ -7,9 +7,12 @@ const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
 const char *const session_precision_choices[] = {"f64", "f32", NULL};
 
-enum slc_status session_open(struct session *session, const char *path, struct slc_error *err)
+enum slc_status session_open(struct session *session,
+                             const char *path,
+                             uint64_t memory_bytes,
+                             struct slc_error *err)
 {
-    return slc_store_open(slc_files_system(), path, &session->store, err);
+    return slc_store_open_within(slc_files_system(), path, memory_bytes, &session->store, err);
 }
 
 enum slc_status session_plan(struct session *session,

@@ -76,9 +76,11 @@ struct session {
         .stream = NULL, .backend = NULL                                                            \
     }
 
-/* Opens the store `path`. Owns: session_close. */
-enum slc_status
-session_open(struct session *session, const char *path, struct slc_error *err) SLC_NODISCARD;
+/* Opens the store `path`, whose index has to fit `memory_bytes`. Owns: session_close. */
+enum slc_status session_open(struct session *session,
+                             const char *path,
+                             uint64_t memory_bytes,
+                             struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Plans an operation. `mode` from 0 (MTTKRP only). SLC_ERR_BUDGET names the smallest budget, and
