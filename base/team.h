@@ -1,6 +1,6 @@
 /*
- * A team of threads that run one function together: OpenMP where built with it, plain threads
- * otherwise (and under ThreadSanitizer, which cannot see OpenMP's barriers).
+ * A team of threads that run one function together, from a pool of sleeping threads (team_pool.c);
+ * by OpenMP where built with -Dopenmp=enabled (ThreadSanitizer cannot see OpenMP's barriers).
  */
 #ifndef SLC_BASE_TEAM_H
 #define SLC_BASE_TEAM_H

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/team.h"
-#include "storage/thread.h"
+#include "base/thread.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

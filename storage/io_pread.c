@@ -10,7 +10,7 @@
 #include "storage/io_impl.h"
 
 #include "base/checked.h"
-#include "storage/thread.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 

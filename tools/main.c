@@ -63,7 +63,7 @@ static void print_version(void)
 #ifdef SLC_HAVE_OPENMP
     printf("threads: OpenMP\n");
 #else
-    printf("threads: plain\n");
+    printf("threads: a pool of its own\n");
 #endif
     printf("kernels: %s\n", slc_cpu_instruction_set());
     printf("codecs: packed, lz4, blco\n");

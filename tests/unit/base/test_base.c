@@ -15,6 +15,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void first_fault_wins(void)
 {
@@ -242,6 +244,60 @@ static void teams_are_complete(void)
     CU_ASSERT_TRUE(slc_team_default_workers() >= 1);
 }
 
+struct nest {
+    struct meeting inner[3];
+    enum slc_status status[3];
+};
+
+static void meet_inside(void *context, unsigned worker, unsigned workers)
+{
+    struct nest *nest = context;
+
+    (void)workers;
+    nest->status[worker] = slc_team_run(4, meet, &nest->inner[worker], NULL);
+}
+
+static void teams_within_teams(void)
+{
+    struct nest nest;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    memset(&nest, 0, sizeof nest);
+    for (unsigned i = 0; i < 3; i++) {
+        pthread_barrier_init(&nest.inner[i].barrier, NULL, 4);
+    }
+    SLC_ASSERT_OK(slc_team_run(3, meet_inside, &nest, &err), &err);
+    for (unsigned i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(nest.status[i], SLC_OK);
+        for (unsigned w = 0; w < 4; w++) {
+            CU_ASSERT_EQUAL(nest.inner[i].seen[w], 4);
+        }
+        pthread_barrier_destroy(&nest.inner[i].barrier);
+    }
+}
+
+static void teams_in_a_forked_child(void)
+{
+    struct meeting meeting;
+    struct slc_error err = SLC_ERROR_INIT;
+    int status = -1;
+    pid_t child;
+
+    memset(&meeting, 0, sizeof meeting);
+    pthread_barrier_init(&meeting.barrier, NULL, 3);
+    SLC_ASSERT_OK(slc_team_run(3, meet, &meeting, &err), &err);
+    child = fork();
+    if (child == 0) {
+        alarm(30); /* a child that waits for its parent's threads must not hang the test */
+        memset(meeting.seen, 0, sizeof meeting.seen);
+        _exit(slc_team_run(3, meet, &meeting, NULL) == SLC_OK && meeting.seen[2] == 3 ? 0 : 1);
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    SLC_ASSERT_OK(slc_team_run(3, meet, &meeting, &err), &err);
+    pthread_barrier_destroy(&meeting.barrier);
+}
+
 static void mark(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     uint8_t *marks = context;
@@ -281,6 +337,8 @@ static const struct slc_test tests[] = {
     {"random moments", random_moments},
     {"hash known answers", hash_known_answers},
     {"teams are complete", teams_are_complete},
+    {"teams within teams", teams_within_teams},
+    {"teams in a forked child", teams_in_a_forked_child},
     {"ranges cover every index once", ranges_cover_once},
 };
 

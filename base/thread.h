@@ -1,6 +1,6 @@
-/* Starting the library's own long-lived threads: the reader of a stream, the workers of pread. */
-#ifndef SLC_STORAGE_THREAD_H
-#define SLC_STORAGE_THREAD_H
+/* Starting threads: teams, the reader of a stream, the workers of pread. */
+#ifndef SLC_BASE_THREAD_H
+#define SLC_BASE_THREAD_H
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* Starting threads behind the thread fault point, with all signals from outside blocked. */
-#include "storage/thread.h"
+#include "base/thread.h"
 
 #include "base/fault.h"
 
