@@ -184,7 +184,7 @@ static void run_in_child(enum verdict (*run)(void))
     (void)fflush(stdout);
     child = fork();
     if (child == 0) {
-        _exit(run());
+        _exit((int)run());
     }
     CU_ASSERT_FATAL(child > 0);
     CU_ASSERT_FATAL(waitpid(child, &state, 0) == child);
