@@ -322,7 +322,7 @@ static void names(void)
         enum slc_dialect parsed;
 
         CU_ASSERT_TRUE(slc_dialect_parse(slc_dialect_name((enum slc_dialect)d), &parsed));
-        CU_ASSERT_EQUAL(parsed, d);
+        CU_ASSERT_EQUAL((int)parsed, d);
     }
     CU_ASSERT_FALSE(slc_dialect_parse("frost", &(enum slc_dialect){SLC_DIALECT_AUTO}));
     CU_ASSERT_EQUAL(slc_dialect_base(SLC_DIALECT_GENTEN), 0);
