@@ -14,6 +14,15 @@
 #define SLC_NODISCARD                       __attribute__((warn_unused_result))
 #define SLC_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
 
+/* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
+const char *slc_status_name(enum slc_status status);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
+ * into `text`, always terminated. Returns the length it wanted, like snprintf.
+ */
+int slc_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
+
 /* Records `status` with a printf-style message. `err` may be NULL. Returns `status`. */
 enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
     SLC_PRINTF(3, 4);

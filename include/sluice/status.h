@@ -57,15 +57,6 @@ struct slc_error {
         SLC_OK, 0, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, "", ""                      \
     }
 
-/* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
-const char *slc_status_name(enum slc_status status);
-
-/*
- * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
- * into `text`, always terminated. Returns the length it wanted, like snprintf.
- */
-int slc_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
-
 #ifdef __cplusplus
 }
 #endif
