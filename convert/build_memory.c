@@ -11,6 +11,8 @@ enum {
     MIB = 1 << 20,
     SEGMENT_BYTES_MAX = 4 * MIB, /* writes beyond gain nothing */
     SEGMENTS_MAX = 1 << 20,
+    /* A cache line: no two workers write to the same one. */
+    AREA_ALIGN_BYTES = 64,
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
@@ -110,12 +112,16 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
     struct slc_sort_memory plan = {0, 0};
     unsigned workers;
 
+    area_wanted = slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
     /* Fewer workers where areas would get too small to be worth it. */
     for (workers = options->workers; workers >= 1; workers--) {
         uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
         uint64_t area =
             options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;
         uint64_t worth = slc_min_u64(area_wanted, 2 * SLC_BUILD_AREA_BYTES_MIN);
+
+        /* Areas lie one behind the other, and each begins with records. */
+        area -= area % AREA_ALIGN_BYTES;
 
         worth = slc_max_u64(workers > 1 ? worth : 0, SLC_BUILD_AREA_BYTES_MIN);
         if (area >= worth) {
