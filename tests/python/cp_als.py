@@ -25,13 +25,17 @@ def read_tns(path):
 
 def mttkrp(dims, coords, values, factors, mode):
     rank = next(f.shape[1] for n, f in enumerate(factors) if n != mode) if len(dims) > 1 else 1
-    terms = np.repeat(values[:, None], rank, axis=1)
+    out = np.zeros((dims[mode], rank))
+    if len(values) == 0:
+        return out
+    order = np.argsort(coords[mode], kind="stable")
+    rows = coords[mode][order]
+    starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    terms = np.repeat(values[order][:, None], rank, axis=1)
     for n in range(len(dims)):
         if n != mode:
-            terms *= factors[n][coords[n]]
-    out = np.zeros((dims[mode], rank))
-    for r in range(rank):
-        out[:, r] = np.bincount(coords[mode], weights=terms[:, r], minlength=dims[mode])
+            terms *= factors[n][coords[n][order]]
+    out[rows[starts]] = np.add.reduceat(terms, starts, axis=0)
     return out
 
 
