@@ -19,11 +19,14 @@
 #include <unistd.h>
 
 /* gcc says so by a macro, clang by a feature. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
 #define SANITIZED_THREADS 1
-#elif defined(__has_feature)
-#define SANITIZED_THREADS __has_feature(thread_sanitizer)
-#else
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define SANITIZED_THREADS 1
+#endif
+#ifndef SANITIZED_THREADS
 #define SANITIZED_THREADS 0
 #endif
 
