@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+from tap import SLUICE, Skip, check, load_json, run, sluice  # noqa: E402
 
 
 def small_store(folder, name="t.slc", dims="30x20x10", nnz=2000, *more):
@@ -139,11 +139,19 @@ def quiet_and_progress(folder):
     check("its =   1" in sluice(*args, "--progress", "always")[1], "--progress always")
 
 
+def terminal():
+    """A pseudo terminal, which a bare chroot may not have."""
+    try:
+        return pty.openpty()
+    except OSError as reason:
+        raise Skip(f"no pseudo terminal here: {reason}") from reason
+
+
 def live_line(folder):
     """On a terminal a live line, wiped before the report goes on; NO_COLOR is honoured."""
     store = small_store(folder, nnz=1500000, dims="3000x2000x1000")
     for environment, colour in (({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
-        master, slave = pty.openpty()
+        master, slave = terminal()
         child = subprocess.Popen([SLUICE, "cpd", store, "-r", "256", "-i", "2", "--tol", "0", "--nowrite",
                                   "--no-cache", "-t", "1"], stdout=subprocess.DEVNULL, stderr=slave,
                                  env={**os.environ, **environment})
@@ -161,7 +169,7 @@ def live_line(folder):
         check(child.wait() == 0, "exit")
         check(b"block " in text and b"nnz/s" in text and b"ETA" in text, f"no live line: {text[:200]}")
         check(text.endswith(b"\r\x1b[K"), f"the live line is not wiped: {text[-80:]}")
-        master, slave = pty.openpty()
+        master, slave = terminal()
         child = subprocess.Popen([SLUICE, "cpd"], stderr=slave, env={**os.environ, **environment})
         os.close(slave)
         child.wait()
