@@ -38,18 +38,25 @@ slc_install() {
             --no-install-recommends "${missing[@]}" > /dev/null
 }
 
-# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder; one that was configured otherwise
-# (another compiler, other arguments) is configured afresh.
+# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. One that has these arguments first
+# is taken as it is, one that lacks the last of them is given them, any other (another compiler, other
+# arguments) is configured afresh.
 slc_configure() {
-    local folder=$1 wanted stamp
+    local folder=$1 wanted have stamp again=()
     shift
     wanted="${CC:-cc} $*"
     stamp="$folder/slc-configured"
-    if [ -f "$folder/build.ninja" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
-        return 0
+    if [ -f "$folder/build.ninja" ]; then
+        have=$(cat "$stamp" 2> /dev/null)
+        if [ "${have#"$wanted"}" != "$have" ]; then
+            return 0
+        fi
+        if [ -n "$have" ] && [ "${wanted#"$have"}" != "$wanted" ]; then
+            again=(--reconfigure)
+        fi
     fi
-    [ -d "$folder/meson-private" ] && rm -rf "$folder"
-    meson setup "$folder" "$@" > "$folder.log" 2>&1 || {
+    [ ${#again[@]} -eq 0 ] && [ -d "$folder/meson-private" ] && rm -rf "$folder"
+    meson setup "${again[@]}" "$folder" "$@" > "$folder.log" 2>&1 || {
         cat "$folder.log"
         return 1
     }
