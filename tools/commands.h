@@ -4,6 +4,7 @@
 
 #include "options.h"
 
+extern const struct command command_bench;
 extern const struct command command_check;
 extern const struct command command_convert;
 extern const struct command command_cpd;

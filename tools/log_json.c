@@ -2,12 +2,15 @@
 #include "log_json.h"
 
 #include "base/memory.h"
+#include "base/version.h"
 #include "console.h"
+#include "cpu/cpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 struct log_json {
     FILE *file;
@@ -65,6 +68,21 @@ static void write_event(struct log_json *log, json_t *object)
 static json_t *event(const char *name)
 {
     return json_pack("{s:s, s:s}", "schema", "sluice-log-1", "event", name);
+}
+
+json_t *json_versions(void)
+{
+    json_t *object = json_object();
+    struct utsname host;
+
+    (void)json_object_set_new(object, "sluice", json_string(SLC_VERSION));
+    (void)json_object_set_new(object, "compiler", json_string(__VERSION__));
+    (void)json_object_set_new(object, "instruction_set", json_string(slc_cpu_instruction_set()));
+    if (uname(&host) == 0) {
+        (void)json_object_set_new(
+            object, "system", json_sprintf("%s %s %s", host.sysname, host.release, host.machine));
+    }
+    return object;
 }
 
 json_t *json_dims(unsigned order, const uint64_t *dims)

@@ -34,7 +34,8 @@ void log_json_checkpoint(struct log_json *log,
 void log_json_end(
     struct log_json *log, const char *reason, unsigned iterations, double fit, double seconds);
 
-/* Parts that run.json and `info --json` share. */
+/* Parts that run.json, `info --json` and `bench --json` share. */
+json_t *json_versions(void); /* of sluice, compiler and system */
 json_t *json_dims(unsigned order, const uint64_t *dims);
 json_t *json_hex(uint64_t number); /* 16 hexadecimal digits: beyond what a double can hold */
 json_t *json_plan(const struct slc_plan *plan, unsigned order);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_convert,  &command_info, &command_check,  &command_export,
-    &command_generate, &command_plan, &command_mttkrp, &command_cpd,
+    &command_convert, &command_info,   &command_check, &command_export, &command_generate,
+    &command_plan,    &command_mttkrp, &command_cpd,   &command_bench,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -94,12 +94,25 @@ static int fail_unknown(const char *word)
     return console_error(&err);
 }
 
+/* Turns `help WORD ..` into `WORD .. --help`. */
+static void turn_help(int argc, char **argv)
+{
+    static char help_option[] = "--help";
+
+    for (int i = 1; i + 1 < argc; i++) {
+        argv[i] = argv[i + 1];
+    }
+    argv[argc - 1] = help_option;
+}
+
 static int dispatch(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "help") == 0) {
+        turn_help(argc, argv);
+    }
     const char *word = argc > 1 ? argv[1] : "--help";
 
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-        (strcmp(word, "help") == 0 && argc < 3)) {
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         print_help();
         return argc > 1 ? 0 : 2;
     }
@@ -107,17 +120,12 @@ static int dispatch(int argc, char **argv)
         print_version();
         return 0;
     }
-    bool help = strcmp(word, "help") == 0;
     for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(help ? argv[2] : word, commands[i]->name) == 0) {
-            if (help) {
-                options_print_help(commands[i]);
-                return 0;
-            }
+        if (strcmp(word, commands[i]->name) == 0) {
             return commands[i]->run(commands[i], argc - 1, argv + 1);
         }
     }
-    return fail_unknown(help ? argv[2] : word);
+    return fail_unknown(word);
 }
 
 int main(int argc, char **argv)

@@ -164,6 +164,29 @@ parse_dims(const struct option *option, const char *text, void *field, struct sl
     return SLC_OK;
 }
 
+static enum slc_status
+parse_counts(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_counts counts = {0};
+    const char *at = text;
+
+    do {
+        uint64_t number;
+
+        if (counts.count == OPTION_COUNTS_MAX || !read_digits(&at, &number) ||
+            number < option->minimum || number > option->maximum || (*at != ',' && *at != '\0')) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s: '%s' is not a list of 1 to %d numbers between %llu and %llu",
+                            option->name, text, OPTION_COUNTS_MAX,
+                            (unsigned long long)option->minimum,
+                            (unsigned long long)option->maximum);
+        }
+        counts.number[counts.count++] = number;
+    } while (*at++ == ',');
+    *(struct option_counts *)field = counts;
+    return SLC_OK;
+}
+
 /* Stores `text` as the value of `option`. */
 static enum slc_status
 store_value(const struct option *option, const char *text, void *values, struct slc_error *err)
@@ -192,6 +215,8 @@ store_value(const struct option *option, const char *text, void *values, struct 
         return parse_modes(option, text, field, err);
     case OPTION_DIMS:
         return parse_dims(option, text, field, err);
+    case OPTION_COUNTS:
+        return parse_counts(option, text, field, err);
     }
     return slc_fail(err, SLC_ERR_USAGE, "--%s: unknown kind of option", option->name);
 }
@@ -382,8 +407,9 @@ enum slc_status options_parse(const struct command *command,
         } else if (!only_operands && text[0] == '-' && text[1] != '\0') {
             status = parse_letters(&state, text + 1, help, err);
         } else if (operands->count == command->operands_max) {
-            status = slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
-                              command->name, command->operands);
+            status =
+                slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
+                         command->name, command->operands_max > 0 ? command->operands : "none");
         } else {
             operands->text[operands->count++] = text;
         }

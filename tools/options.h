@@ -26,7 +26,8 @@ enum option_kind {
     OPTION_STRING, /* const char *, not empty */
     OPTION_CHOICE, /* const char *, one of `choices` */
     OPTION_MODES,  /* struct option_modes: 2,3,1 (stored from 0) */
-    OPTION_DIMS    /* struct option_dims: 100x200x300 */
+    OPTION_DIMS,   /* struct option_dims: 100x200x300 */
+    OPTION_COUNTS  /* struct option_counts: 1,2,4, each minimum .. maximum of the table */
 };
 
 struct option_modes {
@@ -39,6 +40,14 @@ struct option_dims {
     uint64_t length[SLC_MAX_ORDER];
 };
 
+/* More than a sweep needs. */
+enum { OPTION_COUNTS_MAX = 16 };
+
+struct option_counts {
+    unsigned count;
+    uint64_t number[OPTION_COUNTS_MAX];
+};
+
 struct option {
     const char *name;  /* without the dashes */
     const char *alias; /* second long name, or NULL */
@@ -49,7 +58,7 @@ struct option {
     const char *fallback; /* the default as a user would type it; NULL: unset (zero) */
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
-    uint64_t minimum, maximum;  /* OPTION_U64 */
+    uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
     size_t offset;              /* of the field in the command's struct */
 };
 

@@ -55,7 +55,8 @@ static void print_option(const struct option *option)
 void options_print_help(const struct command *command)
 {
     printf("Example: %s\n\n", command->example);
-    printf("sluice %s [options] %s\n", command->name, command->operands);
+    printf("sluice %s [options]%s%s\n", command->name, command->operands_max > 0 ? " " : "",
+           command->operands);
     printf("  %s\n\nOptions (defaults in brackets):\n", command->summary);
     for (const struct option *option = command->options; option->name != NULL; option++) {
         print_option(option);
@@ -105,6 +106,11 @@ static json_t *value_to_json(const struct option *option, const void *field)
         const struct option_dims *dims = field;
 
         return dims->order > 0 ? dims_to_json(dims->order, dims->length) : json_null();
+    }
+    case OPTION_COUNTS: {
+        const struct option_counts *counts = field;
+
+        return counts->count > 0 ? dims_to_json(counts->count, counts->number) : json_null();
     }
     }
     return json_null();

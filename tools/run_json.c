@@ -2,15 +2,12 @@
 #include "run_json.h"
 
 #include "base/memory.h"
-#include "base/version.h"
-#include "cpu/cpu.h"
 #include "log_json.h"
 #include "report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 static void set(json_t *object, const char *name, json_t *value)
@@ -35,20 +32,6 @@ static json_t *command_line(int argc, char **argv)
         (void)json_array_append_new(list, word != NULL ? word : json_string("(not UTF-8)"));
     }
     return list;
-}
-
-static json_t *versions(void)
-{
-    json_t *object = json_object();
-    struct utsname host;
-
-    set(object, "sluice", json_string(SLC_VERSION));
-    set(object, "compiler", json_string(__VERSION__));
-    set(object, "instruction_set", json_string(slc_cpu_instruction_set()));
-    if (uname(&host) == 0) {
-        set(object, "system", json_sprintf("%s %s %s", host.sysname, host.release, host.machine));
-    }
-    return object;
 }
 
 static json_t *tensor(const struct slc_store *store)
@@ -118,7 +101,7 @@ static json_t *record_to_json(const struct run_record *record)
     }
     set(object, "command", command_line(record->argc, record->argv));
     set(object, "options", options_to_json(record->command, record->values));
-    set(object, "versions", versions());
+    set(object, "versions", json_versions());
     set(object, "finished", json_string(finished));
     set(object, "tensor", tensor(record->store));
     set(object, "plan", json_plan(record->plan, record->store->manifest.order));

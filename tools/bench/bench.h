@@ -1,0 +1,50 @@
+/*
+ * The benchmarks of `sluice bench`, and the options they share. Each is a command of its own table:
+ * one file per benchmark, listed in tools/cmd_bench.c. A benchmark
+ *
+ *   1. parses its options (command_begin) and starts its record (record.h),
+ *   2. measures by timing.h, beside every figure the ceiling measured in the same run,
+ *   3. prints tables from the record (table.h), or with --json the record and nothing else.
+ */
+#ifndef SLC_TOOLS_BENCH_BENCH_H
+#define SLC_TOOLS_BENCH_BENCH_H
+
+#include "tools/bench/timing.h"
+#include "tools/options.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern const struct command bench_stream;
+
+/* How often to measure and how to print; field `bench` of a benchmark's arguments. */
+struct bench_options {
+    uint64_t repeats;
+    uint64_t warm_up;
+    bool json;
+};
+
+/* Rows of an option table for the field `bench` of struct `type`. */
+#define BENCH_OPTION_ROWS(type, repeats_default)                                                   \
+    {.name = "repeat",                                                                             \
+     .letter = 'n',                                                                                \
+     .kind = OPTION_U64,                                                                           \
+     .value = "N",                                                                                 \
+     .fallback = (repeats_default),                                                                \
+     .minimum = 1,                                                                                 \
+     .maximum = BENCH_REPEATS_MAX,                                                                 \
+     .help = "times each thing is measured; the median is told",                                   \
+     .offset = offsetof(struct type, bench.repeats)},                                              \
+        {.name = "warm-up",                                                                        \
+         .kind = OPTION_U64,                                                                       \
+         .value = "N",                                                                             \
+         .fallback = "1",                                                                          \
+         .maximum = BENCH_REPEATS_MAX,                                                             \
+         .help = "runs before those that count",                                                   \
+         .offset = offsetof(struct type, bench.warm_up)},                                          \
+    {                                                                                              \
+        .name = "json", .kind = OPTION_FLAG, .help = "one JSON object in place of tables",         \
+        .offset = offsetof(struct type, bench.json)                                                \
+    }
+
+#endif

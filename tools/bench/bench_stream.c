@@ -1,0 +1,208 @@
+/*
+ * sluice bench stream: what this machine moves per second, by level of memory: sequential reads,
+ * copies and triads (McCalpin's STREAM), and gathers of rows in random order, which is what an
+ * MTTKRP does. These are the ceilings of the other benchmarks.
+ *
+ * A set of a level takes half of that cache, so that what else lives there does not push it out;
+ * all threads together share the last one. Sets of memory are four times the last cache.
+ */
+#include "base/checked.h"
+#include "base/limits.h"
+#include "base/team.h"
+#include "bench.h"
+#include "ceiling.h"
+#include "machine.h"
+#include "record.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    uint64_t threads;
+    uint64_t row_bytes;
+    const char *isa;
+    struct bench_options bench;
+};
+
+static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
+                                          "avx512", "neon", NULL};
+
+static const struct option options[] = {
+    OPTION_ROW_THREADS(arguments, threads),
+    {.name = "row-bytes",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "128",
+     .minimum = 64,
+     .maximum = SLC_MAX_RANK * 8,
+     .help = "bytes of a gathered row, a multiple of 64: a factor row of 16 columns in f64 has 128",
+     .offset = offsetof(struct arguments, row_bytes)},
+    {.name = "isa",
+     .kind = OPTION_CHOICE,
+     .value = "SET",
+     .fallback = "all",
+     .choices = isa_choices,
+     .help = "instruction set: all, best, portable, avx2, avx512 or neon",
+     .offset = offsetof(struct arguments, isa)},
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column columns[] = {{"level", "level", 0, 0},
+                                              {"set_bytes", "KiB", 1.0 / 1024, 0},
+                                              {"threads", "threads", 0, 0},
+                                              {"instruction_set", "set", 0, 0},
+                                              {"read_gb_per_s", "read GB/s", 1, 1},
+                                              {"copy_gb_per_s", "copy GB/s", 1, 1},
+                                              {"triad_gb_per_s", "triad GB/s", 1, 1},
+                                              {"gather_gb_per_s", "gather GB/s", 1, 1},
+                                              {NULL, NULL, 0, 0}};
+
+/* Bytes of all threads' sets of level 1 .. BENCH_CACHE_LEVELS, or of memory; 0: no such level. */
+static uint64_t level_bytes(unsigned level, unsigned threads)
+{
+    /* Room for the three arrays of a triad. */
+    const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
+    uint64_t bytes = bench_cache_bytes(level) / 2;
+
+    if (level > BENCH_CACHE_LEVELS) {
+        return slc_max_u64(bench_memory_set_bytes(), least);
+    }
+    if (level < BENCH_CACHE_LEVELS) {
+        bytes *= threads;
+    }
+    return bytes == 0 ? 0 : slc_max_u64(bytes, least);
+}
+
+/* One row of the table: the four kinds of traffic on one set. */
+static enum slc_status measure_row(const struct arguments *args,
+                                   unsigned level,
+                                   unsigned threads,
+                                   const struct bench_bandwidth_set *loops,
+                                   json_t *rows,
+                                   struct slc_error *err)
+{
+    static const char *const level_names[] = {"L1", "L2", "L3", "memory"};
+    static const char *const keys[BENCH_ACCESSES] = {"read_gb_per_s", "copy_gb_per_s",
+                                                     "triad_gb_per_s", "gather_gb_per_s"};
+    struct bench_traffic traffic = {.set_bytes = level_bytes(level, threads),
+                                    .row_bytes = args->row_bytes,
+                                    .threads = threads,
+                                    .loops = loops};
+    json_t *row;
+
+    if (traffic.set_bytes == 0) {
+        return SLC_OK;
+    }
+    row = json_object();
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "level", level_names[level - 1]);
+    bench_set_count(row, "set_bytes", traffic.set_bytes);
+    bench_set_count(row, "threads", threads);
+    bench_set_text(row, "instruction_set", loops->name);
+    for (unsigned access = 0; access < BENCH_ACCESSES; access++) {
+        struct bench_rate rate = {0};
+        enum slc_status status;
+
+        traffic.access = (enum bench_access)access;
+        status = bench_traffic_measure(&traffic, (unsigned)args->bench.warm_up,
+                                       (unsigned)args->bench.repeats, &rate, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        bench_set_real(row, keys[access], rate.median * 1e-9);
+    }
+    return SLC_OK;
+}
+
+/* The sets that --isa names. */
+static enum slc_status choose_sets(const char *isa,
+                                   const struct bench_bandwidth_set **sets,
+                                   unsigned *count,
+                                   struct slc_error *err)
+{
+    const unsigned available = bench_bandwidth_sets(sets);
+
+    *count = strcmp(isa, "all") == 0 ? available : 1;
+    if (strcmp(isa, "all") == 0 || strcmp(isa, "best") == 0) {
+        return SLC_OK;
+    }
+    for (unsigned i = 0; i < available; i++) {
+        if (strcmp(sets[i]->name, isa) == 0) {
+            sets[0] = sets[i];
+            return SLC_OK;
+        }
+    }
+    return slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it; its best is %s",
+                    isa, sets[0]->name);
+}
+
+static enum slc_status measure(const struct arguments *args, json_t *record, struct slc_error *err)
+{
+    const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
+    const unsigned all = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
+    json_t *rows = json_array();
+    unsigned set_count;
+    enum slc_status status = choose_sets(args->isa, sets, &set_count, err);
+
+    bench_set(record, "rows", rows);
+    bench_set_count(record, "row_bytes", args->row_bytes);
+    for (unsigned level = 1; level <= BENCH_CACHE_LEVELS + 1; level++) {
+        for (unsigned threads = 1; threads <= all; threads += threads == all ? 1 : all - 1) {
+            for (unsigned s = 0; s < set_count && status == SLC_OK; s++) {
+                status = measure_row(args, level, threads, sets[s], rows, err);
+            }
+        }
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.threads = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status = SLC_OK;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    if (args.row_bytes % 64 != 0) {
+        status = slc_fail(&err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
+                          (unsigned long long)args.row_bytes);
+    }
+    if (status == SLC_OK) {
+        status = bench_record_start(command, &args, &record, &err);
+    }
+    if (status == SLC_OK) {
+        status = measure(&args, record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        bench_table_print(json_object_get(record, "rows"), columns);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    return code;
+}
+
+const struct command bench_stream = {
+    .name = "bench stream",
+    .summary = "bandwidth of caches and memory: read, copy, triad, gather",
+    .example = "sluice bench stream --threads 2",
+    .operands = "",
+    .operands_min = 0,
+    .operands_max = 0,
+    .options = options,
+    .notes =
+        "One row per level, for one thread and for all, and per instruction set. Bytes read and\n"
+        "bytes written count; what a write first reads does not.",
+    .run = run,
+};
