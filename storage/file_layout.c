@@ -11,6 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The reserved bits that have a meaning: bit n says that mode n is relabelled. */
+#define RELABELLED_BITS UINT64_C(0xffff)
+
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to)
 {
     while (from + 8 <= to && slc_load_u64(bytes + from) == 0) {
@@ -31,6 +34,7 @@ void slc_header_encode(struct slc_file_header *header, uint8_t *page)
     slc_store_u16(page + SLC_HEADER_MAJOR, SLC_FORMAT_MAJOR);
     slc_store_u16(page + SLC_HEADER_MINOR, SLC_FORMAT_MINOR);
     slc_store_u32(page + SLC_HEADER_OWN_BYTES, SLC_HEADER_BYTES);
+    slc_store_u64(page + SLC_HEADER_RESERVED_BITS, info->relabelled_modes);
     page[SLC_HEADER_LAYOUT] = (uint8_t)info->layout;
     page[SLC_HEADER_LAYOUT_MODE] = (uint8_t)info->layout_mode;
     page[SLC_HEADER_VALUE_TYPE] = (uint8_t)info->value_type;
@@ -137,7 +141,7 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
                         slc_load_u32(page + SLC_HEADER_OWN_BYTES), SLC_HEADER_BYTES);
     }
     *at = SLC_HEADER_RESERVED_BITS;
-    if (slc_load_u64(page + SLC_HEADER_RESERVED_BITS) != 0) {
+    if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & ~RELABELLED_BITS) != 0) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "the file uses features (reserved bits %016" PRIx64
                         ") that this program does not know: use a newer one",
@@ -160,6 +164,13 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     if (info->order < 1 || info->order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "%u modes, but 1 to %d are supported",
                         info->order, SLC_MAX_ORDER);
+    }
+    info->relabelled_modes = slc_load_u64(page + SLC_HEADER_RESERVED_BITS);
+    *at = SLC_HEADER_RESERVED_BITS;
+    if (info->relabelled_modes >> info->order != 0) {
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "modes %04" PRIx64 " (a bit each) are relabelled, but there are %u modes",
+                        info->relabelled_modes, info->order);
     }
     *at = SLC_HEADER_LAYOUT;
     if (layout < SLC_LAYOUT_BLCO || layout > SLC_LAYOUT_FIBER) {

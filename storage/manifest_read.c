@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/key.h"
 #include "base/memory.h"
+#include "storage/labels.h"
 #include "storage/manifest_text.h"
 
 #include <errno.h>
@@ -205,6 +206,66 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
     manifest->layout_count = (unsigned)count;
 }
 
+/* Whether another file of the store has this name. */
+static bool is_taken(const struct slc_manifest *manifest, unsigned permutations, const char *file)
+{
+    bool taken = false;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        taken = taken || strcmp(manifest->layouts[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < permutations; i++) {
+        taken = taken || strcmp(manifest->permutations[i].file, file) == 0;
+    }
+    return taken;
+}
+
+/* Number `i` of the list; modes ascend. */
+static void parse_permutation(struct parser *parser,
+                              const json_t *object,
+                              struct slc_manifest *manifest,
+                              unsigned i)
+{
+    struct slc_store_permutation *permutation = &manifest->permutations[i];
+    const char *file = get_string(parser, object, "file");
+    uint64_t mode = get_count(parser, object, "mode", manifest->order);
+    uint64_t want_bytes;
+
+    if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
+        refuse(parser, "mode", "a mode from 1, above that of the permutation before");
+        return;
+    }
+    if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
+        is_taken(manifest, i, file)) {
+        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        return;
+    }
+    permutation->mode = (unsigned)mode - 1;
+    memcpy(permutation->file, file, strlen(file) + 1);
+    permutation->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
+    permutation->hash = get_hex(parser, object, "hash");
+    want_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
+    if (want_bytes == 0 || permutation->file_bytes != want_bytes) {
+        refuse(parser, "file_bytes", "what a permutation of that mode takes");
+    }
+}
+
+static void
+parse_permutations(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *permutations = json_object_get(root, "permutations");
+    size_t count = json_array_size(permutations);
+
+    if (!json_is_array(permutations) || count == 0 || count > manifest->order) {
+        refuse(parser, "permutations", "an array of at most an object per mode");
+        return;
+    }
+    for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
+        parse_permutation(parser, json_array_get(permutations, i), manifest, i);
+    }
+    manifest->permutation_count = (unsigned)count;
+}
+
 static void parse_origin(struct parser *parser, const json_t *root, struct slc_store_origin *origin)
 {
     const json_t *object = json_object_get(root, "origin");
@@ -238,14 +299,14 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
         refuse(&parser, "format", "\"" SLC_MANIFEST_FORMAT "\"");
     }
     version = get_count(&parser, root, "version", INT64_MAX);
-    if (parser.status == SLC_OK && version > SLC_MANIFEST_VERSION) {
+    if (parser.status == SLC_OK && version > SLC_MANIFEST_VERSION_RELABELLED) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "store version %" PRIu64
-                        ", but this program reads version %d: use a newer one",
-                        version, SLC_MANIFEST_VERSION);
+                        ", but this program reads versions up to %d: use a newer one",
+                        version, SLC_MANIFEST_VERSION_RELABELLED);
     }
     if (version < SLC_MANIFEST_VERSION) {
-        refuse(&parser, "version", "1");
+        refuse(&parser, "version", "1 or 2");
     }
     if (parser.status == SLC_OK) {
         parse_dims(&parser, root, manifest);
@@ -267,6 +328,9 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     manifest->content_sum = get_hex(&parser, root, "content_sum");
     if (parser.status == SLC_OK) {
         parse_layouts(&parser, root, manifest);
+    }
+    if (parser.status == SLC_OK && version == SLC_MANIFEST_VERSION_RELABELLED) {
+        parse_permutations(&parser, root, manifest);
     }
     parse_origin(&parser, root, &manifest->origin);
     return parser.status;

@@ -11,7 +11,9 @@
 enum {
     SLC_MANIFEST_PREFIX_BYTES = sizeof SLC_MANIFEST_PREFIX - 1,
     SLC_MANIFEST_DIGITS = 16, /* of a 64-bit number in hexadecimal */
-    SLC_MANIFEST_VERSION = 1
+    /* With permutations a store is of version 2: programs that do not know them must refuse it. */
+    SLC_MANIFEST_VERSION = 1,
+    SLC_MANIFEST_VERSION_RELABELLED = 2
 };
 
 #endif

@@ -134,6 +134,25 @@ static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
     return layouts;
 }
 
+static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *permutations = json_array();
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        const struct slc_store_permutation *permutation = &manifest->permutations[i];
+        json_t *object = json_object();
+
+        put(object, "mode", json_count(permutation->mode + 1), ok);
+        put(object, "file", json_text(permutation->file), ok);
+        put(object, "file_bytes", json_count(permutation->file_bytes), ok);
+        put(object, "hash", json_hex(permutation->hash), ok);
+        if (json_array_append_new(permutations, object) != 0) {
+            *ok = false;
+        }
+    }
+    return permutations;
+}
+
 static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
@@ -157,7 +176,10 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     bool ok = true;
 
     put(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
-    put(root, "version", json_integer(SLC_MANIFEST_VERSION), &ok);
+    put(root, "version",
+        json_integer(manifest->permutation_count > 0 ? SLC_MANIFEST_VERSION_RELABELLED
+                                                     : SLC_MANIFEST_VERSION),
+        &ok);
     put(root, "dims", json_dims(manifest, &ok), &ok);
     put(root, "nnz", json_count(manifest->nnz), &ok);
     put(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"), &ok);
@@ -166,6 +188,9 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     put(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
     put(root, "content_sum", json_hex(manifest->content_sum), &ok);
     put(root, "layouts", json_layouts(manifest, &ok), &ok);
+    if (manifest->permutation_count > 0) {
+        put(root, "permutations", json_permutations(manifest, &ok), &ok);
+    }
     put(root, "origin", json_origin(&manifest->origin, &ok), &ok);
     if (!ok) {
         json_decref(root);

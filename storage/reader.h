@@ -24,6 +24,7 @@ struct slc_layout_info {
     enum slc_value_type value_type;
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
+    uint64_t relabelled_modes; /* bit n: indices of mode n are those of the store's permutation */
     struct slc_key_layout keys;
     uint64_t nnz;
     double sum_of_squares;

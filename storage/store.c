@@ -28,6 +28,28 @@ const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *mani
     return NULL;
 }
 
+const struct slc_store_permutation *slc_manifest_permutation(const struct slc_manifest *manifest,
+                                                             unsigned mode)
+{
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        if (manifest->permutations[i].mode == mode) {
+            return &manifest->permutations[i];
+        }
+    }
+    return NULL;
+}
+
+/* A bit for every relabelled mode, as headers of block files have them. */
+static uint64_t relabelled_modes(const struct slc_manifest *manifest)
+{
+    uint64_t modes = 0;
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        modes |= UINT64_C(1) << manifest->permutations[i].mode;
+    }
+    return modes;
+}
+
 enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                                           const struct slc_store_layout *layout,
                                           const struct slc_reader *reader,
@@ -43,6 +65,8 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
         {"layout's mode", layout->layout_mode, info->layout_mode},
         {"codec", layout->codec, info->codec},
         {"number of modes", manifest->order, info->order},
+        {"set of relabelled modes (a bit each)", relabelled_modes(manifest),
+         info->relabelled_modes},
         {"number of nonzeros", manifest->nnz, info->nnz},
         {"value type", manifest->value_type, info->value_type},
         {"sum of squares (its bits)", slc_bits_f64(manifest->sum_of_squares),
@@ -137,6 +161,7 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
         slc_error_locate_file(err, path);
         return status;
     }
+    opened.files = files;
     opened.path = slc_strdup(path);
     if (opened.path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");

@@ -29,6 +29,14 @@ struct slc_store_layout {
     uint64_t header_hash;
 };
 
+/* The permutation of a relabelled mode, as the manifest lists it; storage/labels.h reads it. */
+struct slc_store_permutation {
+    unsigned mode; /* 0-based */
+    char file[64];
+    uint64_t file_bytes;
+    uint64_t hash; /* of the whole file */
+};
+
 /* Where the data came from: what conversion decided and counted. Statistics only. */
 struct slc_store_origin {
     char source[512]; /* path or "-" as given; bytes that are not UTF-8 are kept as U+FFFD */
@@ -50,6 +58,8 @@ struct slc_manifest {
     uint64_t content_sum;
     unsigned layout_count;
     struct slc_store_layout layouts[SLC_MAX_LAYOUTS];
+    unsigned permutation_count; /* relabelled modes, ascending */
+    struct slc_store_permutation permutations[SLC_MAX_ORDER];
     struct slc_store_origin origin;
 };
 
@@ -82,6 +92,10 @@ const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *mani
                                                  enum slc_layout_kind layout,
                                                  unsigned layout_mode);
 
+/* The permutation of a mode, or NULL where its indices are those of the input. Borrowed. */
+const struct slc_store_permutation *slc_manifest_permutation(const struct slc_manifest *manifest,
+                                                             unsigned mode);
+
 /*
  * Compares what the manifest says of a block file with the file's own header.
  * Errors: SLC_ERR_DAMAGED, naming the block file and both values.
@@ -96,6 +110,7 @@ const char *slc_layout_name(enum slc_layout_kind layout);
 
 /* An open store: the manifest and a reader for one of its layouts. */
 struct slc_store {
+    const struct slc_files *files;
     char *path;
     struct slc_manifest manifest;
     struct slc_reader *reader;

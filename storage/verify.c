@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "storage/labels.h"
 #include "storage/reader.h"
 #include "storage/store.h"
 #include "storage/verify_tile.h"
@@ -23,7 +24,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { DEFAULT_FINDINGS = 64 };
+    enum {
+        DEFAULT_FINDINGS = 64
+    };
 
 /* Libraries' pages first touched after planning; a worker's stack and malloc arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
@@ -300,6 +303,34 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
     slc_free(path);
 }
 
+/* The permutation file of one mode, which takes the memory of its labels. */
+static void check_permutation(struct verifier *verifier,
+                              const struct slc_store_permutation *permutation)
+{
+    uint64_t length = verifier->manifest.dims[permutation->mode];
+    uint64_t need =
+        slc_div_up_u64(slc_memory_resident() + UNTOUCHED_BYTES, PROCESS_UNIT) * PROCESS_UNIT +
+        slc_labels_memory_bytes(length);
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_labels labels = {0};
+    enum slc_status status;
+
+    verifier->step++;
+    if (need > verifier->memory_bytes) {
+        status = slc_fail_budget(&fault, verifier->memory_bytes, need,
+                                 "checking the permutation of mode %u", permutation->mode + 1);
+    } else {
+        status =
+            slc_labels_read(verifier->files, verifier->path, permutation, length, &labels, &fault);
+        slc_labels_destroy(&labels);
+    }
+    if (status != SLC_OK) {
+        report_fault(verifier, &fault);
+    }
+    verifier->report.files++;
+    verifier->report.bytes += permutation->file_bytes;
+}
+
 /* Whether the manifest lists `name`, or it is the manifest. */
 static bool is_listed(const struct verifier *verifier, const char *name)
 {
@@ -307,6 +338,9 @@ static bool is_listed(const struct verifier *verifier, const char *name)
 
     for (unsigned i = 0; i < verifier->manifest.layout_count && !listed; i++) {
         listed = strcmp(name, verifier->manifest.layouts[i].file) == 0;
+    }
+    for (unsigned i = 0; i < verifier->manifest.permutation_count && !listed; i++) {
+        listed = strcmp(name, verifier->manifest.permutations[i].file) == 0;
     }
     return listed;
 }
@@ -409,6 +443,11 @@ enum slc_status slc_verify_store(const char *path,
         if (!atomic_load(&verifier->stop)) {
             check_file(verifier, verifier->manifest.layouts[i].file,
                        &verifier->manifest.layouts[i]);
+        }
+    }
+    for (unsigned i = 0; i < verifier->manifest.permutation_count && verifier->have_manifest; i++) {
+        if (!atomic_load(&verifier->stop)) {
+            check_permutation(verifier, &verifier->manifest.permutations[i]);
         }
     }
     if (!atomic_load(&verifier->stop)) {

@@ -140,6 +140,7 @@ prepare(struct slc_writer *writer, const struct slc_writer_options *options, str
     info->layout_mode = options->layout_mode;
     info->codec = options->codec;
     info->order = options->order;
+    info->relabelled_modes = options->relabelled_modes;
     memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
     writer->header.index_offset = SLC_HEADER_BYTES;
     writer->all_f32 = true;

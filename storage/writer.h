@@ -27,6 +27,7 @@ struct slc_writer_options {
     unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
     unsigned order;
     const uint64_t *dims;
+    uint64_t relabelled_modes; /* bit n: the store has a permutation of mode n */
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
 };

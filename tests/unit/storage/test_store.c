@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "storage/labels.h"
 #include "storage/store.h"
 
 #include <errno.h>
@@ -78,6 +79,13 @@ static void check_same(const struct slc_manifest *a, const struct slc_manifest *
         CU_ASSERT_EQUAL(a->layouts[i].index_bytes, b->layouts[i].index_bytes);
         CU_ASSERT_EQUAL(a->layouts[i].header_hash, b->layouts[i].header_hash);
     }
+    CU_ASSERT_EQUAL(a->permutation_count, b->permutation_count);
+    for (unsigned i = 0; i < a->permutation_count; i++) {
+        CU_ASSERT_EQUAL(a->permutations[i].mode, b->permutations[i].mode);
+        CU_ASSERT_STRING_EQUAL(a->permutations[i].file, b->permutations[i].file);
+        CU_ASSERT_EQUAL(a->permutations[i].file_bytes, b->permutations[i].file_bytes);
+        CU_ASSERT_EQUAL(a->permutations[i].hash, b->permutations[i].hash);
+    }
     CU_ASSERT_STRING_EQUAL(a->origin.source, b->origin.source);
     CU_ASSERT_STRING_EQUAL(a->origin.dialect, b->origin.dialect);
     CU_ASSERT_EQUAL(a->origin.index_base, b->origin.index_base);
@@ -103,6 +111,81 @@ static void round_trip(void)
         SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
         SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &read, &err), &err);
         check_same(&manifest, &read);
+    }
+}
+
+static void relabel_mode(struct slc_manifest *manifest, unsigned mode)
+{
+    struct slc_store_permutation *listed = &manifest->permutations[manifest->permutation_count++];
+
+    *listed = (struct slc_store_permutation){
+        .mode = mode, .file_bytes = slc_labels_file_bytes(manifest->dims[mode]), .hash = mode + 7};
+    snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
+}
+
+/* Relabelled modes come back, and make a store of version 2, which older programs refuse. */
+static void permutations(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+    struct slc_manifest read;
+    struct slc_forged text;
+
+    new_folder();
+    sample(&manifest);
+    manifest.dims[1] = 2;
+    for (unsigned relabelled = 0; relabelled < 2; relabelled++) {
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+        SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &read, &err), &err);
+        check_same(&manifest, &read);
+        slc_forged_load(&text, file);
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr((char *)text.bytes, relabelled ? "\"version\": 2" : "\"version\": 1"));
+        slc_forged_release(&text);
+        CU_ASSERT_EQUAL(slc_manifest_permutation(&read, 2) != NULL, relabelled == 1);
+        CU_ASSERT_PTR_NULL(slc_manifest_permutation(&read, 0));
+        relabel_mode(&manifest, 1);
+        relabel_mode(&manifest, 2);
+    }
+}
+
+/* What no writer writes of permutations, each under a right checksum. */
+static void forged_permutations(void)
+{
+    for (unsigned wrong = 0; wrong < 7; wrong++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_manifest manifest;
+        struct slc_manifest read;
+
+        new_folder();
+        sample(&manifest);
+        relabel_mode(&manifest, wrong == 0 ? 1 : 2);
+        switch (wrong) {
+        case 0: /* a mode of length 1 */
+            break;
+        case 1:
+            manifest.permutations[0].mode = 3;
+            break;
+        case 2:
+            manifest.permutations[0].file_bytes++;
+            break;
+        case 3:
+            snprintf(manifest.permutations[0].file, 64, "../perm-3.bin");
+            break;
+        case 4:
+            snprintf(manifest.permutations[0].file, 64, "blco.blk");
+            break;
+        case 5: /* a mode twice */
+            relabel_mode(&manifest, 2);
+            snprintf(manifest.permutations[1].file, 64, "other.bin");
+            break;
+        default: /* longer than possible */
+            manifest.permutations[0].mode = 0;
+            break;
+        }
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+        SLC_ASSERT_FAILS(slc_manifest_read(NULL, folder, &read, &err), SLC_ERR_FORMAT, &err,
+                         "the manifest's member");
     }
 }
 
@@ -152,6 +235,9 @@ static void largest(void)
         layout->layout_mode = i == 0 ? 0 : (i - 1) % 16;
         layout->codec = SLC_CODEC_BLCO;
         layout->file_bytes = INT64_MAX;
+    }
+    for (unsigned mode = 0; mode < 16; mode++) {
+        relabel_mode(&manifest, mode);
     }
     memset(manifest.origin.source, 'y', sizeof manifest.origin.source - 1);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
@@ -284,7 +370,7 @@ static void forged_members(void)
         enum slc_status want;
     } cases[] = {
         {"\"sluice-store\"", "\"other\"", SLC_ERR_FORMAT},
-        {"\"version\": 1", "\"version\": 2", SLC_ERR_UNSUPPORTED},
+        {"\"version\": 1", "\"version\": 3", SLC_ERR_UNSUPPORTED},
         {"\"version\": 1", "\"version\": 0", SLC_ERR_FORMAT},
         {"\"version\": 1", "\"version\": 1.0", SLC_ERR_FORMAT},
         {"\"dims\"", "\"dimz\"", SLC_ERR_FORMAT},
@@ -581,6 +667,8 @@ static void open_faults(void)
 
 static const struct slc_test tests[] = {
     {"a manifest comes back, sums of squares bit for bit", round_trip},
+    {"relabelled modes", permutations},
+    {"forged permutations", forged_permutations},
     {"the checksum has the documented place and value", checksum_form},
     {"the largest manifest", largest},
     {"any bytes become UTF-8", any_bytes_become_utf8},

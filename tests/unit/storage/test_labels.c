@@ -1,0 +1,281 @@
+/*
+ * Permutations of relabelled modes: every length around the unit of packing comes back, inverting
+ * twice changes nothing, every altered bit is found and named by file, what is no permutation is
+ * refused though its checksum holds, and faults leave nothing behind.
+ */
+#include "faulty_files.h"
+#include "slc_test.h"
+
+#include "base/bytes.h"
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "storage/labels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A random permutation (Fisher and Yates). */
+static void shuffle(struct slc_labels *labels, uint64_t length, uint64_t seed)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_labels_create(labels, length, &err), &err);
+    for (uint64_t i = 0; i < length; i++) {
+        labels->label[i] = (uint32_t)i;
+    }
+    for (uint64_t i = length - 1; i > 0; i--) {
+        uint64_t other = slc_random_below(seed, 0, i, i + 1);
+        uint32_t held = labels->label[i];
+
+        labels->label[i] = labels->label[other];
+        labels->label[other] = held;
+    }
+}
+
+static bool same(const struct slc_labels *a, const struct slc_labels *b)
+{
+    return a->length == b->length && memcmp(a->label, b->label, a->length * 4) == 0;
+}
+
+static void
+put(const char *folder, uint64_t length, uint64_t seed, struct slc_store_permutation *listed)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_labels labels;
+
+    shuffle(&labels, length, seed);
+    SLC_ASSERT_OK(slc_labels_write(&labels, slc_quick_files(), folder, 2, listed, &err), &err);
+    slc_labels_destroy(&labels);
+}
+
+static void round_trip(void)
+{
+    static const uint64_t lengths[] = {2,   3,   4,    5,    63,   64,    65,    127,
+                                       128, 129, 1000, 4096, 4097, 65535, 65537, 300001};
+    const char *folder = slc_test_folder();
+
+    for (size_t i = 0; i < SLC_COUNT(lengths); i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_store_permutation listed;
+        struct slc_labels expected, read;
+
+        put(folder, lengths[i], i, &listed);
+        shuffle(&expected, lengths[i], i);
+        CU_ASSERT_EQUAL(listed.mode, 2);
+        CU_ASSERT_STRING_EQUAL(listed.file, "perm-3.bin");
+        CU_ASSERT_EQUAL(listed.file_bytes, slc_labels_file_bytes(lengths[i]));
+        SLC_ASSERT_OK(slc_labels_read(slc_quick_files(), folder, &listed, lengths[i], &read, &err),
+                      &err);
+        CU_ASSERT(same(&expected, &read));
+        slc_labels_invert(&read);
+        for (uint64_t k = 0; k < lengths[i]; k++) {
+            CU_ASSERT_FATAL(read.label[expected.label[k]] == k);
+        }
+        slc_labels_invert(&read);
+        CU_ASSERT(same(&expected, &read));
+        slc_labels_destroy(&expected);
+        slc_labels_destroy(&read);
+    }
+}
+
+static void limits(void)
+{
+    CU_ASSERT_EQUAL(slc_labels_file_bytes(1), 0);
+    CU_ASSERT_EQUAL(slc_labels_memory_bytes(1), 0);
+    CU_ASSERT_EQUAL(slc_labels_file_bytes(2), 72);
+    CU_ASSERT_EQUAL(slc_labels_file_bytes(SLC_LABELS_MAX_LENGTH),
+                    64 + SLC_LABELS_MAX_LENGTH / 8 * 31);
+    CU_ASSERT_EQUAL(slc_labels_file_bytes(SLC_LABELS_MAX_LENGTH + 1), 0);
+    CU_ASSERT_EQUAL(slc_labels_memory_bytes(UINT64_C(1) << 62), 0);
+}
+
+static void sound(void)
+{
+    struct slc_labels labels;
+
+    shuffle(&labels, 1000, 3);
+    CU_ASSERT(slc_labels_sound(&labels));
+    CU_ASSERT(slc_labels_sound(&labels));
+    labels.label[500] = labels.label[3];
+    CU_ASSERT_FALSE(slc_labels_sound(&labels));
+    labels.label[500] = 1000;
+    CU_ASSERT_FALSE(slc_labels_sound(&labels));
+    CU_ASSERT_EQUAL(labels.label[500], 1000);
+    slc_labels_destroy(&labels);
+}
+
+/* Every bit of the file. */
+static void every_bit(void)
+{
+    const char *folder = slc_test_folder();
+    struct slc_store_permutation listed;
+    struct slc_faulty faulty;
+
+    put(folder, 37, 1, &listed);
+    slc_faulty_init(&faulty);
+    for (uint64_t bit = 0; bit < 8 * listed.file_bytes; bit++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_labels labels;
+
+        slc_faulty_flip(&faulty, 1, bit);
+        SLC_ASSERT_FAILS(slc_labels_read(&faulty.table, folder, &listed, 37, &labels, &err),
+                         SLC_ERR_DAMAGED, &err, "checksum");
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "perm-3.bin"));
+        CU_ASSERT_PTR_NULL(labels.label);
+    }
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+}
+
+static void refuse(const char *folder, const struct slc_store_permutation *listed, const char *part)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_labels labels;
+
+    SLC_ASSERT_FAILS(slc_labels_read(slc_quick_files(), folder, listed, 37, &labels, &err),
+                     SLC_ERR_DAMAGED, &err, part);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "perm-3.bin"));
+}
+
+/* Changes the file, makes the checksum right again and asks for the error. */
+static void forge(const char *folder,
+                  const char *path,
+                  struct slc_store_permutation listed,
+                  uint64_t offset,
+                  unsigned byte,
+                  const char *part)
+{
+    uint8_t bytes[256];
+    FILE *file = fopen(path, "r+b");
+    uint8_t old;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fread(bytes, 1, sizeof bytes, file), listed.file_bytes);
+    old = bytes[offset];
+    bytes[offset] = (uint8_t)byte;
+    listed.hash = slc_hash64(bytes, listed.file_bytes);
+    rewind(file);
+    CU_ASSERT_EQUAL(fwrite(bytes, 1, listed.file_bytes, file), listed.file_bytes);
+    fclose(file);
+    refuse(folder, &listed, part);
+    bytes[offset] = old;
+    file = fopen(path, "r+b");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fwrite(bytes, 1, listed.file_bytes, file), listed.file_bytes);
+    fclose(file);
+}
+
+static void forged(void)
+{
+    const char *folder = slc_test_folder();
+    struct slc_store_permutation listed;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_labels labels;
+    char path[400];
+
+    /* 37 labels of 6 bits: 222 bits in 28 bytes, 4 bytes of padding. */
+    put(folder, 37, 1, &listed);
+    CU_ASSERT_EQUAL(listed.file_bytes, 96);
+    snprintf(path, sizeof path, "%s/perm-3.bin", folder);
+    forge(folder, path, listed, 0, 0x88, "header");
+    forge(folder, path, listed, 8, 36, "header");
+    forge(folder, path, listed, 16, 1, "header");
+    forge(folder, path, listed, 20, 7, "header");
+    forge(folder, path, listed, 63, 1, "header");
+    forge(folder, path, listed, 95, 1, "not zero");
+    forge(folder, path, listed, 64 + 27, 0xff, "not zero");
+    forge(folder, path, listed, 64 + 9, 0xff, "no permutation");
+    forge(folder, path, listed, 64 + 10, 0, "no permutation");
+    SLC_ASSERT_OK(slc_labels_read(slc_quick_files(), folder, &listed, 37, &labels, &err), &err);
+    slc_labels_destroy(&labels);
+    CU_ASSERT_EQUAL(truncate(path, 95), 0);
+    refuse(folder, &listed, "96 bytes");
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    refuse(folder, &listed, "missing");
+}
+
+/* The k-th operation of every kind fails, reading and writing. */
+static void failing_files(void)
+{
+    static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN,  SLC_FAULTY_READ,
+                                                 SLC_FAULTY_WRITE, SLC_FAULTY_SYNC,
+                                                 SLC_FAULTY_STAT,  SLC_FAULTY_RENAME};
+    const char *folder = slc_test_folder();
+    struct slc_store_permutation good;
+
+    put(folder, 1000, 1, &good);
+    for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
+        for (uint64_t k = 1; k < 10; k++) {
+            struct slc_store_permutation listed;
+            struct slc_error err = SLC_ERROR_INIT;
+            struct slc_faulty faulty;
+            struct slc_labels labels;
+            enum slc_status status;
+
+            slc_faulty_init(&faulty);
+            slc_faulty_fail(&faulty, kinds[i], k, EIO);
+            shuffle(&labels, 1000, 1);
+            status = slc_labels_write(&labels, &faulty.table, folder, 2, &listed, &err);
+            slc_labels_destroy(&labels);
+            if (status == SLC_OK) {
+                status = slc_labels_read(&faulty.table, folder, &listed, 1000, &labels, &err);
+                slc_labels_destroy(&labels);
+            }
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            if (!slc_faulty_fired(&faulty)) {
+                SLC_ASSERT_OK(status, &err);
+                break;
+            }
+            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+        }
+    }
+}
+
+static void failing_memory(void)
+{
+    const char *folder = slc_test_folder();
+
+    for (uint64_t k = 1;; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_store_permutation listed;
+        struct slc_labels labels;
+        enum slc_status status;
+
+        shuffle(&labels, 1000, 1);
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        status = slc_labels_write(&labels, slc_quick_files(), folder, 2, &listed, &err);
+        slc_labels_destroy(&labels);
+        if (status == SLC_OK) {
+            status = slc_labels_read(slc_quick_files(), folder, &listed, 1000, &labels, &err);
+            if (status == SLC_OK) {
+                slc_labels_destroy(&labels);
+            }
+        }
+        if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
+            slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+            SLC_ASSERT_OK(status, &err);
+            break;
+        }
+        slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+        CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
+    }
+}
+
+static const struct slc_test tests[] = {
+    {"write, read, invert", round_trip},
+    {"lengths that are possible", limits},
+    {"telling permutations", sound},
+    {"every altered bit is found", every_bit},
+    {"forged files", forged},
+    {"failing file operations", failing_files},
+    {"failing allocations", failing_memory},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("labels", tests, SLC_COUNT(tests), argc, argv);
+}
