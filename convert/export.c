@@ -11,6 +11,7 @@
 #include "convert/format.h"
 #include "convert/text_output.h"
 #include "convert/turns.h"
+#include "storage/labels.h"
 #include "storage/store.h"
 
 #include <fcntl.h>
@@ -29,6 +30,7 @@ struct export
     const struct slc_export_options *options;
     const struct slc_files *files;
     struct slc_store store;
+    struct slc_labels labels[SLC_MAX_ORDER]; /* back to the input's; empty where a mode has them */
     int fd;
     struct slc_buffer block;
     unsigned workers;
@@ -66,16 +68,20 @@ static enum slc_status drain(struct stream *stream, struct slc_error *err)
 }
 
 static char *format_row(char *out,
+                        const struct export *export,
                         const struct slc_tile_view *tile,
                         const struct slc_chunk_view *chunk,
-                        uint32_t i,
-                        const uint64_t *corner)
+                        uint32_t i)
 {
     const double *values = chunk->values;
     unsigned mode;
 
     for (mode = 0; mode < tile->order; mode++) {
-        out += slc_format_u64(out, corner[mode] + chunk->offset[mode][i]);
+        const uint32_t *label = export->labels[mode].label;
+        uint64_t index = tile->corner[mode] + chunk->offset[mode][i];
+
+        index = label != NULL ? label[index] : index;
+        out += slc_format_u64(out, index + export->options->index_base);
         *out++ = ' ';
     }
     out += slc_format_f64(out, values[i]);
@@ -88,13 +94,8 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
 {
     struct export *export = stream->export;
     size_t limit = export->text.buffer_bytes - SLC_FORMAT_ROW_BYTES;
-    uint64_t corner[SLC_MAX_ORDER];
     enum slc_status status;
-    unsigned mode;
 
-    for (mode = 0; mode < tile->order; mode++) {
-        corner[mode] = tile->corner[mode] + export->options->index_base;
-    }
     for (;;) {
         struct slc_chunk_view chunk;
         uint32_t i;
@@ -106,7 +107,7 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
         for (i = 0; i < chunk.nnz; i++) {
             char *row = stream->buffer + stream->used;
 
-            stream->used += (size_t)(format_row(row, tile, &chunk, i, corner) - row);
+            stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
             if (stream->used > limit) {
                 status = drain(stream, err);
                 if (status != SLC_OK) {
@@ -193,6 +194,35 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
 
 /* ---- set-up */
 
+/* Memory for the numbers of the input, where the store has its own. */
+static uint64_t labels_bytes(const struct slc_manifest *manifest)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        bytes += slc_labels_memory_bytes(manifest->dims[manifest->permutations[i].mode]);
+    }
+    return bytes;
+}
+
+static enum slc_status read_labels(struct export *export, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &export->store.manifest;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
+        const struct slc_store_permutation *listed = &manifest->permutations[i];
+        struct slc_labels *labels = &export->labels[listed->mode];
+
+        status = slc_labels_read(export->files, export->store.path, listed,
+                                 manifest->dims[listed->mode], labels, err);
+        if (status == SLC_OK) {
+            slc_labels_invert(labels);
+        }
+    }
+    return status;
+}
+
 /* Text buffers share what blocks and decoders leave of the budget. */
 static enum slc_status
 divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
@@ -201,7 +231,8 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
     uint64_t budget = export->options->memory_bytes;
     uint64_t each = slc_decoder_memory_bytes(info, SLC_F64);
     uint64_t fixed = SMALL_OBJECTS_BYTES + slc_memory_resident() +
-                     slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL);
+                     slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                     labels_bytes(&export->store.manifest);
     uint64_t least = fixed + each + TEXT_BYTES_MIN;
     uint64_t share;
 
@@ -235,6 +266,10 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
     }
     info = slc_reader_info(export->store.reader);
     status = divide_memory(export, &text_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = read_labels(export, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -274,6 +309,9 @@ static void end(struct export *export)
     }
     if (export->fd >= 0) {
         export->files->close(export->files->self, export->fd);
+    }
+    for (i = 0; i < SLC_MAX_ORDER; i++) {
+        slc_labels_destroy(&export->labels[i]);
     }
     slc_buffer_destroy(&export->block);
     slc_free(export->decoders);

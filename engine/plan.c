@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "cpu/cpu.h"
+#include "engine/relabel.h"
 #include "engine/solve/cp_als.h"
 
 #include <inttypes.h>
@@ -259,7 +260,8 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = plus(sum, plan->output_bytes);
     sum = plus(sum, plan->dense_bytes);
     sum = plus(sum, plan->scratch_bytes);
-    return plus(sum, plan->decoder_bytes);
+    sum = plus(sum, plan->decoder_bytes);
+    return plus(sum, plan->label_bytes);
 }
 
 /* Slots worth having: FLIGHT_BYTES in flight and a block in the hands of every worker. */
@@ -377,6 +379,7 @@ static void plan_fixed(const struct slc_reader *reader,
     plan->index_bytes =
         plus(slc_reader_memory_bytes(reader), times(info->block_count, STREAM_BYTES_PER_BLOCK));
     plan->decoder_bytes = times(plan->threads, slc_decoder_memory_bytes(info, request->precision));
+    plan->label_bytes = slc_relabel_memory_bytes(info);
     plan_matrices(info, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
     plan->process_bytes = slc_memory_resident() + LIBRARY_BYTES +

@@ -51,6 +51,7 @@ struct slc_plan {
     uint64_t dense_bytes;   /* dense algebra, R x R matrices */
     uint64_t scratch_bytes; /* kernels, the largest over modes */
     uint64_t decoder_bytes; /* all workers */
+    uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved */
     unsigned slot_count;
     uint64_t slot_bytes;
     uint64_t cache_bytes;   /* of the encoded blocks that are kept */

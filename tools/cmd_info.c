@@ -5,6 +5,7 @@
 #include "format.h"
 #include "log_json.h"
 #include "session.h"
+#include "storage/labels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +14,12 @@
 
 struct arguments {
     bool json;
+};
+
+/* Smallest and largest index of a mode that occur. */
+struct used_range {
+    uint64_t low;
+    uint64_t high;
 };
 
 static const struct option options[] = {{.name = "json",
@@ -42,20 +49,67 @@ static double index_bits(const struct slc_manifest *manifest, const struct slc_s
     return manifest->nnz > 0 ? 8.0 * (double)layout->index_bytes / (double)manifest->nnz : 0;
 }
 
-/* Rows of mode n that blocks cover: the smallest and largest coordinate that occur. */
-static void used_range(const struct slc_reader *reader, unsigned n, uint64_t *low, uint64_t *high)
+/* From the range of numbers in the store to that of the input's indices they stand for. */
+static enum slc_status undo_labels(const struct slc_store *store,
+                                   const struct slc_store_permutation *listed,
+                                   struct used_range *range,
+                                   struct slc_error *err)
 {
-    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct used_range stored = *range;
+    struct slc_labels labels;
+    enum slc_status status = slc_labels_read(store->files, store->path, listed,
+                                             store->manifest.dims[listed->mode], &labels, err);
 
-    *low = UINT64_MAX;
-    *high = 0;
+    if (status != SLC_OK) {
+        return status;
+    }
+    range->low = UINT64_MAX;
+    range->high = 0;
+    for (uint64_t i = 0; i < labels.length; i++) {
+        if (labels.label[i] >= stored.low && labels.label[i] <= stored.high) {
+            range->low = i < range->low ? i : range->low;
+            range->high = i;
+        }
+    }
+    slc_labels_destroy(&labels);
+    return SLC_OK;
+}
+
+/*
+ * Indices of mode n that blocks cover: the smallest and largest that occur. By falling frequency
+ * all indices in the range occur, so that undoing the labels loses nothing.
+ */
+static enum slc_status find_range(const struct slc_store *store,
+                                  unsigned n,
+                                  struct used_range *range,
+                                  struct slc_error *err)
+{
+    const struct slc_reader *reader = store->reader;
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const struct slc_store_permutation *listed = slc_manifest_permutation(&store->manifest, n);
+
+    range->low = UINT64_MAX;
+    range->high = 0;
     for (uint64_t b = 0; b < info->block_count; b++) {
         struct slc_block_entry entry;
 
         slc_reader_entry(reader, b, &entry);
-        *low = entry.min[n] < *low ? entry.min[n] : *low;
-        *high = entry.max[n] > *high ? entry.max[n] : *high;
+        range->low = entry.min[n] < range->low ? entry.min[n] : range->low;
+        range->high = entry.max[n] > range->high ? entry.max[n] : range->high;
     }
+    return listed != NULL && info->block_count > 0 ? undo_labels(store, listed, range, err)
+                                                   : SLC_OK;
+}
+
+static enum slc_status
+find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < store->manifest.order && status == SLC_OK; n++) {
+        status = find_range(store, n, &ranges[n], err);
+    }
+    return status;
 }
 
 static json_t *layout_to_json(const struct slc_manifest *manifest,
@@ -65,6 +119,17 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
                      slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes,
                      "block_count", (json_int_t)layout->block_count, "index_bits_per_nonzero",
                      index_bits(manifest, layout), "header_hash", json_hex(layout->header_hash));
+}
+
+static json_t *relabelled_to_json(const struct slc_manifest *manifest)
+{
+    json_t *modes = json_array();
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        (void)json_array_append_new(modes,
+                                    json_integer((json_int_t)manifest->permutations[i].mode + 1));
+    }
+    return modes;
 }
 
 static json_t *origin_to_json(const struct slc_store_origin *origin)
@@ -90,7 +155,7 @@ static int print_json(const struct slc_store *store)
     }
     object = json_pack(
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "schema", "sluice-info-1", "path", store->path, "order", (json_int_t)manifest->order,
         "dims", json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
         "density", (double)manifest->nnz / cells_of(manifest), "value_type",
@@ -99,8 +164,8 @@ static int print_json(const struct slc_store *store)
         "store_bytes", (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
-        (json_int_t)info->max_block_bytes, "layouts", layouts, "origin",
-        origin_to_json(&manifest->origin));
+        (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
+        relabelled_to_json(manifest), "origin", origin_to_json(&manifest->origin));
     text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (text == NULL) {
@@ -114,28 +179,27 @@ static int print_json(const struct slc_store *store)
     return 0;
 }
 
-static void print_modes(const struct slc_store *store)
+static void print_modes(const struct slc_store *store, const struct used_range *ranges)
 {
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     struct format_text length;
 
     for (unsigned n = 0; n < manifest->order; n++) {
-        uint64_t low;
-        uint64_t high;
-
-        used_range(store->reader, n, &low, &high);
         printf("  %-12s %s long, %u bit%s", n == 0 ? "modes" : "",
                format_count(&length, manifest->dims[n]), info->keys.mode_bits[n],
                info->keys.mode_bits[n] == 1 ? "" : "s");
         if (manifest->nnz > 0) {
-            printf(", used from %" PRIu64 " to %" PRIu64, low + 1, high + 1);
+            printf(", used from %" PRIu64 " to %" PRIu64, ranges[n].low + 1, ranges[n].high + 1);
+        }
+        if (slc_manifest_permutation(manifest, n) != NULL) {
+            printf(", numbered by frequency within the store");
         }
         printf("\n");
     }
 }
 
-static void print_text(const struct slc_store *store)
+static void print_text(const struct slc_store *store, const struct used_range *ranges)
 {
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
@@ -146,7 +210,7 @@ static void print_text(const struct slc_store *store)
 
     printf("%s\n", store->path);
     printf("  %-12s %s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
-    print_modes(store);
+    print_modes(store, ranges);
     printf("  %-12s %s (density %.3g)\n", "nonzeros", format_count(&a, manifest->nnz),
            (double)manifest->nnz / cells_of(manifest));
     printf("  %-12s %s, norm %.10g\n", "values", manifest->value_type == SLC_F32 ? "f32" : "f64",
@@ -182,6 +246,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.json = false};
     struct session session = SESSION_INIT;
     struct slc_error err = SLC_ERROR_INIT;
+    struct used_range ranges[SLC_MAX_ORDER];
     struct operands operands;
     int code;
 
@@ -189,12 +254,13 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK) {
+    if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||
+        (!args.json && find_ranges(&session.store, ranges, &err) != SLC_OK)) {
         code = console_error(&err);
     } else if (args.json) {
         code = print_json(&session.store);
     } else {
-        print_text(&session.store);
+        print_text(&session.store, ranges);
         code = 0;
     }
     session_close(&session);

@@ -4,6 +4,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "engine/mttkrp.h"
+#include "engine/relabel.h"
 #include "format.h"
 #include "progress.h"
 #include "report.h"
@@ -116,6 +117,9 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
                        manifest->dims, mode, &rank, factors, err);
 
     for (unsigned n = 0; n < manifest->order; n++) {
+        if (status == SLC_OK && n != mode) {
+            status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
+        }
         job.factors[n] = &factors[n];
     }
     if (status == SLC_OK) {
@@ -130,6 +134,9 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
                                    show_progress, &mode, err);
     }
     console_settle();
+    if (status == SLC_OK) {
+        status = slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err);
+    }
     if (status == SLC_OK) {
         status = slc_npy_write(slc_files_system(), args->output, &output, err);
     }

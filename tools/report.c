@@ -85,6 +85,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
     plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
     plan_line("decoders", plan->decoder_bytes, "one per thread");
+    plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
     plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
     plan_line("cache", plan->cache_bytes, cache);
     printf(KEY "%s in %u pass%s per iteration, %s of each read from the drive (%.1f %%)\n",

@@ -70,6 +70,9 @@ uint64_t session_store_bytes(const struct slc_manifest *manifest)
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         bytes += manifest->layouts[i].file_bytes;
     }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        bytes += manifest->permutations[i].file_bytes;
+    }
     return bytes;
 }
 

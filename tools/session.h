@@ -99,7 +99,7 @@ enum slc_status session_start(struct session *session, struct slc_error *err) SL
 /* Closes whatever is open; takes SESSION_INIT. */
 void session_close(struct session *session);
 
-/* Bytes of all block files of the store, and per nonzero. */
+/* Bytes of all block files and permutations of the store, and per nonzero. */
 uint64_t session_store_bytes(const struct slc_manifest *manifest);
 double session_bytes_per_nonzero(const struct slc_manifest *manifest);
 

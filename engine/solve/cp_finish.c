@@ -1,10 +1,12 @@
 /*
  * The end of a decomposition, after the Tensor Toolbox's arrange and fixsigns: columns of unit
  * 2-norm with their norms in lambda, components by falling lambda (equal ones in their old order),
- * and signs that do not depend on the start.
+ * and signs that do not depend on the start. Rows of relabelled modes go back to the order of the
+ * input first, so that ties between entries are settled as they are without relabelling.
  *
  * Cost: three sweeps over the factors.
  */
+#include "engine/relabel.h"
 #include "engine/solve/cp_state.h"
 
 #include <float.h>
@@ -25,6 +27,17 @@ static int compare_components(const void *left, const void *right)
         return a->lambda > b->lambda ? -1 : 1;
     }
     return a->index < b->index ? -1 : 1;
+}
+
+static enum slc_status restore_rows(struct cp_state *state, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status =
+            slc_relabel_rows(state->store, n, SLC_ROWS_OF_INPUT, &state->result->factors[n], err);
+    }
+    return status;
 }
 
 /* Moves the columns' 2-norms into lambda; signs[n * R + r] becomes that of the largest entry. */
@@ -106,6 +119,10 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
 
     if (components == NULL || order == NULL || signs == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory to sort the components");
+        goto done;
+    }
+    status = restore_rows(state, err);
+    if (status != SLC_OK) {
         goto done;
     }
     status = absorb_norms(state, signs, err);

@@ -5,6 +5,7 @@
  * MTTKRP of every mode, and one buffer with all R x R matrices.
  */
 #include "base/checked.h"
+#include "engine/relabel.h"
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>
@@ -174,6 +175,11 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
 
     status =
         state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
+    /* A start is given, or drawn, for the indices of the input. */
+    for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
+        status =
+            slc_relabel_rows(state->store, n, SLC_ROWS_OF_STORE, &state->result->factors[n], err);
+    }
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
         /* The first mode's start is never read: its Gram matrix is formed by its update. */
         if (n != state->mode_order[0]) {
