@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/limits.h"
+#include "cpu/dense_kernels.h"
 #include "cpu/dense_state.h"
 
 #include <pthread.h>
@@ -46,7 +47,9 @@ struct areas {
 
 static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, struct areas *areas)
 {
-    const uint64_t square = (uint64_t)rank_max * rank_max;
+    /* Blocks of rows are as wide as whole vectors. */
+    const uint64_t width = slc_block_width(rank_max);
+    const uint64_t square = width * width;
     const uint64_t groups = slc_min_u64(slc_div_up_u64(rows_max, SLC_GRAM_ROWS), SLC_DENSE_GROUPS);
     uint64_t all_rows;
 
@@ -57,13 +60,12 @@ static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, str
         all_rows = UINT64_MAX;
     }
     areas->grams = slc_max_u64(square, slc_min_u64(SLC_GRAM_ELEMENTS, groups * square));
-    areas->columns = (uint64_t)SLC_COLUMN_ELEMENTS * rank_max;
+    areas->columns = SLC_COLUMN_ELEMENTS * width;
     /* A panel of fewer columns never has more elements, and none has more than the matrix. */
     areas->panel = slc_min_u64((uint64_t)SLC_PANEL_ROWS * rank_max, SLC_PANEL_ELEMENTS);
     areas->panel = slc_min_u64(areas->panel, all_rows);
-    /* Panels start on cache lines. */
+    /* Panels start on cache lines, as the other areas do. */
     areas->panel = (areas->panel + 7) / 8 * 8;
-    areas->grams = (areas->grams + 7) / 8 * 8;
     areas->total = areas->grams + areas->columns + 2 * workers * areas->panel;
     return true;
 }

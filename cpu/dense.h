@@ -32,54 +32,59 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
                                double *gram,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* How slc_dense_factorize solved. */
+/* How slc_dense_factorize solved, and what slc_dense_update needs for it. */
 struct slc_solver {
     uint32_t rank;
-    bool singular;  /* the truncated eigen-decomposition was needed */
-    uint32_t kept;  /* eigenvalues kept; rank when not singular */
-    double *factor; /* rank * rank: Cholesky factor, or the pseudo-inverse */
+    uint32_t size;    /* of the matrices below, row-major: the rank rounded up to a multiple of 4 */
+    bool singular;    /* the truncated eigen-decomposition was needed */
+    uint32_t kept;    /* eigenvalues kept; rank when not singular */
+    double *forward;  /* D^-1 L of V = L L^T; when singular D V^+ E */
+    double *backward; /* E^-1 L */
+    double *forward_inverse, *backward_inverse; /* of their diagonals */
 };
 
 /* Allocates the space for rank; slc_solver_destroy takes an all-zero struct. */
 enum slc_status
 slc_solver_create(struct slc_solver *solver, uint32_t rank, struct slc_error *err) SLC_NODISCARD;
 void slc_solver_destroy(struct slc_solver *solver);
+/* What the above allocates, for plans. */
+uint64_t slc_solver_memory_bytes(uint32_t rank);
 
 /*
- * Prepares to solve X V = M for X, V symmetric positive semi-definite (R x R, not changed):
- * Cholesky; when V is singular to working precision (reciprocal condition below R * 2^-52), the
- * pseudo-inverse from the eigenvalues above R * 2^-52 times the largest, with solver->singular set.
- * V = 0 gives the zero pseudo-inverse. Errors: SLC_ERR_NUMERIC when V holds a NaN or infinity.
+ * Prepares to solve X = M D V^-1 E, V symmetric positive semi-definite (R x R, not changed), D and
+ * E the diagonal matrices of the positive numbers left[R] and right[R]: Cholesky of V; when V is
+ * singular to working precision (reciprocal condition below R * 2^-52), the pseudo-inverse from the
+ * eigenvalues above R * 2^-52 times the largest, with solver->singular set. V = 0 gives the zero
+ * pseudo-inverse. Errors: SLC_ERR_NUMERIC when V holds a NaN or infinity.
  */
 enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     const double *gram,
+                                    const double *left,
+                                    const double *right,
                                     struct slc_solver *solver,
                                     struct slc_error *err) SLC_NODISCARD;
 
-enum slc_norm { SLC_NORM_NONE, SLC_NORM_2, SLC_NORM_MAX1 };
+/* What slc_dense_update finds out about the factor, as rounded to its type; the caller's arrays. */
+struct slc_update_sums {
+    double *gram;    /* R x R: factor^T factor; not finite where a number of the column is not */
+    double *largest; /* R: largest magnitudes, NaN ignored */
+    double *inner;   /* R: sum over i of mttkrp(i, r) * factor(i, r) */
+};
 
 /*
- * One sweep: factor = MTTKRP V^-1 row panel by row panel; with SLC_NORM_2 / SLC_NORM_MAX1 the
- * column norms are computed on the way (2-norm; max(1, largest magnitude)) into norms[R] and the
- * columns divided by them in a second sweep that also forms `gram` = factor^T factor (norm 0
- * divides by 1). `mttkrp` and `factor` have the same shape and type and may not be the same matrix.
+ * One sweep: factor = MTTKRP D V^-1 E, and its sums. `mttkrp` and `factor` have the same shape and
+ * type and may not be the same matrix.
+ * Accuracy: by substitution, so each row is the exact solution for a V changed by a few times
+ * R * 2^-53, whatever its condition; then it is rounded to the factor's type.
+ * Order: the same bits for any number of workers; instruction sets differ in the last ones.
+ * Cost: 3/2 rows * R^2 multiply-adds; one read of M and one write of X up to rank 64.
  */
 enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_solver *solver,
                                  const struct slc_matrix *mttkrp,
                                  struct slc_matrix *factor,
-                                 enum slc_norm norm,
-                                 double *norms,
-                                 double *gram,
+                                 const struct slc_update_sums *sums,
                                  struct slc_error *err) SLC_NODISCARD;
-
-/* sum over i, r of weights[r] * A(i, r) * B(i, r); same shapes. */
-enum slc_status slc_dense_inner(struct slc_dense *dense,
-                                const struct slc_matrix *a,
-                                const struct slc_matrix *b,
-                                const double *weights,
-                                double *inner,
-                                struct slc_error *err) SLC_NODISCARD;
 
 /* Multiplies column r by scale[r], in place. */
 enum slc_status slc_dense_scale(struct slc_dense *dense,

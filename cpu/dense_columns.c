@@ -1,4 +1,4 @@
-/* Column-wise operations of the decompositions: products, norms, scaling, reordering, filling. */
+/* Column-wise operations of the decompositions: norms, scaling, reordering, filling. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "base/team.h"
@@ -17,18 +17,13 @@
 /* One sweep over the rows; what is not needed by an operation stays empty. */
 struct column_sweep {
     struct slc_dense *dense;
-    struct slc_matrix *matrix;      /* written to */
-    const struct slc_matrix *a, *b; /* read */
+    struct slc_matrix *matrix;  /* written to */
+    const struct slc_matrix *a; /* read */
     const double *scale;
     const uint32_t *order;
     uint64_t seed, stream;
     struct slc_row_cut cut;
 };
-
-static struct slc_row_cut cut_for(const struct slc_matrix *matrix)
-{
-    return slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
-}
 
 static void scale_row(struct slc_matrix *matrix, uint64_t row, const double *scale)
 {
@@ -43,87 +38,6 @@ static void scale_row(struct slc_matrix *matrix, uint64_t row, const double *sca
             values[r] = (float)((double)values[r] * scale[r]);
         }
     }
-}
-
-void slc_dense_divide_rows(struct slc_matrix *matrix,
-                           uint64_t begin,
-                           uint64_t end,
-                           const double *norms)
-{
-    const uint32_t cols = matrix->cols;
-
-    /* Adding 1 to a norm of 0, and 0 to others, needs no branch: compilers use whole vectors. */
-    for (uint64_t i = begin; i < end; i++) {
-        if (matrix->type == SLC_F64) {
-            double *values = slc_matrix_row_f64(matrix, i);
-            for (uint32_t r = 0; r < cols; r++) {
-                values[r] /= norms[r] + (norms[r] == 0.0);
-            }
-        } else {
-            float *values = slc_matrix_row_f32(matrix, i);
-            for (uint32_t r = 0; r < cols; r++) {
-                values[r] = (float)((double)values[r] / (norms[r] + (norms[r] == 0.0)));
-            }
-        }
-    }
-}
-
-static void inner_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
-{
-    const struct column_sweep *sweep = context;
-    const uint32_t cols = sweep->a->cols;
-    double *a = slc_dense_panel(sweep->dense, worker, 0);
-    double *b = slc_dense_panel(sweep->dense, worker, 1);
-
-    for (uint64_t group = first; group < last; group++) {
-        const uint64_t limit = slc_group_end(&sweep->cut, group);
-        double *sums = sweep->dense->columns + group * cols;
-
-        memset(sums, 0, cols * sizeof *sums);
-        for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
-            slc_dense_load(sweep->a, i, i + 1, 0, cols, a);
-            slc_dense_load(sweep->b, i, i + 1, 0, cols, b);
-            for (uint32_t r = 0; r < cols; r++) {
-                sums[r] += a[r] * b[r];
-            }
-        }
-    }
-}
-
-enum slc_status slc_dense_inner(struct slc_dense *dense,
-                                const struct slc_matrix *a,
-                                const struct slc_matrix *b,
-                                const double *weights,
-                                double *inner,
-                                struct slc_error *err)
-{
-    struct column_sweep sweep = {.dense = dense, .a = a, .b = b};
-    enum slc_status status = slc_dense_check(dense, a, err);
-    double total = 0.0;
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    if (a->rows != b->rows || a->cols != b->cols) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "matrices of %llu x %u and %llu x %u have no inner product",
-                        (unsigned long long)a->rows, a->cols, (unsigned long long)b->rows, b->cols);
-    }
-    sweep.cut = cut_for(a);
-    status = slc_team_for(dense->workers, sweep.cut.groups, 1, inner_groups, &sweep, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (uint32_t r = 0; r < a->cols; r++) {
-        double column = 0.0;
-
-        for (uint64_t group = 0; group < sweep.cut.groups; group++) {
-            column += dense->columns[group * a->cols + r];
-        }
-        total += weights[r] * column;
-    }
-    *inner = total;
-    return SLC_OK;
 }
 
 static void scale_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -236,7 +150,7 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
     if (status != SLC_OK) {
         return status;
     }
-    sweep.cut = cut_for(matrix);
+    sweep.cut = slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
     status = slc_team_for(dense->workers, sweep.cut.groups, 1, norm_groups, &sweep, err);
     if (status != SLC_OK) {
         return status;

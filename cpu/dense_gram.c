@@ -1,5 +1,5 @@
 /*
- * Gram matrices, with the division of columns that comes before one in CP-ALS.
+ * Gram matrices by themselves: of a start, and of ranks beyond those of dense_update.c's blocks.
  *
  * The upper triangle is cut into blocks of 128 x 128 columns; a piece of work is one block over one
  * group of rows, so that high ranks, which afford few partial matrices, still occupy all workers.
@@ -13,9 +13,8 @@
 
 struct gram_sweep {
     struct slc_dense *dense;
-    struct slc_matrix *matrix;
-    const double *norms; /* divide by these first; NULL: nothing */
-    double *gram;        /* result; NULL: only divide */
+    const struct slc_matrix *matrix;
+    double *gram; /* result */
     struct slc_row_cut cut;
     uint64_t blocks; /* along one side */
     uint64_t pairs;  /* of blocks in the upper triangle */
@@ -73,9 +72,6 @@ static void gram_piece(const struct gram_sweep *sweep, uint64_t piece, unsigned 
         const double *a, *b;
         int a_pitch, b_pitch;
 
-        if (sweep->norms != NULL && sweep->pairs == 1) {
-            slc_dense_divide_rows(sweep->matrix, row, end, sweep->norms);
-        }
         a = columns_f64(matrix, row, end, i, rows_i, slc_dense_panel(sweep->dense, worker, 0),
                         &a_pitch);
         if (i == j) {
@@ -121,41 +117,23 @@ static void add_groups(void *context, uint64_t begin, uint64_t end, unsigned wor
     }
 }
 
-static void divide_pieces(void *context, uint64_t begin, uint64_t end, unsigned worker)
-{
-    const struct gram_sweep *sweep = context;
-
-    (void)worker;
-    slc_dense_divide_rows(sweep->matrix, begin, end, sweep->norms);
-}
-
-enum slc_status slc_dense_divide_gram(struct slc_dense *dense,
-                                      struct slc_matrix *matrix,
-                                      const double *norms,
-                                      double *gram,
-                                      struct slc_error *err)
+enum slc_status slc_dense_gram(struct slc_dense *dense,
+                               const struct slc_matrix *matrix,
+                               double *gram,
+                               struct slc_error *err)
 {
     const uint64_t rank = matrix->cols;
-    const uint64_t square = rank * rank;
     const uint64_t groups_max =
-        slc_min_u64(slc_max_u64(SLC_GRAM_ELEMENTS / square, 1), SLC_DENSE_GROUPS);
-    struct gram_sweep sweep = {.dense = dense, .matrix = matrix, .norms = norms, .gram = gram};
-    enum slc_status status;
+        slc_min_u64(slc_max_u64(SLC_GRAM_ELEMENTS / (rank * rank), 1), SLC_DENSE_GROUPS);
+    struct gram_sweep sweep = {.dense = dense, .matrix = matrix, .gram = gram};
+    enum slc_status status = slc_dense_check(dense, matrix, err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     sweep.cut = slc_row_cut(matrix->rows, SLC_GRAM_ROWS, groups_max);
     sweep.blocks = slc_div_up_u64(rank, SLC_GRAM_BLOCK);
     sweep.pairs = sweep.blocks * (sweep.blocks + 1) / 2;
-    /* With several blocks each row is read several times, so it is divided beforehand. */
-    if (norms != NULL && (gram == NULL || sweep.pairs > 1)) {
-        status =
-            slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, divide_pieces, &sweep, err);
-        if (status != SLC_OK) {
-            return status;
-        }
-    }
-    if (gram == NULL) {
-        return SLC_OK;
-    }
     status =
         slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err);
     if (status != SLC_OK) {
@@ -166,15 +144,4 @@ enum slc_status slc_dense_divide_gram(struct slc_dense *dense,
         return SLC_OK;
     }
     return slc_team_for(dense->workers, rank, 8, add_groups, &sweep, err);
-}
-
-enum slc_status slc_dense_gram(struct slc_dense *dense,
-                               const struct slc_matrix *matrix,
-                               double *gram,
-                               struct slc_error *err)
-{
-    const enum slc_status status = slc_dense_check(dense, matrix, err);
-    struct slc_matrix view = *matrix; /* without norms nothing is written to it */
-
-    return status != SLC_OK ? status : slc_dense_divide_gram(dense, &view, NULL, gram, err);
 }

@@ -89,18 +89,4 @@ void slc_dense_load(const struct slc_matrix *matrix,
 /* The reverse, for whole rows. */
 void slc_dense_store(struct slc_matrix *matrix, uint64_t begin, uint64_t end, const double *from);
 
-/* Divides column r of rows [begin, end) by norms[r]; 0 divides by 1. */
-void slc_dense_divide_rows(struct slc_matrix *matrix,
-                           uint64_t begin,
-                           uint64_t end,
-                           const double *norms);
-
-/* Divides the columns (unless `norms` is NULL) and forms the Gram matrix (unless `gram` is NULL).
- */
-enum slc_status slc_dense_divide_gram(struct slc_dense *dense,
-                                      struct slc_matrix *matrix,
-                                      const double *norms,
-                                      double *gram,
-                                      struct slc_error *err) SLC_NODISCARD;
-
 #endif

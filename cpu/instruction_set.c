@@ -17,12 +17,13 @@ static unsigned available_sets(const struct slc_kernel_set **sets)
     unsigned count = 0;
 
 #ifdef SLC_HAVE_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("fma")) {
         sets[count++] = &slc_kernels_avx512;
     }
 #endif
 #ifdef SLC_HAVE_AVX2
-    if (__builtin_cpu_supports("avx2")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         sets[count++] = &slc_kernels_avx2;
     }
 #endif

@@ -16,13 +16,6 @@
 /* Nonzeros per kernel call: N + 2 arrays of it stay within the first-level cache. */
 enum { SLC_CHUNK_NNZ = 1024 };
 
-enum {
-    /* Rows solved together: four vectors of eight f64, enough to hide an addition's latency. */
-    SLC_SOLVE_ROWS = 32,
-    /* Up to this rank a block of rows (16 KiB) stays in the first-level cache. */
-    SLC_SOLVE_RANK = 64
-};
-
 /* What a kernel call adds up: a chunk of nonzeros, factor rows, rows to add to. */
 struct slc_mttkrp_span {
     uint32_t nnz;
@@ -56,11 +49,7 @@ struct slc_kernel_set {
     /* sum[i] += part[i]; both 64-byte aligned or shorter than that. */
     void (*add_f32)(void *sum, const void *part, uint64_t count);
     void (*add_f64)(void *sum, const void *part, uint64_t count);
-    /*
-     * Solves X L L^T = M in place for SLC_SOLVE_ROWS rows held column by column; `inverse` holds
-     * the reciprocals of L's diagonal.
-     */
-    void (*solve)(const double *lower, const double *inverse, uint32_t rank, double *columns);
+    const struct slc_dense_kernels *dense; /* dense_kernels.h */
 };
 
 extern const struct slc_kernel_set slc_kernels_portable;

@@ -1,10 +1,10 @@
 /*
  * CP-ALS: the loop over iterations and modes.
  *
- * Each mode takes one pass over the store (the MTTKRP), one solve with an R x R matrix, and two
- * sweeps over its factor (solve and norms, scale and Gram matrix). The fit takes one sweep more per
- * iteration. Sums are made in an order that depends on neither threads nor arrival wherever the
- * backend's MTTKRP is deterministic, so the whole run then is.
+ * Each mode takes one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c).
+ * The fit follows from what the last of them found. Sums are made in an order that depends on
+ * neither threads nor arrival wherever the backend's MTTKRP is deterministic, so the whole run then
+ * is.
  *
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
@@ -143,47 +143,20 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     return status;
 }
 
-/* A(mode) = M V^-1, normalized, with its new Gram matrix. */
 static enum slc_status
 solve_mode(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    const struct slc_matrix output = cp_output_view(state, mode);
-    double *lambda = state->result->lambda;
-    enum slc_status status;
+    const enum slc_status status = cp_update(state, mode, singular, err);
 
-    cp_hadamard(state, mode);
-    for (uint32_t r = 0; r < state->rank; r++) {
-        state->system[(size_t)r * state->rank + r] += state->options->regularization;
-    }
-    status = slc_dense_factorize(state->dense, state->system, &state->solver, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    *singular = state->solver.singular;
-    status = slc_dense_update(state->dense, &state->solver, &output, &state->result->factors[mode],
-                              state->iteration == 1 ? SLC_NORM_2 : SLC_NORM_MAX1, lambda,
-                              state->gram[mode], err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (uint32_t r = 0; r < state->rank; r++) {
-        if (!isfinite(lambda[r])) {
-            return slc_fail(err, SLC_ERR_NUMERIC,
-                            "iteration %u, mode %u: component %" PRIu32
-                            " is not finite; scale the values of the tensor or compute in f64",
-                            state->iteration, mode + 1, r + 1);
-        }
-    }
     state->result->times.solve += slc_seconds_since(start_ns);
-    return SLC_OK;
+    return status;
 }
 
-static enum slc_status
-measure_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err)
+static enum slc_status measure_fit(struct cp_state *state, double *fit, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status = cp_fit(state, mode, fit, err);
+    const enum slc_status status = cp_fit(state, fit, err);
 
     state->result->times.fit += slc_seconds_since(start_ns);
     return status;
@@ -207,9 +180,7 @@ static enum slc_status update_modes(struct cp_state *state,
         if (stop_requested(state) || time_is_up(state)) {
             state->result->reason = stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             *stopped = true;
-            /* The output still holds the MTTKRP of the mode just updated. */
-            return k == 0 ? SLC_OK
-                          : measure_fit(state, state->mode_order[k - 1], &state->result->fit, err);
+            return k == 0 ? SLC_OK : measure_fit(state, &state->result->fit, err);
         }
         status = stream_mttkrp(state, mode, &fault);
         if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {
@@ -247,7 +218,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     if (status != SLC_OK || *done) {
         return status;
     }
-    status = measure_fit(state, state->mode_order[state->order - 1], &report.fit, err);
+    status = measure_fit(state, &report.fit, err);
     if (status != SLC_OK) {
         return status;
     }

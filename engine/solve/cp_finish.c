@@ -56,7 +56,7 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
         }
         for (uint32_t r = 0; r < state->rank; r++) {
             /* Below the smallest normal number the reciprocal overflows: nothing is left there. */
-            lambda[r] *= norms[r] < DBL_MIN ? 0.0 : norms[r];
+            lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
             norms[r] = norms[r] < DBL_MIN ? 0.0 : 1.0 / norms[r];
         }
         status = slc_dense_scale(state->dense, &state->result->factors[n], norms, err);

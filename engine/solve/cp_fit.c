@@ -45,25 +45,18 @@ static double model_norm_squared(const struct cp_state *state)
     return sum;
 }
 
-enum slc_status cp_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err)
+enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err)
 {
-    const struct slc_matrix output = cp_output_view(state, mode);
     const double norm_squared = state->norm_x * state->norm_x;
-    double inner, residual_squared;
-    enum slc_status status;
+    double residual_squared;
 
-    status = slc_dense_inner(state->dense, &state->result->factors[mode], &output,
-                             state->result->lambda, &inner, err);
-    if (status != SLC_OK) {
-        return status;
-    }
     cp_hadamard(state, SLC_MAX_ORDER);
-    residual_squared = norm_squared + model_norm_squared(state) - 2.0 * inner;
+    residual_squared = norm_squared + model_norm_squared(state) - 2.0 * state->inner;
     if (!isfinite(residual_squared)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "iteration %u: the residual is not finite (inner product %g, tensor norm "
                         "%g); scale the values of the tensor",
-                        state->iteration, inner, state->norm_x);
+                        state->iteration, state->inner, state->norm_x);
     }
     /* Close to an exact fit the difference may come out below zero by rounding. */
     *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;

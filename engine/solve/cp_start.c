@@ -2,7 +2,7 @@
  * Memory and start of a CP-ALS run.
  *
  * All memory is taken here, before the first pass: factors (in the result), one output for the
- * MTTKRP of every mode, and one buffer with all R x R matrices.
+ * MTTKRP of every mode, and one buffer with all R x R matrices and vectors of length R.
  */
 #include "base/checked.h"
 #include "engine/relabel.h"
@@ -12,22 +12,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of the Gram matrices and the system; false on overflow. */
-static bool squares_bytes(unsigned order, uint32_t rank, uint64_t *bytes)
+/* Elements of the Gram matrices, the system and the vectors of a run; too few to overflow. */
+static uint64_t squares_elements(unsigned order, uint32_t rank)
 {
-    /* At most 2^24 entries of 8 bytes: no overflow before the count of matrices. */
-    const uint64_t square = (uint64_t)rank * rank * sizeof(double);
-
-    return slc_mul_u64(square, order + 1U, bytes);
+    return (order + 1U) * (uint64_t)rank * rank + (2 * order + 4U) * (uint64_t)rank;
 }
 
 uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max)
 {
-    uint64_t squares, sum;
+    const uint64_t squares = squares_elements(order, rank) * sizeof(double);
+    uint64_t sum;
 
-    /* One more square for the solver; 256 bytes a component for weights, signs and sorting. */
-    if (!squares_bytes(order + 2, rank, &squares) ||
-        !slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
+    /* 256 bytes a component for weights, signs and sorting. */
+    if (!slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
+        !slc_add_u64(sum, slc_solver_memory_bytes(rank), &sum) ||
         !slc_add_u64(sum, 2 * SLC_PAGE_BYTES + (uint64_t)rank * 256, &sum)) {
         return UINT64_MAX;
     }
@@ -44,17 +42,35 @@ static uint64_t longest_mode(const struct cp_state *state)
     return rows;
 }
 
+/* Cuts the buffer of squares and vectors up. */
+static void take_squares(struct cp_state *state)
+{
+    const size_t rank = state->rank;
+    const size_t square = rank * rank;
+    double *next = state->squares.data;
+
+    for (unsigned n = 0; n < state->order; n++, next += square) {
+        state->gram[n] = next;
+    }
+    state->system = next;
+    next += square;
+    for (unsigned n = 0; n < state->order; n++, next += 2 * rank) {
+        state->scale[n] = next;
+        state->norm[n] = next + rank;
+    }
+    state->left = next;
+    state->right = next + rank;
+    state->largest = next + 2 * rank;
+    state->column_inner = next + 3 * rank;
+}
+
 enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
 {
     const enum slc_value_type type = state->plan->request.precision;
     const uint64_t rows_max = longest_mode(state);
     struct slc_matrix output = {0};
-    uint64_t bytes;
     enum slc_status status;
 
-    if (!squares_bytes(state->order, state->rank, &bytes) || bytes > SIZE_MAX) {
-        return slc_fail(err, SLC_ERR_MEMORY, "rank %" PRIu32 " is too large", state->rank);
-    }
     status = slc_dense_create(state->plan->threads, state->rank, rows_max, &state->dense, err);
     if (status != SLC_OK) {
         return status;
@@ -63,15 +79,13 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_buffer_create(&state->squares, (size_t)bytes, SLC_PAGES_SMALL, err);
+    status = slc_buffer_create(&state->squares,
+                               squares_elements(state->order, state->rank) * sizeof(double),
+                               SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         return status;
     }
-    for (unsigned n = 0; n < state->order; n++) {
-        state->gram[n] = (double *)state->squares.data + (size_t)n * state->rank * state->rank;
-    }
-    state->system =
-        (double *)state->squares.data + (size_t)state->order * state->rank * state->rank;
+    take_squares(state);
     /* One matrix of the longest mode's shape; the state keeps only its memory. */
     status = slc_matrix_create(&output, type, rows_max, state->rank, err);
     if (status != SLC_OK) {
@@ -188,6 +202,9 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
     }
     for (uint32_t r = 0; r < state->rank; r++) {
         state->result->lambda[r] = 1.0;
+        for (unsigned n = 0; n < state->order; n++) {
+            state->scale[n][r] = 1.0;
+        }
     }
     return status;
 }

@@ -10,7 +10,8 @@
 
 /*
  * One run. Factors live in the result from the start, so that a stop at any point leaves a model
- * behind: at every moment it is [lambda; A(0), .., A(N-1)], lambda from the mode updated last.
+ * behind: at every moment it is [lambda; A(0), .., A(N-1)], A(n) = result->factors[n]
+ * diag(scale[n]) (cp_update.c says why), lambda from the mode updated last.
  */
 struct cp_state {
     const struct slc_store *store;
@@ -31,10 +32,16 @@ struct cp_state {
 
     struct slc_dense *dense;
     struct slc_solver solver;
-    struct slc_buffer output;  /* MTTKRP results of every mode in turn */
-    struct slc_buffer squares; /* R x R matrices: gram[0 .. N-1], then `system` */
-    double *gram[SLC_MAX_ORDER];
-    double *system; /* Hadamard product of Gram matrices */
+    struct slc_buffer output;    /* MTTKRP results of every mode in turn */
+    struct slc_buffer squares;   /* all that follows */
+    double *gram[SLC_MAX_ORDER]; /* R x R: A(n)^T A(n) */
+    double *system;              /* R x R: Hadamard product of Gram matrices */
+    /* R numbers each. */
+    double *scale[SLC_MAX_ORDER];
+    double *norm[SLC_MAX_ORDER];    /* by which A(n) was divided last */
+    double *left, *right;           /* scales of the MTTKRP and of the factor being solved for */
+    double *largest, *column_inner; /* what its update found */
+    double inner;                   /* <X, M> after the update of a mode */
 };
 
 /* Takes the memory of a run; cp_state_destroy takes a partly created one. */
@@ -51,12 +58,21 @@ struct slc_matrix cp_output_view(const struct cp_state *state, unsigned mode);
 void cp_hadamard(struct cp_state *state, unsigned skip);
 
 /*
- * Fit of the model right after the update of `mode`, whose MTTKRP the output still holds:
+ * A(mode) = M V^-1 from the MTTKRP in the output, normalized: its lambda, scale, Gram matrix, and
+ * the inner product of tensor and model. *singular: V was. Overwrites state->system.
+ * Errors: SLC_ERR_NUMERIC when a component is not finite.
+ */
+enum slc_status cp_update(struct cp_state *state,
+                          unsigned mode,
+                          bool *singular,
+                          struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Fit of the model after the update of a mode:
  * ||X - M||^2 = ||X||^2 + lambda^T (Hadamard of all Gram matrices) lambda - 2 <X, M>, clamped at 0.
  * Overwrites state->system. Errors: SLC_ERR_NUMERIC when a term is not finite.
  */
-enum slc_status
-cp_fit(struct cp_state *state, unsigned mode, double *fit, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err) SLC_NODISCARD;
 
 /* 2-norms into lambda, components sorted, signs fixed. */
 enum slc_status cp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;

@@ -1,0 +1,42 @@
+/*
+ * The instruction set that a file is being compiled for: SLC_SET names it, the compiler's flags
+ * switch it on. Files that include this are compiled once per set; nothing in them may run before
+ * instruction_set.c has found that the processor has the set.
+ */
+#ifndef SLC_CPU_SET_NAMES_H
+#define SLC_CPU_SET_NAMES_H
+
+#define SET_PORTABLE 1
+#define SET_AVX2     2
+#define SET_AVX512   3
+#define SET_NEON     4
+
+#if SLC_SET == SET_AVX512
+#define SET_NAME             avx512
+#define SET_VECTOR_BYTES     64
+#define SET_VECTOR_REGISTERS 32
+#elif SLC_SET == SET_AVX2
+#define SET_NAME             avx2
+#define SET_VECTOR_BYTES     32
+#define SET_VECTOR_REGISTERS 16
+#elif SLC_SET == SET_NEON
+#define SET_NAME             neon
+#define SET_VECTOR_BYTES     16
+#define SET_VECTOR_REGISTERS 32
+#else
+#define SET_NAME             portable
+#define SET_VECTOR_BYTES     16
+#define SET_VECTOR_REGISTERS 16
+#endif
+
+/* Loops whose counts are constants below the number of registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 16")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
+#define SET_PASTE(prefix, name)  prefix##name
+#define SET_EXPAND(prefix, name) SET_PASTE(prefix, name)
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * The update of one mode: A(n) = M(n) V(n)^-1, normalized.
+ *
+ * Norms of columns are known only when all rows have been solved, and dividing by them would take
+ * one more sweep over a factor that has left the cache. So a factor is stored with columns of
+ * nearly unit norm, F(n), and what is missing is kept beside it: A(n) = F(n) diag(scale(n)). An
+ * MTTKRP is linear in each column of each factor, so the one computed from the stored factors needs
+ * only the product of their scales, and the Gram matrix of A(n) follows from that of F(n). Solving
+ * takes both scales (slc_dense_factorize): they cost nothing per row.
+ *
+ * "Nearly": columns are solved for with the norm of the iteration before, as a power of two, which
+ * rounds nothing. Where that was more than SCALE_LIMIT off the factor is scaled after all.
+ */
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Fifteen factors, each off by this much, leave products within the range of f32. */
+#define SCALE_LIMIT 256.0
+
+/* The power of two next below a positive number. */
+static double power_below(double value)
+{
+    int exponent;
+
+    (void)frexp(value, &exponent);
+    return ldexp(1.0, exponent - 1);
+}
+
+/* state->left[r] = product over m != mode of scale(m)[r]. */
+static void take_left(const struct cp_state *state, unsigned mode)
+{
+    for (uint32_t r = 0; r < state->rank; r++) {
+        state->left[r] = 1.0;
+        for (unsigned m = 0; m < state->order; m++) {
+            state->left[r] *= m == mode ? 1.0 : state->scale[m][r];
+        }
+    }
+}
+
+/*
+ * state->right: reciprocals of the norms to expect. In the first iteration nothing is known but
+ * that a component's norm, which is that of its new column times the root of V's diagonal, is
+ * seldom far from the tensor's.
+ */
+static void take_right(const struct cp_state *state, unsigned mode)
+{
+    for (uint32_t r = 0; r < state->rank; r++) {
+        double norm = state->norm[mode][r];
+
+        if (state->iteration == 1) {
+            norm = state->norm_x / sqrt(state->system[(size_t)r * state->rank + r]);
+        }
+        state->right[r] = isnormal(norm) ? 1.0 / power_below(norm) : 1.0;
+        /* A norm near the ends of the range has a reciprocal beyond it. */
+        state->right[r] = isnormal(state->right[r]) ? state->right[r] : 1.0;
+    }
+}
+
+/* The norm of column r of A(n) before normalizing: by 2-norm, later by max(1, max-norm). */
+static double column_norm(const struct cp_state *state, const double *gram, uint32_t r)
+{
+    const double square = gram[(size_t)r * state->rank + r];
+
+    if (!isfinite(square) || state->iteration == 1) {
+        return sqrt(square) / state->right[r];
+    }
+    return fmax(1.0, state->largest[r] / state->right[r]);
+}
+
+/* Scales stored columns that are far from unit norm after all. */
+static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    double *gram = state->gram[mode];
+    double *factor = state->largest; /* no longer needed */
+    bool far = false;
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        const double stored = 1.0 / state->scale[mode][r];
+
+        factor[r] = 1.0;
+        if (stored > SCALE_LIMIT || stored < 1.0 / SCALE_LIMIT) {
+            factor[r] = 1.0 / power_below(stored);
+            far = true;
+        }
+    }
+    if (!far) {
+        return SLC_OK;
+    }
+    for (uint32_t r = 0; r < state->rank; r++) {
+        for (uint32_t s = 0; s < state->rank; s++) {
+            gram[(size_t)r * state->rank + s] *= factor[r] * factor[s];
+        }
+        state->scale[mode][r] /= factor[r];
+    }
+    return slc_dense_scale(state->dense, &state->result->factors[mode], factor, err);
+}
+
+/* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
+static enum slc_status normalize(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    double *gram = state->gram[mode];
+    double *scale = state->scale[mode];
+    enum slc_status status;
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        const double norm = column_norm(state, gram, r);
+
+        if (!isfinite(norm)) {
+            return slc_fail(err, SLC_ERR_NUMERIC,
+                            "iteration %u, mode %u: component %" PRIu32
+                            " is not finite; scale the values of the tensor or compute in f64",
+                            state->iteration, mode + 1, r + 1);
+        }
+        state->result->lambda[r] = norm;
+        state->norm[mode][r] = norm;
+        scale[r] = norm == 0.0 ? 1.0 : 1.0 / (norm * state->right[r]);
+    }
+    status = bring_near(state, mode, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < state->rank; r++) {
+        for (uint32_t s = 0; s < state->rank; s++) {
+            gram[(size_t)r * state->rank + s] *= scale[r] * scale[s];
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status
+cp_update(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
+{
+    const struct slc_matrix output = cp_output_view(state, mode);
+    const struct slc_update_sums sums = {state->gram[mode], state->largest, state->column_inner};
+    enum slc_status status;
+
+    cp_hadamard(state, mode);
+    take_left(state, mode);
+    take_right(state, mode);
+    for (uint32_t r = 0; r < state->rank; r++) {
+        state->system[(size_t)r * state->rank + r] += state->options->regularization;
+    }
+    status = slc_dense_factorize(state->dense, state->system, state->left, state->right,
+                                 &state->solver, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    *singular = state->solver.singular;
+    status = slc_dense_update(state->dense, &state->solver, &output, &state->result->factors[mode],
+                              &sums, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    state->inner = 0.0;
+    for (uint32_t r = 0; r < state->rank; r++) {
+        state->inner += state->left[r] / state->right[r] * state->column_inner[r];
+    }
+    return normalize(state, mode, err);
+}

@@ -1,0 +1,38 @@
+/* What the tests of dense algebra share: matrices, scratch, comparisons. */
+#ifndef SLC_TEST_DENSE_FIXTURE_H
+#define SLC_TEST_DENSE_FIXTURE_H
+
+#include "cpu/dense.h"
+#include "slc_test.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Ends the test program where memory is refused. */
+void *must(void *memory);
+
+struct slc_dense *dense_for(unsigned workers, uint32_t rank, uint64_t rows);
+
+/* Uniform numbers in [-0.3, 0.7), the same for the same shape. */
+void random_matrix(struct slc_matrix *matrix,
+                   enum slc_value_type type,
+                   uint64_t rows,
+                   uint32_t cols);
+/* Zeros, in the shape and type of another. */
+void empty_matrix(struct slc_matrix *matrix, const struct slc_matrix *like);
+
+/* Of single operations, relative to the result's scale. */
+double tolerance(enum slc_value_type type);
+/* Largest |got - want| over the scale of the largest |want|. */
+double relative_error(const double *got, const double *want, uint64_t count);
+
+/* V = B^T B + I / 2 for random B. */
+void regular_gram(uint32_t rank, double *gram);
+/* An array of ones; free it. */
+double *ones(uint32_t count);
+
+/* The arrays of the sums of an update; free with update_sums_free. */
+struct slc_update_sums update_sums(uint32_t rank);
+void update_sums_free(struct slc_update_sums *sums);
+
+#endif
