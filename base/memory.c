@@ -103,7 +103,7 @@ enum slc_status slc_buffer_create(struct slc_buffer *buffer,
         return SLC_OK;
     }
     if (footprint <= SIZE_MAX / 2 && !slc_fault_hit(SLC_FAULT_ALLOCATION)) {
-        if (pages == SLC_PAGES_HUGE) {
+        if (pages != SLC_PAGES_SMALL) {
             data = map_aligned(footprint);
         } else {
             data =

@@ -292,7 +292,7 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
     }
     if (kind != SLC_IO_MMAP) {
         status = slc_buffer_create(&io->slots, (size_t)(io->slot_count * io->slot_bytes),
-                                   SLC_PAGES_SMALL, err);
+                                   SLC_PAGES_MIXED, err);
     }
     if (status == SLC_OK) {
         status = open_buffered(io, &stat, err);

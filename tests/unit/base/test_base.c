@@ -129,6 +129,12 @@ static void buffers(void)
         ((uint8_t *)buffer.data)[i] = 1;
     }
     slc_buffer_destroy(&buffer);
+    CU_ASSERT_EQUAL(slc_buffer_footprint(5000000, SLC_PAGES_MIXED), 5001216);
+    SLC_ASSERT_OK(slc_buffer_create(&buffer, 5000000, SLC_PAGES_MIXED, &err), &err);
+    CU_ASSERT_EQUAL(buffer.bytes, 5001216);
+    CU_ASSERT_EQUAL((uintptr_t)buffer.data % (2U << 20), 0);
+    memset(buffer.data, 1, buffer.bytes);
+    slc_buffer_destroy(&buffer);
     SLC_ASSERT_FAILS(slc_buffer_create(&buffer, SIZE_MAX - 100, SLC_PAGES_SMALL, &err),
                      SLC_ERR_MEMORY, &err, "cannot map");
     slc_error_clear(&err);
