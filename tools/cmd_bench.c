@@ -9,6 +9,7 @@
 /* In the order of the help. */
 static const struct command *const benches[] = {
     &bench_stream,
+    &bench_mttkrp,
 };
 enum { BENCHES = sizeof benches / sizeof benches[0] };
 

@@ -52,7 +52,7 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     return status;
 }
 
-void session_close(struct session *session)
+void session_stop(struct session *session)
 {
     if (session->backend != NULL) {
         session->backend->ops->destroy(session->backend);
@@ -60,6 +60,11 @@ void session_close(struct session *session)
     }
     slc_stream_close(session->stream);
     session->stream = NULL;
+}
+
+void session_close(struct session *session)
+{
+    session_stop(session);
     slc_store_close(&session->store);
 }
 

@@ -96,6 +96,9 @@ enum slc_status session_plan(struct session *session,
 /* Opens the stream and creates the device. */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
 
+/* Closes stream and device; the store stays open for another plan. */
+void session_stop(struct session *session);
+
 /* Closes whatever is open; takes SESSION_INIT. */
 void session_close(struct session *session);
 

@@ -76,8 +76,110 @@ def stream(_folder):
         check(row["set_bytes"] % 4096 == 0, f"{row}")
 
 
+def close(a, b):
+    return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+
+
+def shapes(folder):
+    """Small stores of 1 to 5 modes, one of them without a nonzero; yields (path, order, nnz)."""
+    for order, dims in enumerate(("7", "9x8", "20x30x4", "3x9x8x7", "4x5x6x3x2"), 1):
+        path = os.path.join(folder, f"{order}.slc")
+        nnz = 7 if order == 1 else 50
+        sluice("generate", path, "--dims", dims, "--nnz", nnz, "-q")
+        yield path, order, nnz
+    text = os.path.join(folder, "empty.tns")
+    with open(text, "w") as file:
+        file.write("# nothing\n")
+    path = os.path.join(folder, "empty.slc")
+    sluice("convert", text, path, "--dims", "3x4", "-q")
+    yield path, 2, 0
+
+
+KEYS = ("rank", "threads", "precision", "instruction_set", "conflict")
+
+
+def combination(row):
+    return tuple(row[key] for key in KEYS)
+
+
+def check_mttkrp(record, order, nnz):
+    """The record of `bench mttkrp` agrees with itself."""
+    check(record["tensor"]["nnz"] == nnz and len(record["tensor"]["dims"]) == order, f"{record}")
+    for row in record["rows"]:
+        check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
+        check(0 <= row["decode_share"] <= 1, f"{row}")
+        check(row["strategy"] in ("direct", "private", "locked", "ordered"), f"{row}")
+        check(row["conflict"] in ("auto", row["strategy"]), f"{row}")
+        check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
+        check(close(row["gflop_per_s"], row["nnz_per_s"] * order * row["rank"] * 1e-9), f"{row}")
+        value = 4 if row["precision"] == "f32" else 8
+        check(row["model_bytes_per_nnz"] == (order * row["rank"] + 3) * value + 8 * order, f"{row}")
+        check(close(row["model_gb_per_s"], row["nnz_per_s"] * row["model_bytes_per_nnz"] * 1e-9),
+              f"{row}")
+        for kind in ("ceiling", "memory_ceiling"):
+            check(row[f"{kind}_gb_per_s"] > 0, f"{row}")
+            check(close(row[f"{kind}_share"], row["model_gb_per_s"] / row[f"{kind}_gb_per_s"]),
+                  f"{row}")
+    for total in record["totals"]:
+        rows = [row for row in record["rows"] if combination(row) == combination(total)]
+        check([row["mode"] for row in rows] == list(range(1, order + 1)), f"{rows}")
+        check(close(total["all_modes_ms"], sum(row["median_ms"] for row in rows)), f"{total}")
+
+
+def mttkrp(folder):
+    """One combination has all_modes_ms at its top; every order, and no nonzeros."""
+    for path, order, nnz in shapes(folder):
+        record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", 3)
+        check_mttkrp(record, order, nnz)
+        check(len(record["totals"]) == 1, f"{record['totals']}")
+        check(record["all_modes_ms"] == record["totals"][0]["all_modes_ms"], f"{record}")
+        check(all(row["samples"] == 3 for row in record["rows"]), f"{record['rows']}")
+
+
+def mttkrp_sweep(folder):
+    """Every rank, number of threads, precision, instruction set and strategy once."""
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 3000, "-q")
+    record = bench("mttkrp", path, "-r", "1,16", "-t", "1,2", "--precision", "all", "--isa", "all",
+                   "--conflict", "all", "-n", 2)
+    check_mttkrp(record, 3, 3000)
+    check("all_modes_ms" not in record, "several combinations have one sum")
+    there = {combination(total) for total in record["totals"]}
+    check(len(there) == len(record["totals"]), "a combination stands there twice")
+    sets = {total["instruction_set"] for total in record["totals"]}
+    strategies = {1: ("auto", "direct", "locked", "ordered"),
+                  2: ("auto", "private", "locked", "ordered")}
+    wanted = {(rank, threads, precision, isa, conflict)
+              for rank in (1, 16) for threads in (1, 2) for precision in ("f32", "f64")
+              for isa in sets for conflict in strategies[threads]}
+    check(there == wanted, f"{there ^ wanted}")
+    only = bench("mttkrp", path, "-r", 4, "--mode", 2, "-n", 1, "--warm-up", 0)
+    check([row["mode"] for row in only["rows"]] == [2], f"{only['rows']}")
+    check(only["all_modes_ms"] == only["rows"][0]["median_ms"], f"{only}")
+
+
+def mttkrp_refuses(folder):
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "30x20", "--nnz", 100, "-q")
+    for status, part, args in (
+            (2, "the tensor has 2 modes", [path, "-r", 2, "--mode", 3]),
+            (2, "direct is for one thread", [path, "-r", 2, "-t", 2, "--conflict", "direct"]),
+            (2, "not a list of 1 to 16 numbers", [path, "-r", "2,"]),
+            (2, "not a list of 1 to 16 numbers", [path, "-r", "0"]),
+            (2, "not a list of 1 to 16 numbers", [path, "-r", "2", "-t", "1,x"]),
+            (2, "--rank R[,R..] must be given", [path]),
+            (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"]),
+            (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 2])):
+        out, messages = sluice("bench", "mttkrp", *args, status=status)
+        check(out == "", out)
+        check(part in messages, f"{part!r} is not in {messages!r}")
+
+
 run([
     ("helps and man page agree", helps_and_man_page),
     ("usage faults", usage),
     ("bench stream", stream),
+    ("bench mttkrp: shapes", mttkrp),
+    ("bench mttkrp: sweeps", mttkrp_sweep),
+    ("bench mttkrp: refusals", mttkrp_refuses),
 ])

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+extern const struct command bench_mttkrp;
 extern const struct command bench_stream;
 
 /* How often to measure and how to print; field `bench` of a benchmark's arguments. */

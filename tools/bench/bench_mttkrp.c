@@ -1,0 +1,451 @@
+/*
+ * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every combination of
+ * rank, threads, precision, instruction set and conflict strategy asked for.
+ *
+ * Figures per combination and mode:
+ *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
+ *   model bytes  nnz ((N R + 3) v + 8 N), v bytes of an element: what a kernel over coordinates
+ *                moves without a cache, N - 1 factor rows, one output row, the value and N 8-byte
+ *                indices; GENTEN equation (3), with the terms its authors' code counts
+ *   ceiling      model bytes per second against a gather of rows as long as the factors' from a set
+ *                as large as factors and output together, and against memory (ceiling.h)
+ * A share of the set's ceiling can exceed 1: a store's indices take a quarter of the model's or
+ * less, and neighbours share rows.
+ */
+#include "bandwidth.h"
+#include "base/checked.h"
+#include "base/limits.h"
+#include "base/team.h"
+#include "bench.h"
+#include "ceiling.h"
+#include "cpu/cpu.h"
+#include "mttkrp_group.h"
+#include "record.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct option_counts ranks;
+    struct option_counts threads;
+    uint64_t mode;
+    const char *precision;
+    const char *isa;
+    const char *conflict;
+    uint64_t memory;
+    struct bench_options bench;
+};
+
+static const char *const precision_choices[] = {"f64", "f32", "all", NULL};
+static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
+                                          "neon", "all",      NULL};
+static const char *const conflict_choices[] = {"auto",    "direct", "private", "locked",
+                                               "ordered", "all",    NULL};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .required = true,
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "columns of the factors; several make a sweep",
+     .offset = offsetof(struct arguments, ranks)},
+    {.name = "threads",
+     .letter = 't',
+     .kind = OPTION_COUNTS,
+     .value = "T[,T..]",
+     .fallback = "0",
+     .maximum = SLC_MAX_THREADS,
+     .help = "threads; 0: one per processor this process may use; several make a sweep",
+     .offset = offsetof(struct arguments, threads)},
+    {.name = "mode",
+     .kind = OPTION_U64,
+     .value = "K",
+     .fallback = "0",
+     .maximum = SLC_MAX_ORDER,
+     .help = "only mode K; 0: all",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "precision",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "f64",
+     .choices = precision_choices,
+     .help = "arithmetic and factors: f64, f32 or all",
+     .offset = offsetof(struct arguments, precision)},
+    {.name = "isa",
+     .kind = OPTION_CHOICE,
+     .value = "SET",
+     .fallback = "best",
+     .choices = isa_choices,
+     .help = "instruction set: best, portable, avx2, avx512, neon, or all this machine has",
+     .offset = offsetof(struct arguments, isa)},
+    {.name = "conflict",
+     .kind = OPTION_CHOICE,
+     .value = "WAY",
+     .fallback = "auto",
+     .choices = conflict_choices,
+     .help = "how additions to one output row are kept apart: auto (chosen per mode), direct (one "
+             "thread), private, locked, ordered, or all",
+     .offset = offsetof(struct arguments, conflict)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column mode_columns[] = {{"rank", "rank", 0, 0},
+                                                   {"threads", "threads", 0, 0},
+                                                   {"precision", "type", 0, 0},
+                                                   {"instruction_set", "set", 0, 0},
+                                                   {"conflict", "conflict", 0, 0},
+                                                   {"mode", "mode", 0, 0},
+                                                   {"strategy", "strategy", 0, 0},
+                                                   {"median_ms", "ms", 1, 2},
+                                                   {"nnz_per_s", "Mnnz/s", 1e-6, 1},
+                                                   {"gflop_per_s", "GFLOP/s", 1, 2},
+                                                   {"model_gb_per_s", "model GB/s", 1, 1},
+                                                   {"ceiling_gb_per_s", "gather GB/s", 1, 1},
+                                                   {"ceiling_share", "% of it", 100, 0},
+                                                   {"memory_ceiling_share", "% of memory", 100, 0},
+                                                   {"decode_share", "decode %", 100, 0},
+                                                   {NULL, NULL, 0, 0}};
+
+static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
+                                                    {"threads", "threads", 0, 0},
+                                                    {"precision", "type", 0, 0},
+                                                    {"instruction_set", "set", 0, 0},
+                                                    {"conflict", "conflict", 0, 0},
+                                                    {"all_modes_ms", "all modes ms", 1, 2},
+                                                    {"gflop_per_s", "GFLOP/s", 1, 2},
+                                                    {"decode_share", "decode %", 100, 0},
+                                                    {NULL, NULL, 0, 0}};
+
+/* What the parts of a run share. */
+struct mttkrp_bench {
+    const struct arguments *args;
+    struct session session;
+    struct bench_ceilings ceilings;
+    struct bench_mttkrp_group group;
+    struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER];
+    json_t *rows;   /* one per combination and mode */
+    json_t *totals; /* one per combination */
+};
+
+static const char *precision_name(enum slc_value_type type)
+{
+    return type == SLC_F32 ? "f32" : "f64";
+}
+
+/* The members that tell a combination. */
+static json_t *combination(const struct bench_mttkrp_group *group,
+                           const struct bench_mttkrp_variant *variant)
+{
+    json_t *object = json_object();
+
+    bench_set_count(object, "rank", group->rank);
+    bench_set_count(object, "threads", group->threads);
+    bench_set_text(object, "precision", precision_name(group->precision));
+    bench_set_text(object, "instruction_set", variant->instruction_set);
+    bench_set_text(object, "conflict", slc_conflict_name(variant->conflict));
+    return object;
+}
+
+/* Bytes that the rows of all factors and the output take, as far as nonzeros can reach. */
+static uint64_t working_set_bytes(const struct slc_manifest *manifest, uint64_t row_bytes)
+{
+    uint64_t rows = 0;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        rows += slc_min_u64(manifest->dims[n], manifest->nnz);
+    }
+    return rows * row_bytes;
+}
+
+/* Model bytes per second and their ceilings. */
+static enum slc_status
+set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = &bench->group;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const uint32_t value_bytes = slc_value_bytes(group->precision);
+    const double terms = (double)manifest->order * group->rank + 3;
+    const double bytes_per_nnz = terms * value_bytes + 8.0 * manifest->order;
+    const double rate = bytes_per_nnz * (double)manifest->nnz / seconds;
+    /* One f32 column is gathered as fast as two. */
+    const uint64_t row_bytes =
+        slc_max_u64((uint64_t)slc_matrix_pitch(group->precision, group->rank) * value_bytes, 8);
+    const uint64_t set_bytes = working_set_bytes(manifest, row_bytes);
+    double set_rate = 0;
+    double memory_rate = 0;
+    enum slc_status status = bench_ceiling(&bench->ceilings, BENCH_GATHER, set_bytes, row_bytes,
+                                           group->threads, &set_rate, err);
+
+    if (status == SLC_OK) {
+        status = bench_ceiling(&bench->ceilings, BENCH_READ, bench_memory_set_bytes(), 0,
+                               group->threads, &memory_rate, err);
+    }
+    bench_set_real(row, "model_bytes_per_nnz", bytes_per_nnz);
+    bench_set_real(row, "model_gb_per_s", rate * 1e-9);
+    bench_set_count(row, "set_bytes", set_bytes);
+    bench_set_real(row, "ceiling_gb_per_s", set_rate * 1e-9);
+    bench_set_real(row, "ceiling_share", rate / set_rate);
+    bench_set_real(row, "memory_ceiling_gb_per_s", memory_rate * 1e-9);
+    bench_set_real(row, "memory_ceiling_share", rate / memory_rate);
+    return status;
+}
+
+/* One row: a combination in one mode. */
+static enum slc_status set_row(struct mttkrp_bench *bench,
+                               const struct bench_mttkrp_variant *variant,
+                               unsigned mode,
+                               const struct bench_mttkrp_cell *cell,
+                               struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = &bench->group;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const struct bench_times times = bench_samples_summary(&cell->samples);
+    json_t *row = combination(group, variant);
+
+    (void)json_array_append_new(bench->rows, row);
+    bench_set_count(row, "mode", mode + 1);
+    bench_set_text(row, "strategy", slc_conflict_name(cell->strategy));
+    bench_times_to_json(row, &times);
+    bench_set_real(row, "nnz_per_s", (double)manifest->nnz / times.median);
+    bench_set_real(row, "gflop_per_s",
+                   (double)manifest->nnz * group->rank * manifest->order / times.median * 1e-9);
+    bench_set_real(row, "decode_share",
+                   cell->decode_seconds / (cell->wall_seconds * group->threads));
+    return set_model(bench, row, times.median, err);
+}
+
+/* Adds what a group measured to the record. */
+static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = &bench->group;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        json_t *total = combination(group, &group->variants[v]);
+        double seconds = 0, wall_seconds = 0, decode_seconds = 0;
+        unsigned modes = 0;
+
+        (void)json_array_append_new(bench->totals, total);
+        for (unsigned n = group->mode_begin; n < group->mode_end; n++) {
+            const struct bench_mttkrp_cell *cell = &bench->cells[v][n];
+            enum slc_status status;
+
+            if (!cell->measured) {
+                continue;
+            }
+            status = set_row(bench, &group->variants[v], n, cell, err);
+            if (status != SLC_OK) {
+                return status;
+            }
+            seconds += bench_samples_summary(&cell->samples).median;
+            wall_seconds += cell->wall_seconds;
+            decode_seconds += cell->decode_seconds;
+            modes++;
+        }
+        if (modes < group->mode_end - group->mode_begin) {
+            bench_set(total, "all_modes_ms", json_null());
+            continue;
+        }
+        bench_set_real(total, "all_modes_ms", seconds * 1e3);
+        bench_set_real(total, "gflop_per_s",
+                       (double)manifest->nnz * group->rank * manifest->order * modes / seconds *
+                           1e-9);
+        bench_set_real(total, "decode_share", decode_seconds / (wall_seconds * group->threads));
+    }
+    return SLC_OK;
+}
+
+/* The strategies that --conflict names, for one instruction set. */
+static enum slc_status add_variants(const struct arguments *args,
+                                    const char *instruction_set,
+                                    struct bench_mttkrp_group *group,
+                                    struct slc_error *err)
+{
+    const bool all = strcmp(args->conflict, "all") == 0;
+
+    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_ORDERED; c++) {
+        /* One thread adds directly; private copies are for more. */
+        const bool sensible =
+            group->threads == 1 ? c != SLC_CONFLICT_PRIVATE : c != SLC_CONFLICT_DIRECT;
+
+        if (!all && strcmp(args->conflict, slc_conflict_name(c)) != 0) {
+            continue;
+        }
+        if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--conflict direct is for one thread, but --threads asks for %u",
+                            group->threads);
+        }
+        if (!all || sensible) {
+            group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
+                .instruction_set = instruction_set, .conflict = c, .optional = all};
+        }
+    }
+    return SLC_OK;
+}
+
+/* The instruction sets that --isa names; those of the kernels are those of the bandwidth loops. */
+static enum slc_status
+set_variants(const struct arguments *args, struct bench_mttkrp_group *group, struct slc_error *err)
+{
+    const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
+    const unsigned available = bench_bandwidth_sets(sets);
+    enum slc_status status = SLC_OK;
+
+    group->variant_count = 0;
+    if (strcmp(args->isa, "all") != 0) {
+        return add_variants(args,
+                            strcmp(args->isa, "best") == 0 ? slc_cpu_instruction_set() : args->isa,
+                            group, err);
+    }
+    for (unsigned i = 0; i < available && status == SLC_OK; i++) {
+        /* A compiler may know the loops of a set and not the kernels. */
+        if (slc_cpu_force_instruction_set(sets[i]->name)) {
+            (void)slc_cpu_force_instruction_set(NULL);
+            status = add_variants(args, sets[i]->name, group, err);
+        }
+    }
+    return status;
+}
+
+/* One group: all variants of a rank, a number of threads and a precision. */
+static enum slc_status measure_group(struct mttkrp_bench *bench,
+                                     uint32_t rank,
+                                     uint64_t threads,
+                                     enum slc_value_type precision,
+                                     struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct bench_mttkrp_group *group = &bench->group;
+    enum slc_status status;
+
+    group->rank = rank;
+    group->threads = threads > 0 ? (unsigned)threads : slc_team_default_workers();
+    group->precision = precision;
+    status = set_variants(args, group, err);
+    if (status == SLC_OK) {
+        memset(bench->cells, 0, BENCH_MTTKRP_VARIANTS_MAX * sizeof *bench->cells);
+        status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
+    }
+    if (status == SLC_OK) {
+        status = record_group(bench, err);
+    }
+    return status;
+}
+
+static enum slc_status measure_all(struct mttkrp_bench *bench, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const bool f64 = strcmp(args->precision, "f32") != 0;
+    const bool f32 = strcmp(args->precision, "f64") != 0;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned r = 0; r < args->ranks.count; r++) {
+        for (unsigned t = 0; t < args->threads.count; t++) {
+            const uint32_t rank = (uint32_t)args->ranks.number[r];
+            const uint64_t threads = args->threads.number[t];
+
+            if (f64) {
+                status = measure_group(bench, rank, threads, SLC_F64, err);
+            }
+            if (f32 && status == SLC_OK) {
+                status = measure_group(bench, rank, threads, SLC_F32, err);
+            }
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* Opens the store, measures and fills the record. */
+static enum slc_status
+measure(struct mttkrp_bench *bench, const char *path, json_t *record, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct bench_mttkrp_group *group = &bench->group;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    enum slc_status status = session_open(&bench->session, path, args->memory, err);
+
+    if (status == SLC_OK && args->mode > manifest->order) {
+        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
+                          (unsigned)args->mode, manifest->order);
+    }
+    bench->cells = slc_calloc(BENCH_MTTKRP_VARIANTS_MAX, sizeof *bench->cells);
+    if (status == SLC_OK && bench->cells == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_tensor(record, &bench->session.store);
+    bench_set(record, "rows", bench->rows = json_array());
+    bench_set(record, "totals", bench->totals = json_array());
+    group->memory_bytes = args->memory;
+    group->warm_up = (unsigned)args->bench.warm_up;
+    group->repeats = (unsigned)args->bench.repeats;
+    group->mode_begin = args->mode > 0 ? (unsigned)args->mode - 1 : 0;
+    group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
+    status = measure_all(bench, err);
+    if (status == SLC_OK && json_array_size(bench->totals) == 1) {
+        /* The figure that scripts compare stands at the top where there is only one. */
+        (void)json_object_set(record, "all_modes_ms",
+                              json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct mttkrp_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    status = bench_record_start(command, &args, &record, &err);
+    if (status == SLC_OK) {
+        status = measure(&bench, operands.text[0], record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        bench_table_print(bench.rows, mode_columns);
+        putchar('\n');
+        bench_table_print(bench.totals, total_columns);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    slc_free(bench.cells);
+    session_close(&bench.session);
+    return code;
+}
+
+const struct command bench_mttkrp = {
+    .name = "bench mttkrp",
+    .summary = "MTTKRP over a store in memory: every mode, rank, precision, kernel",
+    .example = "sluice bench mttkrp flights-4d.slc --rank 16,32 --threads 1,2",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Model bytes are GENTEN's: N R + 3 elements and N indices of 8 bytes a nonzero. Their\n"
+        "ceiling is a gather of such rows from a set as large as factors and output.",
+    .run = run,
+};

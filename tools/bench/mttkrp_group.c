@@ -1,0 +1,206 @@
+/* MTTKRPs over a store in memory; see mttkrp_group.h. */
+#include "mttkrp_group.h"
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/team.h"
+#include "cpu/cpu.h"
+#include "engine/mttkrp.h"
+#include "resident.h"
+#include "storage/reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Rows that one step of filling a factor takes. */
+enum { FILL_ROWS = 4096 };
+
+/* What the rounds of a group share. */
+struct group_run {
+    struct session *session;
+    const struct bench_mttkrp_group *group;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    struct slc_matrix output; /* of the longest mode; the others use its beginning */
+};
+
+struct fill {
+    struct slc_matrix *matrix;
+    unsigned mode;
+};
+
+static void fill_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct fill *fill = context;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        for (uint32_t r = 0; r < fill->matrix->cols; r++) {
+            slc_matrix_set(fill->matrix, i, r,
+                           slc_random_f64(1, fill->mode, i * fill->matrix->cols + r));
+        }
+    }
+}
+
+/* Random factors and one output for all modes. */
+static enum slc_status make_matrices(struct group_run *run, struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = run->group;
+    const struct slc_manifest *manifest = &run->session->store.manifest;
+    uint64_t rows_max = 0;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
+        struct fill fill = {&run->factors[n], n};
+
+        rows_max = manifest->dims[n] > rows_max ? manifest->dims[n] : rows_max;
+        status = slc_matrix_create(&run->factors[n], group->precision, manifest->dims[n],
+                                   group->rank, err);
+        if (status == SLC_OK) {
+            status =
+                slc_team_for(group->threads, manifest->dims[n], FILL_ROWS, fill_rows, &fill, err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&run->output, group->precision, rows_max, group->rank, err);
+    }
+    return status;
+}
+
+/* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
+static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
+{
+    if (!slc_cpu_force_instruction_set(name)) {
+        return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
+                        name);
+    }
+    (void)(slc_decoder_force(name) || slc_decoder_force("portable"));
+    return SLC_OK;
+}
+
+/* Whether the plan left room for the scratch of this job. */
+static bool scratch_fits(const struct session *session,
+                         const struct slc_mttkrp_job *job,
+                         uint64_t *needed_bytes)
+{
+    const struct slc_plan *plan = &session->plan;
+
+    *needed_bytes = session->backend->ops->mttkrp_scratch_bytes(job, job->output->rows);
+    return *needed_bytes <= plan->scratch_bytes + (plan->budget_bytes - plan->total_bytes);
+}
+
+/* One MTTKRP of one variant, timed into its cell where it `counts`. */
+static enum slc_status measure_once(struct group_run *run,
+                                    const struct bench_mttkrp_variant *variant,
+                                    unsigned mode,
+                                    bool counts,
+                                    struct bench_mttkrp_cell *cell,
+                                    struct slc_error *err)
+{
+    const struct session *session = run->session;
+    const struct slc_manifest *manifest = &session->store.manifest;
+    const struct slc_backend_ops *ops = session->backend->ops;
+    struct slc_matrix output = run->output;
+    struct slc_mttkrp_job job = {.order = manifest->order,
+                                 .mode = mode,
+                                 .rank = run->group->rank,
+                                 .nnz = manifest->nnz,
+                                 .workers = session->plan.threads,
+                                 .conflict = variant->conflict,
+                                 .output = &output};
+    struct slc_stream_stats before, after;
+    uint64_t needed_bytes, start_ns;
+    enum slc_status status;
+
+    output.rows = manifest->dims[mode];
+    for (unsigned n = 0; n < manifest->order; n++) {
+        job.factors[n] = &run->factors[n];
+    }
+    if (!scratch_fits(session, &job, &needed_bytes)) {
+        return variant->optional
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_BUDGET,
+                              "mode %u: the strategy %s needs %" PRIu64
+                              " MiB of scratch, more than the budget leaves",
+                              mode + 1, slc_conflict_name(variant->conflict), needed_bytes >> 20);
+    }
+    cell->strategy = ops->mttkrp_strategy(&job, output.rows);
+    slc_stream_stats(session->stream, &before);
+    start_ns = slc_clock_ns();
+    status = slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
+    if (status == SLC_OK && counts) {
+        const double seconds = slc_seconds_since(start_ns);
+
+        slc_stream_stats(session->stream, &after);
+        bench_samples_add(&cell->samples, seconds);
+        cell->wall_seconds += seconds;
+        cell->decode_seconds += after.decode_seconds - before.decode_seconds;
+        cell->measured = true;
+    }
+    return status;
+}
+
+static enum slc_status measure_rounds(struct group_run *run,
+                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                      struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = run->group;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < group->warm_up + group->repeats; i++) {
+        for (unsigned v = 0; v < group->variant_count; v++) {
+            status = force_instruction_set(group->variants[v].instruction_set, err);
+            for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
+                status = measure_once(run, &group->variants[v], n, i >= group->warm_up,
+                                      &cells[v][n], err);
+            }
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* Strategies that commit in tile order need the blocks in file order. */
+static bool needs_file_order(const struct bench_mttkrp_group *group)
+{
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        if (group->variants[v].conflict == SLC_CONFLICT_ORDERED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum slc_status bench_mttkrp_measure(struct session *session,
+                                     const struct bench_mttkrp_group *group,
+                                     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                     struct slc_error *err)
+{
+    /* The plan of a CP-ALS: what a decomposition would hold beside the store. */
+    const struct slc_plan_request request = {
+        .operation = SLC_OP_CPD,
+        .rank = group->rank,
+        .precision = group->precision,
+        .threads = group->threads,
+        .schedule = needs_file_order(group) ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_AUTO,
+        .memory_bytes = group->memory_bytes,
+        .cache = true};
+    struct group_run run = {.session = session, .group = group};
+    enum slc_status status = bench_resident_start(session, &request, err);
+
+    if (status == SLC_OK) {
+        status = make_matrices(&run, err);
+    }
+    if (status == SLC_OK) {
+        status = measure_rounds(&run, cells, err);
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+    (void)slc_decoder_force(NULL);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&run.factors[n]);
+    }
+    slc_matrix_destroy(&run.output);
+    session_stop(session);
+    return status;
+}

@@ -1,0 +1,58 @@
+/*
+ * MTTKRPs over a store in memory: one group shares rank, threads and precision, and measures its
+ * variants (instruction set and conflict strategy) interleaved, so that what disturbs the machine
+ * disturbs all of them.
+ */
+#ifndef SLC_TOOLS_BENCH_MTTKRP_GROUP_H
+#define SLC_TOOLS_BENCH_MTTKRP_GROUP_H
+
+#include "base/backend.h"
+#include "tools/bench/timing.h"
+#include "tools/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bench_mttkrp_variant {
+    const char *instruction_set; /* for kernels and decoders */
+    enum slc_conflict conflict;
+    /* An output too large for this strategy is left out in place of failing. */
+    bool optional;
+};
+
+/* What was measured of one variant in one mode. */
+struct bench_mttkrp_cell {
+    bool measured;
+    enum slc_conflict strategy; /* never AUTO */
+    struct bench_samples samples;
+    /* Of all samples together: wall time, and of all threads what decoding took. */
+    double wall_seconds, decode_seconds;
+};
+
+/* Four strategies at a time, in three instruction sets. */
+enum { BENCH_MTTKRP_VARIANTS_MAX = 16 };
+
+struct bench_mttkrp_group {
+    uint32_t rank;
+    unsigned threads;
+    enum slc_value_type precision;
+    uint64_t memory_bytes;
+    unsigned mode_begin, mode_end; /* modes to measure, from 0 */
+    unsigned warm_up, repeats;
+    unsigned variant_count;
+    struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
+};
+
+/*
+ * Measures a group: one pass that reads the store into memory, then `warm_up` and `repeats` rounds
+ * of every mode of every variant by the engine's own stream and device. The factors are random.
+ * `cells`: variant_count times SLC_MAX_ORDER, all-zero before.
+ * Errors: SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy with more
+ * than one thread); those of the stream and the device.
+ */
+enum slc_status bench_mttkrp_measure(struct session *session,
+                                     const struct bench_mttkrp_group *group,
+                                     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                     struct slc_error *err) SLC_NODISCARD;
+
+#endif
