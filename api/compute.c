@@ -7,6 +7,7 @@
 #include "api/internal.h"
 #include "cpu/cpu.h"
 #include "engine/mttkrp.h"
+#include "engine/relabel.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -108,6 +109,7 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     report.dense_bytes = made.dense_bytes;
     report.scratch_bytes = made.scratch_bytes;
     report.decoder_bytes = made.decoder_bytes;
+    report.label_bytes = made.label_bytes;
     report.slot_bytes = made.slot_bytes;
     report.cache_bytes = made.cache_bytes;
     report.store_bytes = made.store_bytes;
@@ -207,6 +209,9 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
             status =
                 copy_in(&copies[n], request.precision, manifest->dims[n], rank, factors[n], err);
         }
+        if (n != mode && status == SLC_OK) {
+            status = slc_relabel_rows(&store->store, n, SLC_ROWS_OF_STORE, &copies[n], err);
+        }
         job.factors[n] = &copies[n];
     }
     if (status == SLC_OK) {
@@ -220,6 +225,9 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         job.output = &result;
         status =
             slc_mttkrp_stream(session.stream, session.backend, &job, known.stop, NULL, NULL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_relabel_rows(&store->store, mode, SLC_ROWS_OF_INPUT, &result, err);
     }
     if (status == SLC_OK) {
         api_copy_out(&result, output);

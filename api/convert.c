@@ -24,6 +24,9 @@ static enum slc_status give_convert_report(struct sluice_convert_report *report,
                                           .store_bytes = made->build.summary.file_bytes,
                                           .seconds = made->total_seconds};
 
+    for (unsigned n = 0; n < made->order; n++) {
+        known.relabelled_modes |= made->build.relabel.verdict[n] == SLC_RELABELLED ? 1U << n : 0U;
+    }
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
 }
@@ -55,6 +58,7 @@ enum slc_status sluice_convert(const char *input,
     convert.duplicates = (enum slc_duplicates)known.duplicates;
     convert.codec = (enum slc_codec)known.codec;
     convert.value = (enum slc_value_choice)known.value;
+    convert.relabel = (enum slc_relabel)known.relabel;
     convert.block_bytes = known.block_bytes;
     convert.memory_bytes = api_memory_bytes(known.memory_bytes);
     convert.temp_folder = known.temp_folder;
@@ -96,6 +100,7 @@ enum slc_status sluice_generate(const char *output,
     generate.noise = known.noise;
     generate.seed = known.seed;
     generate.codec = (enum slc_codec)known.codec;
+    generate.relabel = (enum slc_relabel)known.relabel;
     generate.block_bytes = known.block_bytes;
     generate.memory_bytes = api_memory_bytes(known.memory_bytes);
     generate.threads = api_threads(known.threads);

@@ -68,7 +68,8 @@ enum slc_status sluice_store_info(const struct sluice_store *store,
                                       .block_count = layout->block_count,
                                       .store_bytes = layout->file_bytes,
                                       .content_sum = manifest->content_sum,
-                                      .codec = (enum sluice_codec)layout->codec};
+                                      .codec = (enum sluice_codec)layout->codec,
+                                      .relabelled_modes = (uint32_t)layout->relabelled_modes};
 
     memcpy(known.dims, manifest->dims, manifest->order * sizeof known.dims[0]);
     return api_give_report(info, &known, sizeof known, "sluice_store_info", err);

@@ -198,6 +198,8 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
                                                      .layout = SLC_LAYOUT_BLCO,
                                                      .order = builder->order,
                                                      .dims = dims,
+                                                     .relabelled_modes =
+                                                         builder->options.relabelled_modes,
                                                      .codec = builder->options.codec,
                                                      .block_bytes = builder->options.block_bytes},
                         &finish->writer, err);

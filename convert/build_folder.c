@@ -1,6 +1,7 @@
 /* See convert/build_folder.h. */
 #include "convert/build_folder.h"
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -52,20 +53,44 @@ struct census {
     bool store;   /* a manifest */
 };
 
+static bool is_one_of(const char *name, const char *const *list, size_t count)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < count; i++) {
+        found = found || strcmp(name, list[i]) == 0;
+    }
+    return found;
+}
+
+/* perm-1.bin to perm-16.bin, finished or not. */
+static bool is_permutation(const char *name)
+{
+    bool found = false;
+
+    for (unsigned mode = 1; mode <= SLC_MAX_ORDER; mode++) {
+        char own[32];
+
+        (void)snprintf(own, sizeof own, "perm-%u.bin", mode);
+        found = found || strcmp(name, own) == 0;
+        (void)snprintf(own, sizeof own, "perm-%u.bin.tmp", mode);
+        found = found || strcmp(name, own) == 0;
+    }
+    return found;
+}
+
 static int count_name(void *context, const char *name, char kind)
 {
-    static const char *const known[] = {"blco.blk", "blco.blk.tmp", "tensor.json",
+    static const char *const files[] = {"blco.blk", "blco.blk.tmp", "tensor.json",
                                         "tensor.json.tmp", "spill.tmp"};
+    static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
-    size_t i;
+    bool known =
+        kind == 'f' ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_permutation(name)
+                    : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
 
     census->store = census->store || strcmp(name, "tensor.json") == 0;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (kind == 'f' && strcmp(name, known[i]) == 0) {
-            return 0;
-        }
-    }
-    census->foreign = true;
+    census->foreign = census->foreign || !known;
     return 0;
 }
 

@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* In OUT.slc.part: the store under new numbers, while it is not known whether it is kept. */
+#define SLC_RELABELLED_NAME "relabelled.slc"
+
 struct slc_build_folder {
     const struct slc_files *files;
     bool overwrite;

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "convert/build_memory.h"
 #include "convert/builder_internal.h"
+#include "convert/relabel.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -183,7 +184,10 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         goto cleanup;
     }
     b->spill_path = spill_path(b, options->temp_folder);
-    if (b->spill_path == NULL) {
+    if (options->temp_folder != NULL) {
+        b->temp_folder = slc_strdup(options->temp_folder);
+    }
+    if (b->spill_path == NULL || (options->temp_folder != NULL && b->temp_folder == NULL)) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the spill file");
         goto cleanup;
     }
@@ -208,6 +212,7 @@ void slc_builder_abandon(struct slc_builder *builder)
     release_push_memory(builder);
     slc_splitters_destroy(&builder->splitters);
     slc_build_folder_end(&builder->folder);
+    slc_free(builder->temp_folder);
     slc_free(builder->spill_path);
     slc_free(builder->workers);
     slc_free(builder);
@@ -343,6 +348,17 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
 
 /* ---- finishing */
 
+/* Gives memory and spill file of the first sort to the second. */
+static enum slc_status
+relabel(struct slc_builder *builder, struct slc_builder_report *report, struct slc_error *err)
+{
+    struct slc_builder_options options = builder->options;
+
+    release_push_memory(builder);
+    options.temp_folder = builder->temp_folder;
+    return slc_relabel_store(&options, builder->folder.part, report, err);
+}
+
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,
                                    const uint64_t *dims,
@@ -354,6 +370,9 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
 
     *report = (struct slc_builder_report){0};
     status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK && builder->options.relabel != SLC_RELABEL_NONE) {
+        status = relabel(builder, report, err);
+    }
     if (status == SLC_OK) {
         status = slc_build_folder_publish(&builder->folder, err);
     }

@@ -37,6 +37,9 @@ bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy);
 
 enum slc_value_choice { SLC_VALUE_AUTO, SLC_VALUE_F32, SLC_VALUE_F64 };
 
+/* How the indices of a mode are numbered in the store. */
+enum slc_relabel { SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY };
+
 struct slc_builder_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *output;            /* OUT.slc; must not exist unless `overwrite` */
@@ -50,6 +53,9 @@ struct slc_builder_options {
     uint64_t max_temp;     /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
     unsigned workers;
     unsigned assumed_base; /* 0 or 1: see above */
+    enum slc_relabel relabel;
+    uint64_t beside_bytes; /* the caller's share of the budget, for messages that name the whole */
+    uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
 };
 
 /* Coordinates of consecutive input entries, one array per mode (0-based) and the values. */
@@ -66,6 +72,25 @@ struct slc_entries {
     uint64_t sequence;
 };
 
+/* What became of a mode that was to be relabelled. */
+enum slc_relabel_verdict {
+    SLC_RELABEL_UNASKED,
+    SLC_RELABELLED,
+    SLC_RELABEL_IN_ORDER,  /* its indices are by falling frequency already */
+    SLC_RELABEL_TOO_LONG,  /* its permutation alone would take more than all coordinates do */
+    SLC_RELABEL_TOO_LARGE, /* the store would be larger */
+};
+
+struct slc_relabel_report {
+    enum slc_relabel_verdict verdict[SLC_MAX_ORDER];
+    uint64_t plain_bytes;       /* of the block file in the numbering of the input */
+    uint64_t plain_index_bytes; /* of its coordinates */
+    uint64_t tried_bytes;       /* of the relabelled block file; 0: none was built */
+    uint64_t tried_index_bytes;
+    uint64_t permutation_bytes; /* of the files that go with it */
+    double seconds;
+};
+
 struct slc_builder_report {
     uint64_t entries;        /* pushed */
     uint64_t duplicates;     /* merged into an earlier entry */
@@ -75,7 +100,8 @@ struct slc_builder_report {
     uint64_t buckets;
     uint64_t recursions; /* buckets that overflowed and were split again */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
-    struct slc_writer_summary summary;
+    struct slc_writer_summary summary; /* of the store that is kept */
+    struct slc_relabel_report relabel;
 };
 
 struct slc_builder;
@@ -114,7 +140,9 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
  * Sorts, writes and publishes the store (rename of OUT.slc.part). `index_base` (0 or 1) is
  * subtracted from every coordinate. `dims`: the lengths of all modes, each above every coordinate
  * after that (SLC_ERR_INPUT otherwise). `origin` goes into the manifest; its counts are filled in
- * here. The builder is destroyed whatever happens; after an error nothing is left on disk.
+ * here. With options.relabel the store is built a second time under new numbers, and the smaller of
+ * the two is kept (relabel.h). The builder is destroyed whatever happens; after an error nothing is
+ * left on disk.
  */
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,

@@ -16,6 +16,7 @@ struct slc_builder_worker {
 struct slc_builder {
     struct slc_builder_options options; /* strings are not kept: see below */
     unsigned order;
+    char *temp_folder; /* as asked for; NULL: none */
     char *spill_path;
     struct slc_build_folder folder;
     struct slc_builder_worker *workers;

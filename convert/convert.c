@@ -202,7 +202,8 @@ static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
         return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
     }
     c->job.workers = workers;
-    c->build.memory_bytes = c->memory_bytes - bytes_beside_builder(c, workers);
+    c->build.beside_bytes = bytes_beside_builder(c, workers);
+    c->build.memory_bytes = c->memory_bytes - c->build.beside_bytes;
     return SLC_OK;
 }
 
@@ -524,6 +525,7 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
                                            .codec = options->codec,
                                            .value = options->value,
                                            .duplicates = options->duplicates,
+                                           .relabel = options->relabel,
                                            .block_bytes = options->block_bytes,
                                            .max_temp = options->max_temp};
     status = slc_input_open(options->files, options->input, &c.input, err);

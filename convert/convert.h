@@ -36,6 +36,7 @@ struct slc_convert_options {
     enum slc_duplicates duplicates;
     enum slc_codec codec;
     enum slc_value_choice value;
+    enum slc_relabel relabel;
     uint64_t block_bytes;
     uint64_t memory_bytes; /* whole budget of the process */
     const char *temp_folder;

@@ -311,7 +311,8 @@ divide_memory(struct generation *g, struct slc_builder_options *build, struct sl
     }
     status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
     if (status == SLC_OK) {
-        g->memory_bytes = budget - fixed - slc_draw_memory_bytes(&g->draw);
+        build->beside_bytes = fixed + slc_draw_memory_bytes(&g->draw);
+        g->memory_bytes = budget - build->beside_bytes;
     }
     return status;
 }
@@ -344,6 +345,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                                         .duplicates = options->rank > 0 ? SLC_DUPLICATES_KEEP_FIRST
                                                                         : SLC_DUPLICATES_SUM,
                                         .block_bytes = options->block_bytes,
+                                        .relabel = options->relabel,
                                         .max_temp = options->max_temp};
     enum slc_status status;
 

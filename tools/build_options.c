@@ -14,6 +14,13 @@
 
 const char *const build_codec_choices[] = {"packed", "lz4", "blco", NULL};
 
+const char *const build_relabel_choices[] = {"none", "frequency", NULL};
+
+enum slc_relabel build_relabel(const struct build_options *options)
+{
+    return options->relabel == build_relabel_choices[0] ? SLC_RELABEL_NONE : SLC_RELABEL_FREQUENCY;
+}
+
 unsigned build_threads(const struct build_options *options)
 {
     return options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers();
@@ -25,6 +32,52 @@ build_start(const struct build_options *options, const char *output, struct slc_
     console_start(options->quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(options->progress, options->quiet);
     return unfinished_watch(output, err);
+}
+
+/* The modes with a verdict, and what it means; nothing where there are none. */
+static void report_verdict(const struct slc_relabel_report *report,
+                           unsigned order,
+                           enum slc_relabel_verdict verdict,
+                           const char *what)
+{
+    unsigned found = 0;
+
+    for (unsigned n = 0; n < order; n++) {
+        found += report->verdict[n] == verdict;
+    }
+    if (found == 0) {
+        return;
+    }
+    printf("  %-12s mode%s", "relabel", found == 1 ? "" : "s");
+    for (unsigned n = 0; n < order; n++) {
+        if (report->verdict[n] == verdict) {
+            printf(" %u", n + 1);
+        }
+    }
+    printf(" %s\n", what);
+}
+
+/* Which modes are numbered by frequency, and what that changed or would have changed. */
+static void report_relabel(const struct slc_relabel_report *report, unsigned order, double nnz)
+{
+    struct format_text a;
+    struct format_text b;
+
+    report_verdict(report, order, SLC_RELABELLED, "numbered by falling frequency");
+    report_verdict(report, order, SLC_RELABEL_IN_ORDER, "by falling frequency in the input");
+    report_verdict(report, order, SLC_RELABEL_TOO_LONG,
+                   "as in the input: a permutation would take more than all coordinates");
+    report_verdict(report, order, SLC_RELABEL_TOO_LARGE,
+                   "as in the input: the store would be larger");
+    if (report->tried_bytes > 0) {
+        printf("  %-12s coordinates %.2f bits as in the input, %.2f by frequency; %s, or %s with "
+               "permutations (%.2fs)\n",
+               "", 8.0 * (double)report->plain_index_bytes / nnz,
+               8.0 * (double)report->tried_index_bytes / nnz,
+               format_data(&a, (double)report->plain_bytes),
+               format_data(&b, (double)(report->tried_bytes + report->permutation_bytes)),
+               report->seconds);
+    }
 }
 
 void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims)
@@ -47,6 +100,7 @@ void build_report(const struct slc_builder_report *report, unsigned order, const
            "%.2f)\n",
            "size", (double)summary->file_bytes / nnz, 8.0 * (double)summary->index_bytes / nnz,
            summary->nnz > 0 ? log2(exp(1.0)) + log2_cells - log2(nnz) : 0.0);
+    report_relabel(&report->relabel, order, nnz);
     if (report->spill_bytes > 0) {
         printf("  %-12s %s through the temporary file, %" PRIu64 " buckets, %" PRIu64
                " split again\n",

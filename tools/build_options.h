@@ -11,6 +11,7 @@
 
 struct build_options {
     const char *codec;
+    const char *relabel;
     const char *temp_dir;
     const char *progress;
     uint64_t block_bytes;
@@ -22,6 +23,7 @@ struct build_options {
 };
 
 extern const char *const build_codec_choices[];
+extern const char *const build_relabel_choices[];
 
 /* Rows of an option table for the field `build` of struct `type`. */
 #define BUILD_OPTION_ROWS(type)                                                                    \
@@ -32,6 +34,14 @@ extern const char *const build_codec_choices[];
      .choices = build_codec_choices,                                                               \
      .help = "how blocks are stored: packed, lz4 or blco",                                         \
      .offset = offsetof(struct type, build.codec)},                                                \
+        {.name = "relabel",                                                                        \
+         .kind = OPTION_CHOICE,                                                                    \
+         .value = "HOW",                                                                           \
+         .fallback = "none",                                                                       \
+         .choices = build_relabel_choices,                                                         \
+         .help = "number indices within the store by frequency where that makes it smaller: "      \
+                 "none or frequency",                                                              \
+         .offset = offsetof(struct type, build.relabel)},                                          \
         {.name = "block-bytes",                                                                    \
          .kind = OPTION_SIZE,                                                                      \
          .value = "SIZE",                                                                          \
@@ -51,6 +61,9 @@ extern const char *const build_codec_choices[];
          .offset = offsetof(struct type, build.max_temp)},                                         \
         OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
         OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_QUIET(type, build.quiet)
+
+/* How indices are numbered. */
+enum slc_relabel build_relabel(const struct build_options *options);
 
 /* Threads to use: as asked, or one per processor. */
 unsigned build_threads(const struct build_options *options);

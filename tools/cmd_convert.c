@@ -80,6 +80,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     for (unsigned n = 0; n < args->dims.order; n++) {
         out->dims[n] = args->dims.length[n];
     }
+    out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;
     out->temp_folder = args->build.temp_dir;

@@ -104,6 +104,7 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->rank = (uint32_t)args->rank;
     out->noise = args->noise;
     out->seed = args->seed;
+    out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;
     out->temp_folder = args->build.temp_dir;

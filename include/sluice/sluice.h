@@ -24,6 +24,9 @@
  * Threads: different objects may be used by different threads at the same time; one object by one
  * thread at a time. Work inside a call is spread over `threads` of its options.
  *
+ * Relabelling: a store may number the indices of a mode by frequency (sluice_convert_options). It
+ * shows nowhere else: arrays, files and text, in and out, are in the numbering of the input.
+ *
  * Memory: a `memory_bytes` option bounds the resident memory of the whole process, arrays of the
  * caller included, and 0 stands for 80 % of the smaller of physical memory and the cgroup limit.
  */
@@ -72,6 +75,10 @@ enum sluice_io { SLUICE_IO_AUTO, SLUICE_IO_URING, SLUICE_IO_PREAD, SLUICE_IO_MMA
 enum sluice_schedule { SLUICE_SCHEDULE_AUTO, SLUICE_SCHEDULE_LARGEST, SLUICE_SCHEDULE_FILE };
 enum sluice_codec { SLUICE_CODEC_PACKED = 1, SLUICE_CODEC_LZ4 = 2, SLUICE_CODEC_BLCO = 3 };
 enum sluice_value { SLUICE_VALUE_AUTO, SLUICE_VALUE_F32, SLUICE_VALUE_F64 };
+enum sluice_relabel {
+    SLUICE_RELABEL_NONE,
+    SLUICE_RELABEL_FREQUENCY /* number indices by frequency where that makes the store smaller */
+};
 enum sluice_duplicates {
     SLUICE_DUPLICATES_SUM,
     SLUICE_DUPLICATES_ERROR,
@@ -118,7 +125,7 @@ struct sluice_convert_options {
     const char *temp_folder; /* for spilled data; NULL: beside the output */
     uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
     uint32_t overwrite;      /* non-zero: replace an existing store, at the very end */
-    uint32_t reserved;
+    enum sluice_relabel relabel;
 };
 
 /* What a conversion decided and counted. */
@@ -136,6 +143,8 @@ struct sluice_convert_report {
     uint64_t text_bytes;     /* read, decompressed */
     uint64_t store_bytes;    /* of the block file */
     double seconds;
+    uint32_t relabelled_modes; /* bit n: mode n is numbered by frequency in the store */
+    uint32_t reserved2;
 };
 
 SLC_API void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes);
@@ -165,7 +174,7 @@ struct sluice_generate_options {
     uint64_t block_bytes;
     uint64_t memory_bytes;
     uint32_t overwrite;
-    uint32_t reserved;
+    enum sluice_relabel relabel; /* of a store */
 };
 
 SLC_API void sluice_generate_options_init(struct sluice_generate_options *options, uint64_t bytes);
@@ -195,9 +204,9 @@ struct sluice_store_info {
     double norm; /* 2-norm of all values */
     uint64_t block_count;
     uint64_t store_bytes; /* of the block file */
-    uint64_t content_sum; /* identifies the nonzeros, whatever their order */
+    uint64_t content_sum; /* identifies the nonzeros as the store numbers them, in any order */
     enum sluice_codec codec;
-    uint32_t reserved;
+    uint32_t relabelled_modes; /* bit n: the store numbers the indices of mode n its own way */
 };
 
 /*
@@ -301,6 +310,7 @@ struct sluice_plan {
     uint32_t threads;
     uint32_t passes; /* per iteration */
     uint32_t reserved;
+    uint64_t label_bytes; /* while rows of a relabelled mode are moved */
 };
 
 /*

@@ -43,6 +43,7 @@ struct build {
     enum slc_duplicates duplicates;
     enum slc_codec codec;
     enum slc_value_choice value;
+    enum slc_relabel relabel;
     uint64_t max_temp;
     uint64_t block_bytes;
     const char *temp_folder;

@@ -1,0 +1,405 @@
+/*
+ * See convert/relabel.h. Two scans of the finished store: one counts how often each index occurs
+ * and takes a sample, the other pushes all nonzeros with their new coordinates to a second builder.
+ *
+ * Invariant: until the last step the store in the folder is whole, and that step happens in a
+ * folder that is not published yet, so a failure anywhere leaves nothing behind.
+ */
+#include "convert/relabel.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "convert/build_folder.h"
+#include "convert/frequency.h"
+#include "convert/store_scan.h"
+#include "storage/labels.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    SAMPLE_ROWS = 16384,
+    SMALL_OBJECTS_BYTES = 256 << 10,
+    /* What the manifest says of a permutation, rounded up. */
+    MANIFEST_ENTRY_BYTES = 256
+};
+
+struct relabelling {
+    const struct slc_builder_options *options;
+    const char *folder;
+    struct slc_builder_report *report;
+    struct slc_store store;
+    const struct slc_layout_info *info;
+    struct slc_labels labels[SLC_MAX_ORDER]; /* without memory where a mode keeps its numbers */
+    struct slc_buffer sample;
+    uint64_t sampled;
+    uint64_t stride; /* every so many nonzeros one is sampled */
+    uint64_t seen;
+    unsigned workers;
+    uint64_t build_bytes; /* of memory, for the second builder */
+    struct slc_builder *builder;
+};
+
+static uint64_t *sample_column(const struct relabelling *r, unsigned mode)
+{
+    return (uint64_t *)r->sample.data + (size_t)mode * SAMPLE_ROWS;
+}
+
+static bool is_renumbered(const struct relabelling *r, unsigned mode)
+{
+    return r->labels[mode].label != NULL;
+}
+
+/* Bytes that the permutations of all renumbered modes add to the store. */
+static uint64_t permutation_bytes(const struct relabelling *r)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < r->info->order; n++) {
+        if (is_renumbered(r, n)) {
+            bytes += slc_labels_file_bytes(r->labels[n].length) + MANIFEST_ENTRY_BYTES;
+        }
+    }
+    return bytes;
+}
+
+/* ---- what can pay, and its memory */
+
+static uint64_t sample_bytes(const struct relabelling *r)
+{
+    return r->info->order * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
+}
+
+/*
+ * A permutation that takes as much as all coordinates together cannot be paid for by shorter ones;
+ * neither are numbers for it taken, so that long modes with few nonzeros cost no memory here.
+ */
+static bool is_candidate(const struct relabelling *r, unsigned mode)
+{
+    uint64_t bytes = slc_labels_file_bytes(r->info->dims[mode]);
+
+    return bytes > 0 && bytes < r->report->summary.index_bytes;
+}
+
+/* Divides memory: labels first, then as many workers as fit beside a builder, and that the rest. */
+static enum slc_status divide_memory(struct relabelling *r, struct slc_error *err)
+{
+    struct slc_builder_options least = *r->options;
+    uint64_t labels = 0;
+    uint64_t fixed;
+    uint64_t need = 0;
+
+    for (unsigned n = 0; n < r->info->order; n++) {
+        labels += is_candidate(r, n) ? slc_labels_memory_bytes(r->info->dims[n]) : 0;
+    }
+    fixed = labels + slc_buffer_footprint(sample_bytes(r), SLC_PAGES_SMALL) +
+            slc_frequency_memory_bytes(r->info->nnz) + slc_reader_memory_bytes(r->store.reader) +
+            SMALL_OBJECTS_BYTES;
+    for (r->workers = r->options->workers; r->workers >= 1; r->workers--) {
+        uint64_t scan = slc_store_scan_memory_bytes(r->info, r->workers);
+
+        least.workers = r->workers;
+        need = fixed + scan + slc_builder_memory_min(&least, r->info->order);
+        if (need <= r->options->memory_bytes) {
+            r->build_bytes = r->options->memory_bytes - fixed - scan;
+            return SLC_OK;
+        }
+    }
+    return slc_fail_budget(
+        err, r->options->memory_bytes + r->options->beside_bytes, need + r->options->beside_bytes,
+        "renumbering modes by frequency (%" PRIu64 " MiB for the numbers of their indices)",
+        slc_div_up_u64(labels, UINT64_C(1) << 20));
+}
+
+static enum slc_status take_memory(struct relabelling *r, struct slc_error *err)
+{
+    enum slc_status status = slc_buffer_create(&r->sample, sample_bytes(r), SLC_PAGES_SMALL, err);
+
+    for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
+        if (is_candidate(r, n)) {
+            status = slc_labels_create(&r->labels[n], r->info->dims[n], err);
+        } else {
+            r->report->relabel.verdict[n] =
+                r->info->dims[n] == 1 ? SLC_RELABEL_IN_ORDER : SLC_RELABEL_TOO_LONG;
+        }
+    }
+    r->stride = r->info->nnz / SAMPLE_ROWS + 1;
+    return status;
+}
+
+/* ---- the first scan */
+
+static void count(uint32_t *counts, const uint64_t *coords, uint32_t rows)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        uint32_t *counter = &counts[coords[i]];
+
+        *counter += *counter != UINT32_MAX;
+    }
+}
+
+static enum slc_status
+count_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+{
+    struct relabelling *r = context;
+    uint64_t next = slc_div_up_u64(r->seen, r->stride) * r->stride;
+
+    (void)worker;
+    (void)err;
+    for (unsigned n = 0; n < r->info->order; n++) {
+        if (is_renumbered(r, n)) {
+            count(r->labels[n].label, rows->coords[n], rows->count);
+        }
+    }
+    for (; next < r->seen + rows->count; next += r->stride, r->sampled++) {
+        for (unsigned n = 0; n < r->info->order; n++) {
+            sample_column(r, n)[r->sampled] = rows->coords[n][next - r->seen];
+        }
+    }
+    r->seen += rows->count;
+    return SLC_OK;
+}
+
+/* From counts to numbers; a mode that is in order already needs none. */
+static enum slc_status number_modes(struct relabelling *r, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
+        bool identity = false;
+
+        if (!is_renumbered(r, n)) {
+            continue;
+        }
+        status = slc_frequency_labels(&r->labels[n], &identity, err);
+        if (status == SLC_OK && identity) {
+            slc_labels_destroy(&r->labels[n]);
+        }
+        r->report->relabel.verdict[n] = identity ? SLC_RELABEL_IN_ORDER : SLC_RELABELLED;
+    }
+    return status;
+}
+
+/* ---- the second scan */
+
+static void renumber(const struct relabelling *r, uint64_t *const *coords, uint64_t rows)
+{
+    for (unsigned n = 0; n < r->info->order; n++) {
+        const uint32_t *label = r->labels[n].label;
+
+        for (uint64_t i = 0; i < rows && label != NULL; i++) {
+            coords[n][i] = label[coords[n][i]];
+        }
+    }
+}
+
+static enum slc_status
+push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+{
+    struct relabelling *r = context;
+    struct slc_entries entries = {.order = r->info->order,
+                                  .count = rows->count,
+                                  .values = rows->values,
+                                  .sequence = rows->sequence};
+
+    renumber(r, rows->coords, rows->count);
+    for (unsigned n = 0; n < r->info->order; n++) {
+        entries.coords[n] = rows->coords[n];
+    }
+    return slc_builder_push(r->builder, worker, &entries, err);
+}
+
+/* The second builder, with the sample under new numbers. */
+static enum slc_status
+create_builder(struct relabelling *r, const char *path, struct slc_error *err)
+{
+    struct slc_builder_options build = *r->options;
+    struct slc_entries sample = {.order = r->info->order, .count = (uint32_t)r->sampled};
+    uint64_t *columns[SLC_MAX_ORDER];
+    enum slc_status status;
+
+    build.output = path;
+    build.overwrite = false;
+    build.duplicates = SLC_DUPLICATES_ERROR;
+    build.assumed_base = 0;
+    build.relabel = SLC_RELABEL_NONE;
+    build.memory_bytes = r->build_bytes;
+    build.workers = r->workers;
+    for (unsigned n = 0; n < r->info->order; n++) {
+        build.relabelled_modes |= is_renumbered(r, n) ? UINT64_C(1) << n : 0;
+        columns[n] = sample_column(r, n);
+        sample.coords[n] = columns[n];
+    }
+    if (build.max_temp > 0) {
+        if (r->report->summary.file_bytes >= build.max_temp) {
+            return slc_fail(err, SLC_ERR_BUDGET,
+                            "renumbering modes keeps two block files for a while, of %" PRIu64
+                            " bytes the first: --max-temp has to be larger than that",
+                            r->report->summary.file_bytes);
+        }
+        build.max_temp -= r->report->summary.file_bytes;
+    }
+    status = slc_builder_create(&build, r->info->order, &r->builder, err);
+    if (status == SLC_OK) {
+        renumber(r, columns, r->sampled);
+        status = slc_builder_sample(r->builder, &sample, r->info->nnz, err);
+    }
+    return status;
+}
+
+static enum slc_status build_relabelled(struct relabelling *r,
+                                        const char *path,
+                                        struct slc_builder_report *report,
+                                        struct slc_error *err)
+{
+    struct slc_store_origin origin = r->store.manifest.origin;
+    enum slc_status status = create_builder(r, path, err);
+
+    if (status == SLC_OK) {
+        status = slc_store_scan(&r->store, r->workers, push_rows, r, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_abandon(r->builder);
+        return status;
+    }
+    return slc_builder_finish(r->builder, 0, r->info->dims, &origin, report, err);
+}
+
+/* ---- which is kept */
+
+static enum slc_status
+move_blocks(const struct relabelling *r, const char *from, struct slc_error *err)
+{
+    const struct slc_files *files = r->store.files;
+    const char *to = slc_reader_path(r->store.reader);
+    char *path = slc_path_join(from, "blco.blk");
+    int code;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    code = files->rename(files->self, path, to);
+    slc_free(path);
+    return code < 0 ? slc_fail_errno(err, -code, to, "moving the renumbered blocks in place")
+                    : SLC_OK;
+}
+
+/* Permutations, blocks and, last, the manifest. */
+static enum slc_status
+keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status;
+
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    /* Written without its permutations, it is not one that slc_store_open would take. */
+    status = slc_manifest_read(r->store.files, path, manifest, err);
+    for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
+        if (is_renumbered(r, n)) {
+            status = slc_labels_write(&r->labels[n], r->store.files, r->folder, n,
+                                      &manifest->permutations[manifest->permutation_count++], err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = move_blocks(r, path, err);
+    }
+    if (status == SLC_OK) {
+        manifest->origin = r->store.manifest.origin;
+        status = slc_manifest_write(r->store.files, r->folder, manifest, err);
+    }
+    slc_free(manifest);
+    return status;
+}
+
+/* Builds the second store and keeps the smaller one. */
+static enum slc_status
+choose_smaller(struct relabelling *r, const char *path, struct slc_error *err)
+{
+    struct slc_relabel_report *report = &r->report->relabel;
+    struct slc_builder_report second;
+    enum slc_status status = build_relabelled(r, path, &second, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    assert(second.summary.nnz == r->info->nnz);
+    report->tried_bytes = second.summary.file_bytes;
+    report->tried_index_bytes = second.summary.index_bytes;
+    report->permutation_bytes = permutation_bytes(r);
+    r->report->spill_bytes += second.spill_bytes;
+    if (report->tried_bytes + report->permutation_bytes < report->plain_bytes) {
+        r->report->summary = second.summary;
+        status = keep_relabelled(r, path, err);
+    } else {
+        for (unsigned n = 0; n < r->info->order; n++) {
+            report->verdict[n] = is_renumbered(r, n) ? SLC_RELABEL_TOO_LARGE : report->verdict[n];
+        }
+    }
+    return status == SLC_OK ? slc_folder_remove(r->store.files, path, err) : status;
+}
+
+static enum slc_status run(struct relabelling *r, struct slc_error *err)
+{
+    char *path = NULL;
+    enum slc_status status = divide_memory(r, err);
+    bool any = false;
+
+    if (status == SLC_OK) {
+        status = take_memory(r, err);
+    }
+    for (unsigned n = 0; n < r->info->order; n++) {
+        any = any || is_renumbered(r, n);
+    }
+    if (status == SLC_OK && any) {
+        status = slc_store_scan(&r->store, 1, count_rows, r, err);
+    }
+    if (status == SLC_OK) {
+        status = number_modes(r, err);
+    }
+    if (status != SLC_OK || permutation_bytes(r) == 0) {
+        return status;
+    }
+    path = slc_path_join(r->folder, SLC_RELABELLED_NAME);
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = choose_smaller(r, path, err);
+    slc_free(path);
+    return status;
+}
+
+enum slc_status slc_relabel_store(const struct slc_builder_options *options,
+                                  const char *folder,
+                                  struct slc_builder_report *report,
+                                  struct slc_error *err)
+{
+    struct relabelling *r = slc_calloc(1, sizeof *r);
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    if (r == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to renumber modes");
+    }
+    r->options = options;
+    r->folder = folder;
+    r->report = report;
+    report->relabel.plain_bytes = report->summary.file_bytes;
+    report->relabel.plain_index_bytes = report->summary.index_bytes;
+    status = slc_store_open_within(options->files, folder, options->memory_bytes, &r->store, err);
+    if (status == SLC_OK) {
+        r->info = slc_reader_info(r->store.reader);
+        status = run(r, err);
+        slc_store_close(&r->store);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_labels_destroy(&r->labels[n]);
+    }
+    slc_buffer_destroy(&r->sample);
+    slc_free(r);
+    report->relabel.seconds = slc_seconds_since(start_ns);
+    return status;
+}

@@ -1,0 +1,27 @@
+/*
+ * Relabelling by frequency: the indices of a mode are renumbered by falling number of nonzeros.
+ * What occurs often then lies together in a corner of the tensor, so that keys get close to one
+ * another and the rows of factors that are used most share cache lines and pages.
+ */
+#ifndef SLC_CONVERT_RELABEL_H
+#define SLC_CONVERT_RELABEL_H
+
+#include "base/error.h"
+#include "convert/builder.h"
+
+/*
+ * `folder` holds a finished store in the numbering of the input that nobody else uses yet. Builds
+ * it again under new numbers within the limits of `options` (temp_folder, max_temp, memory_bytes,
+ * workers), and puts the new block file, the permutations and a manifest with them in its place
+ * where all files together are smaller. Otherwise the store stays as it is. Fills in
+ * report->relabel, and report->summary where the new store is kept.
+ * Memory: 4 bytes per index of every mode that is renumbered, beside the second sort.
+ * Errors: SLC_ERR_BUDGET naming the smallest memory that is enough; those of the builder. The
+ * folder then holds what may be removed.
+ */
+enum slc_status slc_relabel_store(const struct slc_builder_options *options,
+                                  const char *folder,
+                                  struct slc_builder_report *report,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+#endif
