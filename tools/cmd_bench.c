@@ -10,6 +10,7 @@
 static const struct command *const benches[] = {
     &bench_stream,
     &bench_mttkrp,
+    &bench_codec,
 };
 enum { BENCHES = sizeof benches / sizeof benches[0] };
 

@@ -5,6 +5,7 @@ Figures are never judged here: tests share their machine.
 """
 
 import json
+import math
 import os
 import re
 import sys
@@ -175,6 +176,57 @@ def mttkrp_refuses(folder):
         check(part in messages, f"{part!r} is not in {messages!r}")
 
 
+def codec(folder):
+    """Sizes are those of the format; rates agree with times; nothing is left behind."""
+    for path, order, nnz in shapes(folder):
+        temp = path + ".tmp"
+        os.mkdir(temp)
+        record = bench("codec", path, "-n", 2, "--temp-dir", temp)
+        check(os.listdir(temp) == [], f"{os.listdir(temp)}")
+        check(record["sample_nnz"] == nnz, f"{record}")
+        check([row["codec"] for row in record["codecs"]] == ["packed", "lz4", "blco"], f"{record}")
+        cells = math.prod(record["tensor"]["dims"])
+        for row in record["codecs"]:
+            check(row["encode_min_ms"] <= row["encode_median_ms"] <= row["encode_max_ms"], f"{row}")
+            if nnz == 0:
+                check(row["bits_per_nnz"] is None and row["over_bound_bits"] is None, f"{row}")
+                continue
+            check(close(row["bits_per_nnz"], row["index_bits_per_nnz"] + row["value_bits_per_nnz"]),
+                  f"{row}")
+            check(close(row["bound_bits_per_nnz"], math.log2(math.e * cells / nnz)), f"{row}")
+            check(close(row["over_bound_bits"],
+                        row["index_bits_per_nnz"] - row["bound_bits_per_nnz"]), f"{row}")
+            check(close(row["encode_nnz_per_s"], nnz / row["encode_median_ms"] * 1e3), f"{row}")
+        for row in record["rows"]:
+            check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
+            check(close(row["decoded_gb_per_s"], row["nnz_per_s"] * (4 * order + 8) * 1e-9), f"{row}")
+            check(close(row["ceiling_share"], row["encoded_gb_per_s"] / row["ceiling_gb_per_s"]),
+                  f"{row}")
+        pairs = [(row["codec"], row["instruction_set"]) for row in record["rows"]]
+        check(len(set(pairs)) == len(pairs) == 3 * len({isa for _, isa in pairs}), f"{pairs}")
+
+
+def codec_sample(folder):
+    """A sample of a larger store is whole tiles; what `info` says of the index is what it costs."""
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 200000, "-q")
+    record = bench("codec", path, "-n", 1, "--isa", "best", "--nnz", 1)
+    check(0 < record["sample_nnz"] <= 65536, f"{record['sample_nnz']}")
+    record = bench("codec", path, "-n", 1, "--isa", "portable")
+    check(record["sample_nnz"] == 200000, f"{record['sample_nnz']}")
+    info = json.loads(sluice("info", path, "--json")[0])
+    layout = info["layouts"][0]
+    check(close(record["codecs"][0]["index_bits_per_nnz"], layout["index_bits_per_nonzero"]),
+          f"{record['codecs'][0]}, {layout}")
+    for status, part, args in (
+            (5, "x-not.slc", [os.path.join(folder, "x-not.slc")]),
+            (5, "temporary files", [path, "--temp-dir", os.path.join(folder, "not")]),
+            (2, "is below 1", [path, "--nnz", 0])):
+        out, messages = sluice("bench", "codec", *args, status=status)
+        check(out == "", out)
+        check(part in messages, f"{part!r} is not in {messages!r}")
+
+
 run([
     ("helps and man page agree", helps_and_man_page),
     ("usage faults", usage),
@@ -182,4 +234,6 @@ run([
     ("bench mttkrp: shapes", mttkrp),
     ("bench mttkrp: sweeps", mttkrp_sweep),
     ("bench mttkrp: refusals", mttkrp_refuses),
+    ("bench codec: shapes", codec),
+    ("bench codec: samples and refusals", codec_sample),
 ])

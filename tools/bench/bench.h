@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+extern const struct command bench_codec;
 extern const struct command bench_mttkrp;
 extern const struct command bench_stream;
 

@@ -1,0 +1,349 @@
+/*
+ * sluice bench codec: what each codec makes of a store's nonzeros, and how fast: bits per nonzero
+ * of coordinates and of values beside the bound, encode rate, and decode rate per instruction set,
+ * on one core with everything in memory.
+ *
+ * The bound of the coordinates is log2(e cells / nnz) bits, cells the product of the lengths: what
+ * it takes to tell which of all cells are occupied when nothing else is known about them.
+ * Samples of codecs and instruction sets are taken in turns.
+ */
+#include "bench.h"
+#include "ceiling.h"
+#include "codec_image.h"
+#include "codec_sample.h"
+#include "record.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+#include "tools/session.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct arguments {
+    uint64_t nnz_max;
+    const char *isa;
+    const char *temp_dir;
+    struct bench_options bench;
+};
+
+static const char *const isa_choices[] = {"all", "best", "portable", "avx2", "avx512", NULL};
+
+static const struct option options[] = {
+    {.name = "nnz",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "4000000",
+     .minimum = 1,
+     .help = "nonzeros to take at most, in whole tiles spread over the store",
+     .offset = offsetof(struct arguments, nnz_max)},
+    {.name = "isa",
+     .kind = OPTION_CHOICE,
+     .value = "SET",
+     .fallback = "all",
+     .choices = isa_choices,
+     .help = "instruction set of the decoders: all, best, portable, avx2 or avx512",
+     .offset = offsetof(struct arguments, isa)},
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for the encoded samples, which are read back and removed; $TMPDIR or /tmp if "
+             "not given",
+     .offset = offsetof(struct arguments, temp_dir)},
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column size_columns[] = {
+    {"codec", "codec", 0, 0},
+    {"index_bits_per_nnz", "index bits", 1, 2},
+    {"bound_bits_per_nnz", "bound", 1, 2},
+    {"over_bound_bits", "over", 1, 2},
+    {"value_bits_per_nnz", "value bits", 1, 2},
+    {"bits_per_nnz", "bits", 1, 2},
+    {"encode_median_ms", "encode ms", 1, 2},
+    {"encode_nnz_per_s", "Mnnz/s", 1e-6, 1},
+    {"encode_gb_per_s", "GB/s in", 1, 2},
+    {"encode_ceiling_gb_per_s", "ceiling GB/s", 1, 1},
+    {NULL, NULL, 0, 0}};
+
+static const struct bench_column decode_columns[] = {{"codec", "codec", 0, 0},
+                                                     {"instruction_set", "set", 0, 0},
+                                                     {"median_ms", "decode ms", 1, 2},
+                                                     {"nnz_per_s", "Mnnz/s", 1e-6, 1},
+                                                     {"decoded_gb_per_s", "GB/s out", 1, 2},
+                                                     {"encoded_gb_per_s", "GB/s in", 1, 2},
+                                                     {"ceiling_gb_per_s", "ceiling GB/s", 1, 1},
+                                                     {"ceiling_share", "% of it", 100, 0},
+                                                     {NULL, NULL, 0, 0}};
+
+static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
+static const char *const decoder_sets[] = {"avx512", "avx2", "portable"};
+enum {
+    CODECS = sizeof codecs / sizeof codecs[0],
+    DECODER_SETS = sizeof decoder_sets / sizeof decoder_sets[0]
+};
+
+/* What the parts of a run share. */
+struct codec_bench {
+    const struct arguments *args;
+    struct slc_store store;
+    struct bench_sample sample;
+    struct bench_image images[CODECS];
+    struct bench_ceilings ceilings;
+    const char *sets[DECODER_SETS];
+    unsigned set_count;
+    struct bench_samples encode[CODECS];
+    struct bench_samples decode[CODECS][DECODER_SETS];
+};
+
+/* The sets that --isa names, best first. */
+static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *err)
+{
+    const char *isa = bench->args->isa;
+
+    for (unsigned s = 0; s < DECODER_SETS; s++) {
+        const bool named = strcmp(isa, "all") == 0 || strcmp(isa, decoder_sets[s]) == 0 ||
+                           (strcmp(isa, "best") == 0 && bench->set_count == 0);
+
+        if (named && slc_decoder_force(decoder_sets[s])) {
+            bench->sets[bench->set_count++] = decoder_sets[s];
+        }
+    }
+    (void)slc_decoder_force(NULL);
+    return bench->set_count > 0
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it", isa);
+}
+
+/* Encodes the sample by every codec, in a folder that exists meanwhile. */
+static enum slc_status make_images(struct codec_bench *bench, struct slc_error *err)
+{
+    const char *parent = bench->args->temp_dir != NULL ? bench->args->temp_dir : getenv("TMPDIR");
+    char *folder = slc_path_join(parent != NULL ? parent : "/tmp", "sluice-bench-XXXXXX");
+    enum slc_status status = SLC_OK;
+
+    if (folder == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    if (mkdtemp(folder) == NULL) {
+        status = slc_fail_errno(err, errno, folder, "creating a folder for temporary files");
+        slc_free(folder);
+        return status;
+    }
+    for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
+        status = bench_image_make(&bench->sample, codecs[c], folder, &bench->images[c], err);
+    }
+    (void)rmdir(folder);
+    slc_free(folder);
+    return status;
+}
+
+/* One round: everything once, timed where it `counts`. */
+static enum slc_status measure_round(struct codec_bench *bench, bool counts, struct slc_error *err)
+{
+    for (unsigned c = 0; c < CODECS; c++) {
+        uint64_t start_ns = slc_clock_ns();
+        enum slc_status status = bench_image_encode(&bench->images[c], &bench->sample, err);
+
+        if (status == SLC_OK && counts) {
+            bench_samples_add(&bench->encode[c], slc_seconds_since(start_ns));
+        }
+        for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {
+            (void)slc_decoder_force(bench->sets[s]);
+            start_ns = slc_clock_ns();
+            status = bench_image_decode(&bench->images[c], err);
+            if (status == SLC_OK && counts) {
+                bench_samples_add(&bench->decode[c][s], slc_seconds_since(start_ns));
+            }
+        }
+        (void)slc_decoder_force(NULL);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return SLC_OK;
+}
+
+static double bound_bits(const struct slc_manifest *manifest)
+{
+    double bits = log2(exp(1.0)) - log2((double)manifest->nnz);
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        bits += log2((double)manifest->dims[n]);
+    }
+    /* A tensor may have every cell. */
+    return fmax(bits, 0);
+}
+
+/* What one thread reads per second from a set of that size. */
+static enum slc_status
+read_ceiling(struct codec_bench *bench, double bytes, double *rate, struct slc_error *err)
+{
+    return bench_ceiling(&bench->ceilings, BENCH_READ, (uint64_t)bytes, 0, 1, rate, err);
+}
+
+/* Size and encode rate of one codec. */
+static enum slc_status
+record_size(struct codec_bench *bench, unsigned codec, json_t *rows, struct slc_error *err)
+{
+    const struct bench_image *image = &bench->images[codec];
+    const struct bench_times times = bench_samples_summary(&bench->encode[codec]);
+    const double nnz = (double)bench->sample.nnz;
+    const double source_bytes =
+        nnz * (bench->sample.keys.bits > 64 ? 3 : 2) * (double)sizeof(uint64_t);
+    const double index_bits = 8 * (double)image->index_bytes / nnz;
+    const double bound = bound_bits(&bench->store.manifest);
+    double ceiling = 0;
+    json_t *row = json_object();
+    enum slc_status status = read_ceiling(bench, source_bytes, &ceiling, err);
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "codec", slc_codec_name(image->codec));
+    bench_set_real(row, "index_bits_per_nnz", index_bits);
+    bench_set_real(row, "bound_bits_per_nnz", bound);
+    bench_set_real(row, "over_bound_bits", index_bits - bound);
+    bench_set_real(row, "value_bits_per_nnz",
+                   8 * (double)(image->data_bytes - image->index_bytes) / nnz);
+    bench_set_real(row, "bits_per_nnz", 8 * (double)image->data_bytes / nnz);
+    bench_set_real(row, "encode_median_ms", times.median * 1e3);
+    bench_set_real(row, "encode_min_ms", times.min * 1e3);
+    bench_set_real(row, "encode_max_ms", times.max * 1e3);
+    bench_set_real(row, "encode_nnz_per_s", nnz / times.median);
+    bench_set_real(row, "encode_gb_per_s", source_bytes / times.median * 1e-9);
+    bench_set_real(row, "encode_ceiling_gb_per_s", ceiling * 1e-9);
+    return status;
+}
+
+/* Decode rate of one codec with one instruction set. */
+static enum slc_status record_decode(
+    struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
+{
+    const struct bench_image *image = &bench->images[codec];
+    const struct bench_times times = bench_samples_summary(&bench->decode[codec][set]);
+    const double nnz = (double)bench->sample.nnz;
+    const double decoded_bytes =
+        nnz * (bench->sample.order * (double)sizeof(uint32_t) + (double)sizeof(double));
+    const double rate = (double)image->data_bytes / times.median;
+    double ceiling = 0;
+    json_t *row = json_object();
+    enum slc_status status = read_ceiling(bench, (double)image->data_bytes, &ceiling, err);
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "codec", slc_codec_name(image->codec));
+    bench_set_text(row, "instruction_set", bench->sets[set]);
+    bench_times_to_json(row, &times);
+    bench_set_real(row, "nnz_per_s", nnz / times.median);
+    bench_set_real(row, "decoded_gb_per_s", decoded_bytes / times.median * 1e-9);
+    bench_set_real(row, "encoded_gb_per_s", rate * 1e-9);
+    bench_set_real(row, "ceiling_gb_per_s", ceiling * 1e-9);
+    bench_set_real(row, "ceiling_share", rate / ceiling);
+    return status;
+}
+
+static enum slc_status
+record_figures(struct codec_bench *bench, json_t *record, struct slc_error *err)
+{
+    json_t *sizes = json_array();
+    json_t *rows = json_array();
+    enum slc_status status = SLC_OK;
+
+    bench_set_count(record, "sample_nnz", bench->sample.nnz);
+    bench_set(record, "codecs", sizes);
+    bench_set(record, "rows", rows);
+    for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
+        status = record_size(bench, c, sizes, err);
+        for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {
+            status = record_decode(bench, c, s, rows, err);
+        }
+    }
+    return status;
+}
+
+static enum slc_status
+measure(struct codec_bench *bench, const char *path, json_t *record, struct slc_error *err)
+{
+    const struct bench_options *often = &bench->args->bench;
+    enum slc_status status = choose_sets(bench, err);
+
+    if (status == SLC_OK) {
+        status = slc_store_open(slc_files_system(), path, &bench->store, err);
+    }
+    if (status == SLC_OK) {
+        bench_set_tensor(record, &bench->store);
+        status = bench_sample_load(&bench->store, bench->args->nnz_max, &bench->sample, err);
+    }
+    if (status == SLC_OK) {
+        status = make_images(bench, err);
+    }
+    for (uint64_t i = 0; i < often->warm_up + often->repeats && status == SLC_OK; i++) {
+        status = measure_round(bench, i >= often->warm_up, err);
+    }
+    return status == SLC_OK ? record_figures(bench, record, err) : status;
+}
+
+static void close_all(struct codec_bench *bench)
+{
+    for (unsigned c = 0; c < CODECS; c++) {
+        bench_image_destroy(&bench->images[c]);
+    }
+    bench_sample_destroy(&bench->sample);
+    slc_store_close(&bench->store);
+    slc_free(bench);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.nnz_max = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct codec_bench *bench;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    bench = slc_calloc(1, sizeof *bench);
+    if (bench == NULL) {
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for samples");
+        return console_error(&err);
+    }
+    bench->args = &args;
+    status = bench_record_start(command, &args, &record, &err);
+    if (status == SLC_OK) {
+        status = measure(bench, operands.text[0], record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        bench_table_print(json_object_get(record, "codecs"), size_columns);
+        putchar('\n');
+        bench_table_print(json_object_get(record, "rows"), decode_columns);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    close_all(bench);
+    return code;
+}
+
+const struct command bench_codec = {
+    .name = "bench codec",
+    .summary = "bits per nonzero, encode and decode rate of each codec",
+    .example = "sluice bench codec flights-4d.slc",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "One core, everything in memory. The ceilings are what one thread reads from a set as\n"
+        "large as what goes in; a decoder's output stays in the first-level cache.",
+    .run = run,
+};
