@@ -121,6 +121,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"dense_bytes", plan->dense_bytes},
         {"scratch_bytes", plan->scratch_bytes},
         {"decoder_bytes", plan->decoder_bytes},
+        {"label_bytes", plan->label_bytes},
         {"slot_count", plan->slot_count},
         {"slot_bytes", plan->slot_bytes},
         {"cache_bytes", plan->cache_bytes},

@@ -12,6 +12,8 @@ import slc_format  # noqa: E402
 
 DIMS = [4, 2, 3]
 COORDS = np.array([[0, 0, 1, 2, 3], [0, 1, 0, 1, 1], [0, 2, 1, 0, 2]], dtype=np.uint64)
+# Mode 2 keeps the numbers of the input.
+LABELS = {0: [2, 0, 3, 1], 2: [1, 2, 0]}
 VALUES = np.array([1.0, 3.0, 2.0, 7.0, 1.0])
 
 golden = os.path.join(os.path.dirname(__file__), "..", "golden")
@@ -19,3 +21,6 @@ for codec in ("packed", "lz4", "blco"):
     folder = os.path.join(golden, f"tiny-{codec}.slc")
     shutil.rmtree(folder, ignore_errors=True)
     slc_format.write_store(folder, DIMS, COORDS, VALUES, codec)
+folder = os.path.join(golden, "tiny-relabelled.slc")
+shutil.rmtree(folder, ignore_errors=True)
+slc_format.write_store(folder, DIMS, COORDS, VALUES, labels=LABELS)

@@ -16,6 +16,7 @@ import xxhash
 PAGE = 4096
 MAGIC = b"\x89SLC\r\n\x1a\n"
 END_MAGIC = b"\x89SLCEND\n"
+PERMUTATION_MAGIC = b"\x89SLCPRM\n"
 MASK64 = (1 << 64) - 1
 CODECS = {1: "packed", 2: "lz4", 3: "blco"}
 
@@ -304,19 +305,21 @@ def read_header(page, file_bytes):
     require(page[:8] == MAGIC, "bad magic")
     require(struct.unpack_from("<Q", page, 4088)[0] == hash64(page[:4088]), "header hash")
     major, _minor, header_bytes, reserved = struct.unpack_from("<HHIQ", page, 8)
-    require(major == 1 and header_bytes == PAGE and reserved == 0, "version or reserved bits")
+    require(major == 1 and header_bytes == PAGE and reserved >> 16 == 0, "version or reserved bits")
     layout, mode, value_type, order, codec = struct.unpack_from("<BBBBI", page, 32)
     names = ("nnz", "sum_bits", "blocks", "tiles", "index_at", "index_bytes", "index_hash",
              "file_bytes", "content")
     head = dict(zip(names, struct.unpack_from("<9Q", page, 40)))
     require(layout in (1, 2, 3) and mode < order and value_type in (1, 2), "layout fields")
     require(1 <= order <= 16 and codec in CODECS, "order or codec")
+    require(reserved >> order == 0, "relabelled modes")
     dims = struct.unpack_from("<16Q", page, 128)
     require(not any(dims[order:]) and all(dims[:order]), "dims")
     require(not any(page[112:128]) and not any(page[256:4088]), "unused header bytes")
     require(head["file_bytes"] == file_bytes, "file size")
     head.update(order=order, dims=list(dims[:order]), value_type=value_type, codec=codec,
-                layout=layout, sum_of_squares=struct.unpack_from("<d", page, 48)[0])
+                layout=layout, relabelled=[n for n in range(order) if reserved >> n & 1],
+                sum_of_squares=struct.unpack_from("<d", page, 48)[0])
     return head
 
 
@@ -446,8 +449,64 @@ def read_manifest(folder):
     zeroed = start + b"0" * 16 + raw[len(start) + 16:]
     require(digits == b"%016x" % hash64(zeroed), "manifest checksum")
     manifest = json.loads(raw)
-    require(manifest["format"] == "sluice-store" and manifest["version"] == 1, "manifest version")
+    require(manifest["format"] == "sluice-store" and manifest["version"] in (1, 2),
+            "manifest version")
+    require(manifest["version"] == 1 or manifest["permutations"], "version 2 without permutations")
     return manifest
+
+
+# ---- section 10: permutations
+
+
+def permutation_bytes(length):
+    return 64 + round_up((length * mode_bits(length) + 7) // 8, 8)
+
+
+def read_permutation(folder, entry, dims):
+    """The labels of one mode: labels[index of the input] = coordinate in the store."""
+    mode = entry["mode"] - 1
+    length = dims[mode]
+    with open(os.path.join(folder, entry["file"]), "rb") as file:
+        raw = file.read()
+    require(2 <= length <= 1 << 31, "a relabelled mode of that length")
+    require(len(raw) == entry["file_bytes"] == permutation_bytes(length), "permutation size")
+    require("%016x" % hash64(raw) == entry["hash"], "permutation hash")
+    width = mode_bits(length)
+    want = PERMUTATION_MAGIC + struct.pack("<QII", length, mode, width)
+    require(raw[:64] == want.ljust(64, b"\0"), "permutation header")
+    used = (length * width + 7) // 8
+    labels = unpack_bits(raw[64:64 + used], width, length)
+    require(not any(raw[64 + used:]), "permutation padding")
+    require((np.sort(labels) == np.arange(length, dtype=np.uint64)).all(), "not a permutation")
+    return labels
+
+
+def write_permutation(folder, mode, labels):
+    """Writes perm-K.bin; returns its entry of the manifest."""
+    width = mode_bits(len(labels))
+    head = PERMUTATION_MAGIC + struct.pack("<QII", len(labels), mode, width)
+    raw = head.ljust(64, b"\0") + pack_bits([int(x) for x in labels], width)
+    raw = raw.ljust(round_up(len(raw), 8), b"\0")
+    name = f"perm-{mode + 1}.bin"
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(raw)
+    return {"mode": mode + 1, "file": name, "file_bytes": len(raw), "hash": "%016x" % hash64(raw)}
+
+
+def undo_labels(folder, manifest, tensor):
+    """Coordinates of the input in place of labels, in the order of the input's keys."""
+    entries = manifest.get("permutations", []) if manifest["version"] == 2 else []
+    require([entry["mode"] - 1 for entry in entries] == tensor["header"]["relabelled"],
+            "relabelled modes of header and manifest")
+    coords = tensor["coords"].copy()
+    for entry in entries:
+        labels = read_permutation(folder, entry, tensor["dims"])
+        index = np.empty(len(labels), dtype=np.uint64)
+        index[labels.astype(np.int64)] = np.arange(len(labels), dtype=np.uint64)
+        coords[entry["mode"] - 1] = index[coords[entry["mode"] - 1].astype(np.int64)]
+    if entries and coords.shape[1]:
+        order = np.argsort(keys_of(tensor["dims"], coords))
+        tensor["coords"], tensor["values"] = coords[:, order], tensor["values"][order]
 
 
 def read_store(folder):
@@ -471,6 +530,7 @@ def read_store(folder):
     require(manifest["content_sum"] == "%016x" % head["content"], "manifest content sum")
     require(manifest["value_type"] == {1: "f32", 2: "f64"}[head["value_type"]], "manifest value type")
     require(entry["codec"] == CODECS[head["codec"]], "manifest codec")
+    undo_labels(folder, manifest, tensor)
     tensor["manifest"] = manifest
     return tensor
 
@@ -549,7 +609,8 @@ def tile_spans(coords, tile_nnz):
     return spans + [(start, coords.shape[1])] if coords.shape[1] else []
 
 
-def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4):
+def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
+                     relabelled=0):
     """Writes a block file (layout blco). Returns (header hash, facts for the manifest)."""
     n = len(dims)
     codec_number = {name: number for number, name in CODECS.items()}[codec]
@@ -604,7 +665,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     index_at = PAGE + len(blob)
     file_bytes = index_at + len(index) + PAGE
     all_f32 = fits_f32(values)
-    head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, 0, 0)
+    head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, relabelled, 0)
     head += struct.pack("<BBBBI", 1, 0, 1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
                         hash64(index), file_bytes, content)
@@ -621,9 +682,15 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                 value_type="f32" if all_f32 else "f64", blocks=blocks, file_bytes=file_bytes)
 
 
-def write_store(folder, dims, coords, values, codec="packed", **cuts):
+def write_store(folder, dims, coords, values, codec="packed", labels=None, **cuts):
+    """`labels`: {mode: labels of its indices} of the modes that are relabelled."""
     os.makedirs(folder)
-    facts = write_block_file(os.path.join(folder, "blco.blk"), dims, coords, values, codec, **cuts)
+    labels = labels or {}
+    coords = np.array(coords, dtype=np.uint64)
+    for mode in labels:
+        coords[mode] = np.asarray(labels[mode], dtype=np.uint64)[coords[mode].astype(np.int64)]
+    facts = write_block_file(os.path.join(folder, "blco.blk"), dims, coords, values, codec,
+                             relabelled=sum(1 << mode for mode in labels), **cuts)
     manifest = {
         "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,
         "dims": [int(d) for d in dims], "nnz": facts["nnz"], "value_type": facts["value_type"],
@@ -637,6 +704,10 @@ def write_store(folder, dims, coords, values, codec="packed", **cuts):
                    "entries_read": facts["nnz"], "duplicates": 0, "explicit_zeros": 0,
                    "duplicate_policy": "sum", "writer": "slc_format.py"},
     }
+    if labels:
+        manifest["version"] = 2
+        manifest["permutations"] = [write_permutation(folder, mode, labels[mode])
+                                    for mode in sorted(labels)]
     text = json.dumps(manifest, separators=(",", ":")).encode()
     digits = b"%016x" % hash64(text)
     text = text.replace(b"xxh3-64:" + b"0" * 16, b"xxh3-64:" + digits, 1)

@@ -136,6 +136,14 @@ def golden(folder):
         with open(out) as file:
             rows = [line.strip() for line in file if not line.startswith("#")]
         check(rows == ["1 1 1 1", "2 1 2 2", "1 2 3 3", "3 2 1 7", "4 2 3 1"], f"export: {rows}")
+    store = os.path.join(SOURCE, "tests", "golden", "tiny-relabelled.slc")
+    same(slc_format.read_store(store), [4, 2, 3], coords, values)
+    sluice("check", store)
+    out = os.path.join(folder, "relabelled.tns")
+    sluice("export", store, out)
+    with open(out) as file:
+        rows = sorted(line.strip() for line in file if not line.startswith("#"))
+    check(rows == ["1 1 1 1", "1 2 3 3", "2 1 2 2", "3 2 1 7", "4 2 3 1"], f"relabelled: {rows}")
     with open(os.path.join(SOURCE, "docs", "FORMAT.md")) as file:
         dump = re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{8} ){4})", file.read(), flags=re.M)
     with open(os.path.join(SOURCE, "tests", "golden", "tiny-packed.slc", "blco.blk"), "rb") as file:

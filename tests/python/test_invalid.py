@@ -209,7 +209,8 @@ def manifests(folder):
             file.write(start + b"%016x" % f.hash64(zeroed) + text[len(start) + 16:])
 
     changes = [
-        (b'"sluice-store"', b'"other-store"', {3}), (b'"version":1', b'"version":2', {3}),
+        (b'"sluice-store"', b'"other-store"', {3}), (b'"version":1', b'"version":3', {3}),
+        (b'"version":1', b'"version":2', {3}),
         (b'"version":1', b'"version":"1"', {3, 5}), (b"[50,40,30]", b"[]", {3, 5}),
         (b"[50,40,30]", b"[50,40]", {3, 5}), (b"[50,40,30]", b"[50,40,-30]", {3, 5}),
         (b"[50,40,30]", b"[50,40,31]", {5}), (b"[50,40,30]", b"[50,40,1e3]", {3, 5}),

@@ -265,6 +265,92 @@ static void failing_memory(void)
     }
 }
 
+/* ---- the manifest */
+
+static void list(struct slc_manifest *manifest, unsigned mode)
+{
+    struct slc_store_permutation *listed = &manifest->permutations[manifest->permutation_count++];
+
+    *listed = (struct slc_store_permutation){
+        .mode = mode, .file_bytes = slc_labels_file_bytes(manifest->dims[mode]), .hash = mode + 7};
+    snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
+}
+
+static void sample(struct slc_manifest *manifest)
+{
+    *manifest = (struct slc_manifest){
+        .order = 3, .dims = {UINT64_C(1) << 40, 1, 1000}, .value_type = SLC_F32, .layout_count = 1};
+    manifest->layouts[0] =
+        (struct slc_store_layout){.file = "blco.blk", .layout = SLC_LAYOUT_BLCO, .codec = 1};
+}
+
+/* Relabelled modes come back, and make a store of version 2, which older programs refuse. */
+static void listed_modes(void)
+{
+    const char *folder = slc_test_folder();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest, read;
+
+    sample(&manifest);
+    manifest.dims[1] = 2;
+    for (unsigned relabelled = 0; relabelled < 2; relabelled++) {
+        char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
+        void *text = NULL;
+        uint64_t bytes;
+
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+        SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &read, &err), &err);
+        CU_ASSERT_EQUAL(read.permutation_count, relabelled * 2);
+        SLC_ASSERT_OK(slc_file_load(slc_quick_files(), path, 1 << 20, &text, &bytes, &err), &err);
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, relabelled ? "\"version\": 2" : "\"version\": 1"));
+        slc_free(text);
+        slc_free(path);
+        CU_ASSERT_EQUAL(slc_manifest_permutation(&read, 2) != NULL, relabelled == 1);
+        CU_ASSERT_PTR_NULL(slc_manifest_permutation(&read, 0));
+        list(&manifest, 1);
+        list(&manifest, 2);
+    }
+}
+
+/* What no writer writes of permutations, each under a right checksum. */
+static void forged_lists(void)
+{
+    for (unsigned wrong = 0; wrong < 7; wrong++) {
+        const char *folder = slc_test_folder();
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_manifest manifest, read;
+
+        sample(&manifest);
+        list(&manifest, wrong == 0 ? 1 : 2);
+        switch (wrong) {
+        case 0: /* a mode of length 1 */
+            break;
+        case 1:
+            manifest.permutations[0].mode = 3;
+            break;
+        case 2:
+            manifest.permutations[0].file_bytes++;
+            break;
+        case 3:
+            snprintf(manifest.permutations[0].file, 64, "../perm-3.bin");
+            break;
+        case 4:
+            snprintf(manifest.permutations[0].file, 64, "blco.blk");
+            break;
+        case 5: /* a mode twice */
+            list(&manifest, 2);
+            snprintf(manifest.permutations[1].file, 64, "other.bin");
+            break;
+        default: /* longer than possible */
+            manifest.permutations[0].mode = 0;
+            break;
+        }
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+        SLC_ASSERT_FAILS(slc_manifest_read(NULL, folder, &read, &err), SLC_ERR_FORMAT, &err,
+                         "the manifest's member");
+    }
+}
+
 static const struct slc_test tests[] = {
     {"write, read, invert", round_trip},
     {"lengths that are possible", limits},
@@ -273,6 +359,8 @@ static const struct slc_test tests[] = {
     {"forged files", forged},
     {"failing file operations", failing_files},
     {"failing allocations", failing_memory},
+    {"relabelled modes in the manifest", listed_modes},
+    {"forged lists of permutations", forged_lists},
 };
 
 int main(int argc, char **argv)

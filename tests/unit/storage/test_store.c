@@ -123,72 +123,6 @@ static void relabel_mode(struct slc_manifest *manifest, unsigned mode)
     snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
 }
 
-/* Relabelled modes come back, and make a store of version 2, which older programs refuse. */
-static void permutations(void)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-    struct slc_manifest manifest;
-    struct slc_manifest read;
-    struct slc_forged text;
-
-    new_folder();
-    sample(&manifest);
-    manifest.dims[1] = 2;
-    for (unsigned relabelled = 0; relabelled < 2; relabelled++) {
-        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
-        SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &read, &err), &err);
-        check_same(&manifest, &read);
-        slc_forged_load(&text, file);
-        CU_ASSERT_PTR_NOT_NULL(
-            strstr((char *)text.bytes, relabelled ? "\"version\": 2" : "\"version\": 1"));
-        slc_forged_release(&text);
-        CU_ASSERT_EQUAL(slc_manifest_permutation(&read, 2) != NULL, relabelled == 1);
-        CU_ASSERT_PTR_NULL(slc_manifest_permutation(&read, 0));
-        relabel_mode(&manifest, 1);
-        relabel_mode(&manifest, 2);
-    }
-}
-
-/* What no writer writes of permutations, each under a right checksum. */
-static void forged_permutations(void)
-{
-    for (unsigned wrong = 0; wrong < 7; wrong++) {
-        struct slc_error err = SLC_ERROR_INIT;
-        struct slc_manifest manifest;
-        struct slc_manifest read;
-
-        new_folder();
-        sample(&manifest);
-        relabel_mode(&manifest, wrong == 0 ? 1 : 2);
-        switch (wrong) {
-        case 0: /* a mode of length 1 */
-            break;
-        case 1:
-            manifest.permutations[0].mode = 3;
-            break;
-        case 2:
-            manifest.permutations[0].file_bytes++;
-            break;
-        case 3:
-            snprintf(manifest.permutations[0].file, 64, "../perm-3.bin");
-            break;
-        case 4:
-            snprintf(manifest.permutations[0].file, 64, "blco.blk");
-            break;
-        case 5: /* a mode twice */
-            relabel_mode(&manifest, 2);
-            snprintf(manifest.permutations[1].file, 64, "other.bin");
-            break;
-        default: /* longer than possible */
-            manifest.permutations[0].mode = 0;
-            break;
-        }
-        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
-        SLC_ASSERT_FAILS(slc_manifest_read(NULL, folder, &read, &err), SLC_ERR_FORMAT, &err,
-                         "the manifest's member");
-    }
-}
-
 /* The documented form, checked without the code that wrote it. */
 static void checksum_form(void)
 {
@@ -667,8 +601,6 @@ static void open_faults(void)
 
 static const struct slc_test tests[] = {
     {"a manifest comes back, sums of squares bit for bit", round_trip},
-    {"relabelled modes", permutations},
-    {"forged permutations", forged_permutations},
     {"the checksum has the documented place and value", checksum_form},
     {"the largest manifest", largest},
     {"any bytes become UTF-8", any_bytes_become_utf8},
