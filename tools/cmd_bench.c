@@ -11,6 +11,7 @@ static const struct command *const benches[] = {
     &bench_stream,
     &bench_mttkrp,
     &bench_codec,
+    &bench_cpd,
 };
 enum { BENCHES = sizeof benches / sizeof benches[0] };
 

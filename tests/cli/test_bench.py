@@ -227,6 +227,30 @@ def codec_sample(folder):
         check(part in messages, f"{part!r} is not in {messages!r}")
 
 
+def cpd(folder):
+    """The phases of an iteration add up to it; no nonzeros is an error as in sluice cpd."""
+    for path, order, nnz in shapes(folder):
+        if nnz == 0:
+            out, messages = sluice("bench", "cpd", path, "-r", 2, status=1)
+            check(out == "" and "no nonzeros" in messages, messages)
+            continue
+        for more in ([], ["--no-cache", "--deterministic", "--precision", "f32"]):
+            record = bench("cpd", path, "-r", 3, "-t", 2, "-n", 1, *more)
+            phases = {row["phase"]: row for row in record["rows"]}
+            check(len(phases) == 8, f"{phases.keys()}")
+            check(close(sum(row["share"] for row in phases.values()), 1), f"{phases}")
+            # With one sample the median is that iteration's.
+            check(close(sum(row["median_ms"] for row in phases.values()),
+                        record["iteration_median_ms"]), f"{record}")
+            check(close(record["dense_share"], phases["update"]["share"] + phases["fit"]["share"]),
+                  f"{record}")
+            check(phases["update"]["ceiling_ms"] > 0, f"{phases}")
+            check(close(record["nnz_per_row"], nnz / sum(record["tensor"]["dims"])), f"{record}")
+            check((record["read_bytes_per_iteration"] > 0) == bool(more), f"{record}")
+        record = bench("cpd", path, "-r", 3, "-n", 4, "--warm-up", 2)
+        check(all(row["samples"] == 4 for row in record["rows"]), f"{record['rows']}")
+
+
 run([
     ("helps and man page agree", helps_and_man_page),
     ("usage faults", usage),
@@ -236,4 +260,5 @@ run([
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench codec: shapes", codec),
     ("bench codec: samples and refusals", codec_sample),
+    ("bench cpd", cpd),
 ])

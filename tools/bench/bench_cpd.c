@@ -1,0 +1,274 @@
+/*
+ * sluice bench cpd: where the time of a CP-ALS iteration goes.
+ *
+ * The decomposition is the one of `sluice cpd`, stopped by nothing but the number of iterations.
+ * After each, the clocks of the stream (summed over its threads) and of the solver (of the calling
+ * thread) are read; what they gained since the iteration before is split into phases that add up to
+ * the iteration:
+ *
+ *   read wait  threads without data              } each divided by
+ *   decode     checksums, unpacking              } the number of threads
+ *   multiply   kernels, adding to the output     }
+ *   uneven     passes' wall time beyond these: taking turns, the tail of a pass, starting threads
+ *   outputs    outside passes: zeroing outputs, adding up private copies
+ *   update     dense algebra of the rows: Gram matrix, solving, norms, inner product, in one sweep
+ *   fit        from R x R matrices
+ *   other      what is left
+ *
+ * The dense share is that of update and fit. Their ceiling: a copy of all outputs to the factors.
+ */
+#include "bench.h"
+#include "ceiling.h"
+#include "record.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+#include "tools/session.h"
+
+#include "engine/solve/cp_als.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct session_options session;
+    uint64_t rank;
+    struct bench_options bench;
+};
+
+static const struct option options[] = {{.name = "rank",
+                                         .letter = 'r',
+                                         .required = true,
+                                         .kind = OPTION_U64,
+                                         .value = "R",
+                                         .minimum = 1,
+                                         .maximum = SLC_MAX_RANK,
+                                         .help = "number of components",
+                                         .offset = offsetof(struct arguments, rank)},
+                                        SESSION_OPTION_ROWS(arguments),
+                                        BENCH_OPTION_ROWS(arguments, "5"),
+                                        {.name = NULL}};
+
+static const struct bench_column phase_columns[] = {{"phase", "phase", 0, 0},
+                                                    {"median_ms", "ms", 1, 3},
+                                                    {"share", "%", 100, 1},
+                                                    {"ceiling_ms", "ceiling ms", 1, 3},
+                                                    {NULL, NULL, 0, 0}};
+
+enum phase {
+    PHASE_WAIT,
+    PHASE_DECODE,
+    PHASE_MULTIPLY,
+    PHASE_UNEVEN,
+    PHASE_OUTPUTS,
+    PHASE_UPDATE,
+    PHASE_FIT,
+    PHASE_OTHER,
+    PHASES
+};
+
+static const char *const phase_names[PHASES] = {"read wait", "decode", "multiply", "uneven",
+                                                "outputs",   "update", "fit",      "other"};
+
+/* What the callback of the decomposition gathers. */
+struct cpd_bench {
+    const struct arguments *args;
+    struct session session;
+    struct slc_cp_result result;
+    struct slc_stream_stats stats; /* at the end of the iteration before */
+    struct slc_cp_times times;     /* the same of the solver */
+    uint64_t bytes_read;           /* in the iterations that count */
+    struct bench_samples iteration;
+    struct bench_samples phases[PHASES];
+};
+
+/* Splits the iteration that has just ended. */
+static void take_iteration(void *context, const struct slc_cp_iteration *iteration)
+{
+    struct cpd_bench *bench = context;
+    const double threads = bench->session.plan.threads;
+    const struct slc_cp_times *now = &bench->result.times;
+    struct slc_stream_stats stats;
+    double phases[PHASES];
+    double mttkrp, pass;
+
+    slc_stream_stats(bench->session.stream, &stats);
+    mttkrp = now->mttkrp - bench->times.mttkrp;
+    pass = stats.pass_seconds - bench->stats.pass_seconds;
+    phases[PHASE_WAIT] = (stats.wait_seconds - bench->stats.wait_seconds) / threads;
+    phases[PHASE_DECODE] = (stats.decode_seconds - bench->stats.decode_seconds) / threads;
+    phases[PHASE_MULTIPLY] = (stats.compute_seconds - bench->stats.compute_seconds) / threads;
+    phases[PHASE_UNEVEN] =
+        pass - phases[PHASE_WAIT] - phases[PHASE_DECODE] - phases[PHASE_MULTIPLY];
+    phases[PHASE_OUTPUTS] = mttkrp - pass;
+    phases[PHASE_UPDATE] = now->solve - bench->times.solve;
+    phases[PHASE_FIT] = now->fit - bench->times.fit;
+    phases[PHASE_OTHER] = iteration->seconds - mttkrp - phases[PHASE_UPDATE] - phases[PHASE_FIT];
+    if (iteration->iteration > bench->args->bench.warm_up) {
+        bench_samples_add(&bench->iteration, iteration->seconds);
+        for (unsigned p = 0; p < PHASES; p++) {
+            bench_samples_add(&bench->phases[p], phases[p]);
+        }
+        bench->bytes_read += iteration->bytes_read;
+    }
+    bench->stats = stats;
+    bench->times = *now;
+}
+
+static double sum_of(const struct bench_samples *samples)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < samples->count; i++) {
+        sum += samples->seconds[i];
+    }
+    return sum;
+}
+
+/* Seconds that a copy of every mode's output to its factor takes. */
+static enum slc_status
+copy_floor(const struct cpd_bench *bench, double *seconds, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const struct slc_plan *plan = &bench->session.plan;
+    struct bench_ceilings ceilings = {.count = 0};
+    enum slc_status status = SLC_OK;
+
+    *seconds = 0;
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        const uint64_t bytes = 2 * slc_matrix_footprint(plan->request.precision, manifest->dims[n],
+                                                        plan->request.rank);
+        double rate = 1;
+
+        status = bench_ceiling(&ceilings, BENCH_COPY, bytes, 0, plan->threads, &rate, err);
+        *seconds += (double)bytes / rate;
+    }
+    return status;
+}
+
+static enum slc_status
+record_figures(struct cpd_bench *bench, json_t *record, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const struct bench_times iteration = bench_samples_summary(&bench->iteration);
+    const double total = sum_of(&bench->iteration);
+    double rows = 0, floor_seconds = 0, dense = 0;
+    json_t *phases = json_array();
+    enum slc_status status = copy_floor(bench, &floor_seconds, err);
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        rows += (double)manifest->dims[n];
+    }
+    bench_set(record, "rows", phases);
+    for (unsigned p = 0; p < PHASES; p++) {
+        const struct bench_times times = bench_samples_summary(&bench->phases[p]);
+        const double share = sum_of(&bench->phases[p]) / total;
+        json_t *row = json_object();
+
+        dense += p == PHASE_UPDATE || p == PHASE_FIT ? share : 0;
+        (void)json_array_append_new(phases, row);
+        bench_set_text(row, "phase", phase_names[p]);
+        bench_times_to_json(row, &times);
+        bench_set_real(row, "share", share);
+        if (p == PHASE_UPDATE) {
+            bench_set_real(row, "ceiling_ms", floor_seconds * 1e3);
+        }
+    }
+    bench_set_count(record, "rank", bench->args->rank);
+    bench_set_count(record, "threads", bench->session.plan.threads);
+    bench_set_real(record, "iteration_median_ms", iteration.median * 1e3);
+    bench_set_real(record, "iteration_min_ms", iteration.min * 1e3);
+    bench_set_real(record, "iteration_max_ms", iteration.max * 1e3);
+    bench_set_real(record, "dense_share", dense);
+    bench_set_real(record, "nnz_per_row", (double)manifest->nnz / rows);
+    bench_set_real(record, "read_bytes_per_iteration",
+                   (double)bench->bytes_read / bench->iteration.count);
+    return status;
+}
+
+static enum slc_status
+measure(struct cpd_bench *bench, const char *path, json_t *record, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct session *session = &bench->session;
+    const struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
+                                          .iterations =
+                                              (unsigned)(args->bench.warm_up + args->bench.repeats),
+                                          .deterministic = args->session.deterministic,
+                                          .iteration = take_iteration,
+                                          .context = bench};
+    enum slc_status status = session_open(session, path, args->session.memory, err);
+
+    if (status == SLC_OK) {
+        bench_set_tensor(record, &session->store);
+        status = session_plan(session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(session, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
+                            &bench->result, err);
+    }
+    return status == SLC_OK ? record_figures(bench, record, err) : status;
+}
+
+static void print_tables(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), phase_columns);
+    printf("\n  iteration %.3f ms, dense share %.1f %%, %.1f nonzeros per row\n",
+           json_number_value(json_object_get(record, "iteration_median_ms")),
+           json_number_value(json_object_get(record, "dense_share")) * 100,
+           json_number_value(json_object_get(record, "nnz_per_row")));
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.rank = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    struct cpd_bench *bench;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    bench = slc_calloc(1, sizeof *bench);
+    if (bench == NULL) {
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for samples");
+        return console_error(&err);
+    }
+    bench->args = &args;
+    status = bench_record_start(command, &args, &record, &err);
+    if (status == SLC_OK) {
+        status = measure(bench, operands.text[0], record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        print_tables(record);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    slc_cp_result_destroy(&bench->result);
+    session_close(&bench->session);
+    slc_free(bench);
+    return code;
+}
+
+const struct command bench_cpd = {
+    .name = "bench cpd",
+    .summary = "where the time of a CP-ALS iteration goes",
+    .example = "sluice bench cpd flights-4d.slc --rank 16",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "--repeat counts iterations, --warm-up those before: the first fills the cache. Dense is\n"
+        "update and fit together; its ceiling is a copy of all outputs to the factors.",
+    .run = run,
+};
