@@ -254,6 +254,31 @@ static void test_shapes(void)
     }
 }
 
+/* A permutation that costs more than it gains is given up, those of the other modes are not. */
+static void test_heavy_mode(void)
+{
+    static const uint64_t dims[] = {503, 40009, 521};
+    const char *path = store_in_folder("heavy.slc");
+    struct slc_builder_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct build build = plenty;
+    struct input input;
+
+    input_create(&input, 3, dims, 60000, 0, UNIFORM, 3);
+    scatter_skewed(&input, 4, 5);
+    for (uint64_t i = 0; i < input.count; i++) {
+        input.coords[1][i] = slc_random_below(9, 1, i, dims[1]); /* flat: nothing to gain */
+    }
+    CU_ASSERT_EQUAL(compare_builds(&input, build), 2);
+    build.relabel = SLC_RELABEL_FREQUENCY;
+    SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.relabel.verdict[0], SLC_RELABELLED);
+    CU_ASSERT_EQUAL(report.relabel.verdict[1], SLC_RELABEL_TOO_LARGE);
+    CU_ASSERT_EQUAL(report.relabel.verdict[2], SLC_RELABELLED);
+    remove_store(path);
+    input_destroy(&input);
+}
+
 /* What is in the best order already, or gains nothing, stays as it is. */
 static void test_nothing_to_gain(void)
 {
@@ -439,6 +464,7 @@ static void test_failing_memory_and_threads(void)
 static const struct slc_test tests[] = {
     {"numbers by frequency", test_numbers},
     {"shapes, undone and compared in size", test_shapes},
+    {"a mode that costs more than it gains", test_heavy_mode},
     {"nothing to gain", test_nothing_to_gain},
     {"threads and memory change nothing", test_independence},
     {"limits of memory and disk", test_limits},
