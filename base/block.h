@@ -26,6 +26,19 @@ struct slc_chunk_view {
     const void *values;                    /* f64 or f32, as the tile view's value_type says */
 };
 
+/*
+ * The same, cut into runs of nonzeros that agree in every mode but `mode`: pieces of mode-n fibers.
+ * A fiber that reaches over the end of a chunk goes on in the next one.
+ */
+struct slc_fiber_view {
+    uint32_t nnz;
+    uint32_t runs;                         /* 1 or more where nnz is */
+    unsigned mode;                         /* the fibers' own mode */
+    const uint32_t *begin;                 /* runs + 1: first nonzero of each run, then nnz */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* of `mode`: per nonzero; of the others: per run */
+    const void *values;                    /* per nonzero */
+};
+
 struct slc_tile_view {
     uint64_t ordinal; /* of the tile within its layout, from 0 */
     uint64_t block;   /* block it came from, for messages */
@@ -44,6 +57,12 @@ struct slc_tile_view {
                             uint32_t max_nnz,
                             struct slc_chunk_view *chunk,
                             struct slc_error *err);
+    /* The same cut into runs; NULL where the order or the codec of the tile gives none. Calls of
+     * the two may alternate within a tile. */
+    enum slc_status (*next_fibers)(struct slc_tile_view *tile,
+                                   uint32_t max_nnz,
+                                   struct slc_fiber_view *fibers,
+                                   struct slc_error *err);
     void *decoder;
 };
 

@@ -8,18 +8,53 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
-                                    unsigned order,
-                                    const uint64_t *dims,
-                                    struct slc_error *err)
+/* Gives the next more significant position of the key to mode n. */
+static void add_bit(struct slc_key_layout *layout, unsigned n, unsigned *position)
+{
+    if (*position < 64) {
+        layout->mask_lo[n] |= UINT64_C(1) << *position;
+    } else {
+        layout->mask_hi[n] |= UINT64_C(1) << (*position - 64);
+    }
+    *position += 1;
+}
+
+/* Hands out the positions of the key, from the least significant on. */
+static void place_bits(struct slc_key_layout *layout, unsigned levels)
+{
+    const struct slc_fiber_run run = layout->run;
+    unsigned position = 0;
+
+    for (unsigned bit = 0; bit < run.bits; bit++) {
+        add_bit(layout, run.mode, &position);
+    }
+    for (unsigned level = 0; level < levels; level++) {
+        /* The last mode of a level is its least significant bit. */
+        for (unsigned n = layout->order; n-- > 0;) {
+            if (level < layout->mode_bits[n] && (n != run.mode || level >= run.bits)) {
+                add_bit(layout, n, &position);
+            }
+        }
+    }
+}
+
+enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
+                                        unsigned order,
+                                        const uint64_t *dims,
+                                        struct slc_fiber_run run,
+                                        struct slc_error *err)
 {
     struct slc_key_layout made;
-    unsigned position = 0;
     unsigned levels = 0;
 
     if (order == 0 || order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE, "a tensor has 1 to %d modes, not %u", SLC_MAX_ORDER,
                         order);
+    }
+    if (run.mode >= order || run.bits > SLC_FIBER_BITS_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "fibers of mode %u and %u bits; modes go from 1 to %u, bits from 0 to %d",
+                        run.mode + 1, run.bits, order, SLC_FIBER_BITS_MAX);
     }
     memset(&made, 0, sizeof made);
     made.order = order;
@@ -39,22 +74,26 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                         "bin the longest mode",
                         made.bits, SLC_MAX_KEY_BITS);
     }
-    for (unsigned level = 0; level < levels; level++) {
-        /* The last mode of a level is its least significant bit. */
-        for (unsigned n = order; n-- > 0;) {
-            if (level >= made.mode_bits[n]) {
-                continue;
-            }
-            if (position < 64) {
-                made.mask_lo[n] |= UINT64_C(1) << position;
-            } else {
-                made.mask_hi[n] |= UINT64_C(1) << (position - 64);
-            }
-            position++;
-        }
+    made.run = run;
+    if (run.bits > made.mode_bits[run.mode]) {
+        made.run.bits = made.mode_bits[run.mode];
     }
+    if (made.run.bits == 0) {
+        made.run.mode = 0;
+    }
+    place_bits(&made, levels);
     *layout = made;
     return SLC_OK;
+}
+
+enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
+                                    unsigned order,
+                                    const uint64_t *dims,
+                                    struct slc_error *err)
+{
+    const struct slc_fiber_run none = {0, 0};
+
+    return slc_key_layout_init_run(layout, order, dims, none, err);
 }
 
 uint64_t slc_bits_gather(uint64_t source, uint64_t mask)
@@ -110,13 +149,17 @@ void slc_key_decode(const struct slc_key_layout *layout, slc_u128 key, uint64_t 
     }
 }
 
-int slc_coords_compare(unsigned order, const uint64_t *a, const uint64_t *b)
+int slc_coords_compare(unsigned order,
+                       struct slc_fiber_run run,
+                       const uint64_t *a,
+                       const uint64_t *b)
 {
+    const uint64_t below = (UINT64_C(1) << run.bits) - 1;
     uint64_t top = 0; /* the difference whose highest bit is highest so far */
-    unsigned mode = 0;
+    unsigned mode = run.mode;
 
     for (unsigned n = 0; n < order; n++) {
-        uint64_t difference = a[n] ^ b[n];
+        const uint64_t difference = n == run.mode ? (a[n] ^ b[n]) & ~below : a[n] ^ b[n];
 
         /* True when the highest bit of `top` is below that of `difference`; a tie keeps the lower
            mode, which is the more significant one within a level. */
@@ -125,7 +168,8 @@ int slc_coords_compare(unsigned order, const uint64_t *a, const uint64_t *b)
             mode = n;
         }
     }
-    if (top == 0) {
+    /* Where nothing differs above the run, its bits decide: `mode` is still the run's. */
+    if (a[mode] == b[mode]) {
         return 0;
     }
     return a[mode] < b[mode] ? -1 : 1;

@@ -1,5 +1,5 @@
 /*
- * Linearized coordinates (keys) in ALTO order.
+ * Linearized coordinates (keys) in ALTO order, or with the fibers of one mode kept together.
  *
  * A key interleaves the bits of all N coordinates. Level k holds bit k of every mode that has one;
  * level 0 is least significant; within a level mode 0 is most significant. A mode of length L has
@@ -7,6 +7,11 @@
  * compare as zero the order of two keys does not depend on the lengths. The surplus bits of the
  * longest mode stand on top. Source: Helal et al., ALTO, ICS 2021, section 3, with a fixed
  * instead of an adaptive order of modes.
+ *
+ * With a fiber run of b bits in mode n, the b lowest bits of mode n (as many as it has, if fewer)
+ * leave their levels and stand below all others. Nonzeros that differ in these bits alone, pieces
+ * of a mode-n fiber, then follow one another, so that the coordinates of all other modes, and the
+ * product of their factor rows, are needed once per piece.
  */
 #ifndef SLC_BASE_KEY_H
 #define SLC_BASE_KEY_H
@@ -18,20 +23,34 @@
 
 __extension__ typedef unsigned __int128 slc_u128;
 
+/* Which bits stand lowest; all zero is plain ALTO order. */
+struct slc_fiber_run {
+    unsigned mode;
+    unsigned bits; /* 0 to SLC_FIBER_BITS_MAX */
+};
+
 struct slc_key_layout {
     unsigned order;                    /* N, 1 to SLC_MAX_ORDER */
     unsigned bits;                     /* sum of mode_bits, 0 to SLC_MAX_KEY_BITS */
     unsigned mode_bits[SLC_MAX_ORDER]; /* ceil(log2 dims[n]) */
     uint64_t mask_lo[SLC_MAX_ORDER];   /* bits 0..63 of the key that belong to mode n */
     uint64_t mask_hi[SLC_MAX_ORDER];   /* bits 64..127 */
+    struct slc_fiber_run run;          /* of bits the mode has; all zero where that is none */
 };
 
 /*
- * Computes the layout of keys for `dims`.
- * Errors: SLC_ERR_USAGE when order is 0 or above SLC_MAX_ORDER or a length is 0 or above
- * SLC_MAX_MODE_LENGTH; SLC_ERR_UNSUPPORTED, naming the bits needed, above SLC_MAX_KEY_BITS.
+ * Computes the layout of keys for `dims` with the fiber run `run`.
+ * Errors: SLC_ERR_USAGE when order is 0 or above SLC_MAX_ORDER, a length is 0 or above
+ * SLC_MAX_MODE_LENGTH, or the run is not one of SLC_FIBER_BITS_MAX bits at most in a mode there is;
+ * SLC_ERR_UNSUPPORTED, naming the bits needed, above SLC_MAX_KEY_BITS.
  * `layout` is unchanged after an error.
  */
+enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
+                                        unsigned order,
+                                        const uint64_t *dims,
+                                        struct slc_fiber_run run,
+                                        struct slc_error *err) SLC_NODISCARD;
+/* The same in plain ALTO order. */
 enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                                     unsigned order,
                                     const uint64_t *dims,
@@ -64,6 +83,9 @@ void slc_key_decode(const struct slc_key_layout *layout, slc_u128 key, uint64_t 
  * before the lengths are known: the most significant differing level decides, then the lower mode
  * number (Chan, "Closest-point problems simplified on the RAM", SODA 2002). Returns <0, 0 or >0.
  */
-int slc_coords_compare(unsigned order, const uint64_t *a, const uint64_t *b);
+int slc_coords_compare(unsigned order,
+                       struct slc_fiber_run run,
+                       const uint64_t *a,
+                       const uint64_t *b);
 
 #endif

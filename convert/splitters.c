@@ -13,7 +13,7 @@ static bool row_less(const void *context, const void *a, const void *b)
 {
     const struct slc_splitters *splitters = context;
 
-    return slc_coords_compare(splitters->order, a, b) < 0;
+    return slc_coords_compare(splitters->order, splitters->run, a, b) < 0;
 }
 
 /*
@@ -43,7 +43,8 @@ static bool provisional_layout(struct slc_splitters *splitters, const uint64_t *
                 total += bits;
             }
             if (total <= limit) {
-                return slc_key_layout_init(&splitters->layout, order, dims, NULL) == SLC_OK;
+                return slc_key_layout_init_run(&splitters->layout, order, dims, splitters->run,
+                                               NULL) == SLC_OK;
             }
         }
         if (limit == SLC_MAX_KEY_BITS) {
@@ -111,7 +112,8 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
         uint64_t *last = splitters->coords + (size_t)splitters->count * order;
 
         /* The smallest of the sample would only cut off what lies below it. */
-        if (slc_coords_compare(order, row, splitters->count > 0 ? last - order : rows) > 0) {
+        if (slc_coords_compare(order, splitters->run, row,
+                               splitters->count > 0 ? last - order : rows) > 0) {
             memcpy(last, row, row_bytes);
             splitters->count++;
         }
@@ -202,7 +204,7 @@ static uint32_t upper_coords(const struct slc_splitters *splitters, const uint64
         uint32_t middle = low + (high - low) / 2;
         const uint64_t *row = splitters->coords + (size_t)middle * splitters->order;
 
-        if (slc_coords_compare(splitters->order, row, coords) <= 0) {
+        if (slc_coords_compare(splitters->order, splitters->run, row, coords) <= 0) {
             low = middle + 1;
         } else {
             high = middle;

@@ -19,6 +19,7 @@ enum {
 
 struct slc_splitters {
     unsigned order;
+    struct slc_fiber_run run;
     uint32_t count;   /* splitters; one bucket more */
     uint64_t *coords; /* count x order, ascending */
     /*

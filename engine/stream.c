@@ -225,6 +225,19 @@ static enum slc_status timed_next(struct slc_tile_view *tile,
     return status;
 }
 
+static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
+                                         uint32_t max_nnz,
+                                         struct slc_fiber_view *fibers,
+                                         struct slc_error *err)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = worker->inner.next_fibers(&worker->inner, max_nnz, fibers, err);
+
+    worker->decode_ns += slc_clock_ns() - start_ns;
+    return status;
+}
+
 /* Gives one tile to the consumer. */
 static enum slc_status compute_tile(struct slc_stream *stream,
                                     unsigned number,
@@ -243,6 +256,7 @@ static enum slc_status compute_tile(struct slc_stream *stream,
     if (status == SLC_OK) {
         tile = worker->inner;
         tile.next = timed_next;
+        tile.next_fibers = tile.next_fibers != NULL ? timed_next_fibers : NULL;
         tile.decoder = worker;
         status = stream->pass->tile(stream->pass->context, number, &tile, fault);
     }

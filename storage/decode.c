@@ -30,7 +30,7 @@ static uint64_t scratch_bytes(const struct slc_layout_info *info)
     const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
     const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
 
-    return chunk * 8 * 7 + group * 8 * 2 + chunk * 4 * (info->order + 1) + plane_bytes(info);
+    return chunk * 8 * 8 + group * 8 * 2 + chunk * 4 * (info->order + 2) + plane_bytes(info);
 }
 
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
@@ -84,6 +84,8 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
         made->offset[n] = carve(&free_bytes, chunk * 4);
     }
     made->spare = carve(&free_bytes, chunk * 4);
+    made->run_begin = carve(&free_bytes, chunk * 4);
+    made->run_keys = carve(&free_bytes, chunk * 8);
     made->planes = carve(&free_bytes, plane_bytes(info));
     *decoder = made;
     return SLC_OK;
@@ -301,12 +303,13 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
 }
 
 /* Fields of more than 32 varying bits: a tile that crosses a high power of two. Rare. */
-static uint64_t wide_offsets(struct slc_decoder *decoder, unsigned n, uint32_t count)
+static uint64_t
+wide_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)
 {
     const struct slc_mode_plan *mode = &decoder->modes[n];
     uint64_t largest = 0;
 
-    decoder->ops->gather_wide(&mode->lo, decoder->key_lo, count, decoder->wide_lo);
+    decoder->ops->gather_wide(&mode->lo, keys, count, decoder->wide_lo);
     if (mode->hi.bits > 0) {
         decoder->ops->gather_wide(&mode->hi, decoder->key_hi, count, decoder->wide_hi);
     }
@@ -323,7 +326,8 @@ static uint64_t wide_offsets(struct slc_decoder *decoder, unsigned n, uint32_t c
     return largest;
 }
 
-static uint64_t narrow_offsets(struct slc_decoder *decoder, unsigned n, uint32_t count)
+static uint64_t
+narrow_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)
 {
     const struct slc_mode_plan *mode = &decoder->modes[n];
     uint32_t *offset = decoder->offset[n];
@@ -331,7 +335,7 @@ static uint64_t narrow_offsets(struct slc_decoder *decoder, unsigned n, uint32_t
     if (mode->lo.bits == 0) {
         decoder->ops->gather(&mode->hi, decoder->key_hi, count, offset);
     } else {
-        decoder->ops->gather(&mode->lo, decoder->key_lo, count, offset);
+        decoder->ops->gather(&mode->lo, keys, count, offset);
         if (mode->hi.bits > 0) {
             decoder->ops->gather(&mode->hi, decoder->key_hi, count, decoder->spare);
             for (uint32_t i = 0; i < count; i++) {
@@ -342,53 +346,97 @@ static uint64_t narrow_offsets(struct slc_decoder *decoder, unsigned n, uint32_t
     return decoder->ops->settle(offset, count, (uint32_t)mode->base);
 }
 
+/* Offsets of mode n from the lower words `keys` (and key_hi, where upper words vary). */
+static bool mode_offsets(struct slc_decoder *decoder,
+                         const uint64_t *keys,
+                         unsigned n,
+                         uint32_t count,
+                         struct slc_damage *damage)
+{
+    const struct slc_mode_plan *mode = &decoder->modes[n];
+    uint64_t largest;
+
+    if (mode->lo.bits + mode->hi.bits == 0) {
+        return true; /* zeros since slc_tile_open */
+    }
+    largest = mode->wide ? wide_offsets(decoder, keys, n, count)
+                         : narrow_offsets(decoder, keys, n, count);
+    if (largest > decoder->entry.extent[n]) {
+        return slc_damage_set(damage, decoder->data,
+                              "the offset of a coordinate from the tile's corner", largest,
+                              "at most ", decoder->entry.extent[n]);
+    }
+    return true;
+}
+
 static bool
 offsets_from_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
     for (unsigned n = 0; n < decoder->keys.order; n++) {
-        const struct slc_mode_plan *mode = &decoder->modes[n];
-        uint64_t largest;
-
-        if (mode->lo.bits + mode->hi.bits == 0) {
-            continue; /* zeros since slc_tile_open */
-        }
-        largest = mode->wide ? wide_offsets(decoder, n, count) : narrow_offsets(decoder, n, count);
-        if (largest > decoder->entry.extent[n]) {
-            return slc_damage_set(damage, decoder->data,
-                                  "the offset of a coordinate from the tile's corner", largest,
-                                  "at most ", decoder->entry.extent[n]);
+        if (!mode_offsets(decoder, decoder->key_lo, n, count, damage)) {
+            return false;
         }
     }
     return true;
 }
 
-static bool decode_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+/* Cuts the chunk into runs, and finds the coordinates that a run shares once for each run. */
+static bool runs_from_keys(struct slc_decoder *decoder,
+                           uint32_t count,
+                           uint32_t *runs,
+                           struct slc_damage *damage)
 {
-    uint32_t start = decoder->position;
-    bool sound = false;
+    const struct slc_fiber_run run = decoder->keys.run;
+    uint32_t *begin = decoder->run_begin;
 
-    switch (decoder->codec) {
-    case SLC_CODEC_PACKED:
-        sound = slc_packed_keys(decoder, start, count, damage) &&
-                offsets_from_keys(decoder, count, damage);
-        break;
-    case SLC_CODEC_LZ4:
-        sound = slc_lz4_keys(decoder, start, count, damage) &&
-                offsets_from_keys(decoder, count, damage);
-        break;
-    case SLC_CODEC_BLCO:
-        sound = slc_blco_offsets(decoder, start, count, damage);
-        break;
+    *runs = decoder->ops->runs(decoder->key_lo, count, run.bits, begin);
+    for (uint32_t r = 0; r < *runs; r++) {
+        decoder->run_keys[r] = decoder->key_lo[begin[r]];
     }
-    if (!sound || !slc_values_chunk(decoder, start, count, damage)) {
+    begin[*runs] = count;
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        const bool own = n == run.mode;
+
+        if (!mode_offsets(decoder, own ? decoder->key_lo : decoder->run_keys, n,
+                          own ? count : *runs, damage)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Decodes the keys of the next `count` nonzeros: packed and lz4. */
+static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+{
+    return decoder->codec == SLC_CODEC_PACKED
+               ? slc_packed_keys(decoder, decoder->position, count, damage)
+               : slc_lz4_keys(decoder, decoder->position, count, damage);
+}
+
+/* Decodes the values of the next `count` nonzeros, checks the end of the tile, moves on. */
+static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+{
+    if (!slc_values_chunk(decoder, decoder->position, count, damage)) {
         return false;
     }
-    if (start + count == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
+    decoder->position += count;
+    if (decoder->position == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
         decoder->next != decoder->span + 1) {
         return slc_damage_set(damage, decoder->data, "the last key, from the tile's first",
                               (uint64_t)(decoder->next - 1), "", (uint64_t)decoder->span);
     }
     return true;
+}
+
+/* Nonzeros of the next chunk: whole groups, or the rest of the tile. */
+static uint32_t chunk_size(const struct slc_decoder *decoder, uint32_t max_nnz)
+{
+    const uint32_t rest = decoder->entry.nnz - decoder->position;
+    uint32_t count = max_nnz < SLC_CHUNK_NNZ ? max_nnz : SLC_CHUNK_NNZ;
+
+    assert(max_nnz >= SLC_GROUP_NNZ);
+    count -= count % SLC_GROUP_NNZ;
+    return count < rest ? count : rest;
 }
 
 static enum slc_status next_chunk(struct slc_tile_view *tile,
@@ -397,13 +445,10 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
                                   struct slc_error *err)
 {
     struct slc_decoder *decoder = tile->decoder;
-    uint32_t count = max_nnz < SLC_CHUNK_NNZ ? max_nnz : SLC_CHUNK_NNZ;
-    uint32_t rest = decoder->entry.nnz - decoder->position;
+    const uint32_t count = chunk_size(decoder, max_nnz);
     struct slc_damage damage;
+    bool sound = true;
 
-    assert(max_nnz >= SLC_GROUP_NNZ);
-    count -= count % SLC_GROUP_NNZ;
-    count = count < rest ? count : rest;
     chunk->nnz = count;
     chunk->values = decoder->values;
     for (unsigned n = 0; n < decoder->keys.order; n++) {
@@ -412,11 +457,44 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (!decode_chunk(decoder, count, &damage)) {
+    if (decoder->codec == SLC_CODEC_BLCO) {
+        sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
+    } else {
+        sound = decode_keys(decoder, count, &damage) && offsets_from_keys(decoder, count, &damage);
+    }
+    if (!sound || !finish_chunk(decoder, count, &damage)) {
         chunk->nnz = 0;
         return fail_damaged(decoder, &damage, err);
     }
-    decoder->position += count;
+    return SLC_OK;
+}
+
+static enum slc_status next_fibers(struct slc_tile_view *tile,
+                                   uint32_t max_nnz,
+                                   struct slc_fiber_view *fibers,
+                                   struct slc_error *err)
+{
+    struct slc_decoder *decoder = tile->decoder;
+    const uint32_t count = chunk_size(decoder, max_nnz);
+    struct slc_damage damage;
+
+    fibers->nnz = count;
+    fibers->runs = 0;
+    fibers->mode = decoder->keys.run.mode;
+    fibers->begin = decoder->run_begin;
+    fibers->values = decoder->values;
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        fibers->offset[n] = decoder->offset[n];
+    }
+    if (count == 0) {
+        return SLC_OK;
+    }
+    if (!decode_keys(decoder, count, &damage) ||
+        !runs_from_keys(decoder, count, &fibers->runs, &damage) ||
+        !finish_chunk(decoder, count, &damage)) {
+        fibers->nnz = 0;
+        return fail_damaged(decoder, &damage, err);
+    }
     return SLC_OK;
 }
 
@@ -460,6 +538,11 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     memcpy(tile->corner, decoder->entry.corner, sizeof tile->corner);
     memcpy(tile->extent, decoder->entry.extent, sizeof tile->extent);
     tile->next = next_chunk;
+    /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
+    tile->next_fibers =
+        decoder->keys.run.bits > 0 && decoder->codec != SLC_CODEC_BLCO && !decoder->two_words
+            ? next_fibers
+            : NULL;
     tile->decoder = decoder;
     return SLC_OK;
 }

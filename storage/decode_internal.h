@@ -76,6 +76,8 @@ struct slc_decoder {
     uint64_t *gap_lo, *gap_hi;   /* one group */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
+    uint32_t *run_begin; /* where runs of fibers begin, and their first keys */
+    uint64_t *run_keys;
     void *values;
     double *exact;   /* values before they are rounded to f32 */
     uint8_t *raw;    /* values put together from planes */

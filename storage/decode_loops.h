@@ -40,6 +40,21 @@ SLC_LOOP void slc_loop_sum(const uint64_t *gaps, uint32_t count, uint64_t first,
     }
 }
 
+SLC_LOOP uint32_t slc_loop_runs(const uint64_t *keys,
+                                uint32_t count,
+                                unsigned shift,
+                                uint32_t *begin)
+{
+    uint32_t runs = 1;
+
+    begin[0] = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        begin[runs] = i;
+        runs += (keys[i] ^ keys[i - 1]) >> shift != 0;
+    }
+    return runs;
+}
+
 SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t key)
 {
     uint64_t bits = key >> gather->shift & gather->picked;

@@ -60,6 +60,11 @@ static void portable_gather_wide(const struct slc_gather *gather,
     slc_loop_gather_wide(gather, keys, count, fields);
 }
 
+static uint32_t portable_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    return slc_loop_runs(keys, count, shift, begin);
+}
+
 static uint32_t portable_settle(uint32_t *fields, uint32_t count, uint32_t base)
 {
     return slc_loop_settle(fields, count, base);
@@ -89,6 +94,7 @@ static const struct slc_decode_ops portable_ops = {
     .name = "portable",
     .unpack = portable_unpack,
     .sum = portable_sum,
+    .runs = portable_runs,
     .gather = portable_gather,
     .gather_wide = portable_gather_wide,
     .settle = portable_settle,

@@ -48,6 +48,13 @@ struct slc_decode_ops {
                         uint32_t count,
                         uint64_t *fields);
 
+    /*
+     * Where runs of keys that agree above bit `shift` - 1 begin: begin[0] = 0, then every i whose
+     * key differs from the one before. Returns how many; `begin` has room for `count`. Needs
+     * count >= 1, shift < 64.
+     */
+    uint32_t (*runs)(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin);
+
     /* Subtracts `base` modulo 2^32 from every element and returns the largest result. */
     uint32_t (*settle)(uint32_t *fields, uint32_t count, uint32_t base);
 

@@ -16,8 +16,9 @@
 
 #include <immintrin.h>
 
-#define AVX2   __attribute__((target("avx2,bmi2")))
-#define AVX512 __attribute__((target("avx2,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+#define AVX2 __attribute__((target("avx2,bmi2")))
+#define AVX512                                                                                     \
+    __attribute__((target("avx2,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
 /* ---- AVX2 */
 
@@ -107,6 +108,12 @@ AVX2 static void pext_gather_wide(const struct slc_gather *gather,
     }
 }
 
+AVX2 static uint32_t
+avx2_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    return slc_loop_runs(keys, count, shift, begin);
+}
+
 AVX2 static void
 avx2_gather(const struct slc_gather *gather, const uint64_t *keys, uint32_t count, uint32_t *fields)
 {
@@ -150,6 +157,7 @@ static const struct slc_decode_ops avx2_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,
     .sum = avx2_sum,
+    .runs = avx2_runs,
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
     .settle = avx2_settle,
@@ -163,6 +171,7 @@ static const struct slc_decode_ops avx2_slow_pext_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,
     .sum = avx2_sum,
+    .runs = avx2_runs,
     .gather = avx2_gather,
     .gather_wide = avx2_gather_wide,
     .settle = avx2_settle,
@@ -229,6 +238,29 @@ AVX512 static void avx512_sum(const uint64_t *gaps, uint32_t count, uint64_t fir
     }
 }
 
+AVX512 static uint32_t
+avx512_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    const __m512i above = _mm512_set1_epi64((int64_t)~slc_low_mask(shift));
+    __m256i index = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
+    uint32_t runs = 1;
+
+    begin[0] = 0;
+    for (uint32_t i = 1; i < count; i += 8) {
+        const __m512i now = _mm512_loadu_si512(keys + i);
+        const __m512i before = _mm512_loadu_si512(keys + i - 1);
+        const uint32_t inside = count - i < 8 ? (1U << (count - i)) - 1 : 0xFF;
+        const __mmask8 differ =
+            (__mmask8)(_mm512_test_epi64_mask(_mm512_xor_si512(now, before), above) & inside);
+
+        _mm256_storeu_si256((__m256i *)(void *)(begin + runs),
+                            _mm256_maskz_compress_epi32(differ, index));
+        runs += (uint32_t)__builtin_popcount(differ);
+        index = _mm256_add_epi32(index, _mm256_set1_epi32(8));
+    }
+    return runs;
+}
+
 AVX512 static uint32_t avx512_settle(uint32_t *fields, uint32_t count, uint32_t base)
 {
     return slc_loop_settle(fields, count, base);
@@ -259,6 +291,7 @@ static const struct slc_decode_ops avx512_ops = {
     .name = "avx512",
     .unpack = avx512_unpack,
     .sum = avx512_sum,
+    .runs = avx512_runs,
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
     .settle = avx512_settle,

@@ -49,6 +49,8 @@ void slc_header_encode(struct slc_file_header *header, uint8_t *page)
     slc_store_u64(page + SLC_HEADER_INDEX_HASH, header->index_hash);
     slc_store_u64(page + SLC_HEADER_FILE_BYTES, info->file_bytes);
     slc_store_u64(page + SLC_HEADER_CONTENT_SUM, info->content_sum);
+    page[SLC_HEADER_RUN_MODE] = (uint8_t)info->keys.run.mode;
+    page[SLC_HEADER_RUN_BITS] = (uint8_t)info->keys.run.bits;
     for (unsigned mode = 0; mode < info->order; mode++) {
         slc_store_u64(page + SLC_HEADER_DIMS + 8 * mode, info->dims[mode]);
     }
@@ -151,6 +153,28 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
 }
 
 /* Layout, types and lengths. */
+/* The order of the nonzeros: key bits of the modes, and which of them stand lowest. */
+static enum slc_status
+check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
+{
+    const struct slc_fiber_run run = {page[SLC_HEADER_RUN_MODE], page[SLC_HEADER_RUN_BITS]};
+    unsigned bits_max;
+
+    *at = SLC_HEADER_RUN_MODE;
+    if (run.mode >= info->order || (run.bits == 0 && run.mode != 0)) {
+        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u of %u", run.bits,
+                        run.mode + 1, info->order);
+    }
+    *at = SLC_HEADER_RUN_BITS;
+    bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[run.mode]), SLC_FIBER_BITS_MAX);
+    if (run.bits > bits_max) {
+        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u, where at most %u fit",
+                        run.bits, run.mode + 1, bits_max);
+    }
+    *at = SLC_HEADER_DIMS;
+    return slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err);
+}
+
 static enum slc_status
 check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {
@@ -207,8 +231,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
         }
         info->dims[mode] = length;
     }
-    *at = SLC_HEADER_DIMS;
-    return slc_key_layout_init(&info->keys, info->order, info->dims, err);
+    return check_keys(page, info, at, err);
 }
 
 /* Bytes that a version 1 writer leaves zero. */

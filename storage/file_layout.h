@@ -39,7 +39,9 @@ enum {
     SLC_HEADER_INDEX_HASH = 88,
     SLC_HEADER_FILE_BYTES = 96,
     SLC_HEADER_CONTENT_SUM = 104,
-    SLC_HEADER_ZERO_A = 112, /* 16 zero bytes */
+    SLC_HEADER_RUN_MODE = 112,
+    SLC_HEADER_RUN_BITS = 113,
+    SLC_HEADER_ZERO_A = 114, /* 14 zero bytes */
     SLC_HEADER_DIMS = 128,
     SLC_HEADER_ZERO_B = 256, /* zero up to the hash */
     SLC_HEADER_HASH = 4088,

@@ -131,7 +131,8 @@ static enum slc_status
 prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
 {
     struct slc_layout_info *info = &writer->header.info;
-    enum slc_status status = slc_key_layout_init(&info->keys, options->order, options->dims, err);
+    enum slc_status status =
+        slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
 
     if (status != SLC_OK) {
         return status;

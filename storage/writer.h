@@ -28,6 +28,7 @@ struct slc_writer_options {
     unsigned order;
     const uint64_t *dims;
     uint64_t relabelled_modes; /* bit n: the store has a permutation of mode n */
+    struct slc_fiber_run run;  /* of the keys (base/key.h); all zero: plain ALTO order */
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
 };

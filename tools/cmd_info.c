@@ -217,6 +217,10 @@ static void print_text(const struct slc_store *store, const struct used_range *r
            sqrt(manifest->sum_of_squares));
     printf("  %-12s %u bits, content sum %016" PRIx64 "\n", "keys", info->keys.bits,
            manifest->content_sum);
+    if (info->keys.run.bits > 0) {
+        printf("  %-12s of mode %u kept together, in runs of up to 2^%u indices\n", "fibers",
+               info->keys.run.mode + 1, info->keys.run.bits);
+    }
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         const struct slc_store_layout *layout = &manifest->layouts[i];
 

@@ -45,30 +45,33 @@ def mode_bits(length):
     return (length - 1).bit_length()
 
 
-def key_positions(dims):
-    """For every key bit, from the least significant: (mode, bit of the coordinate)."""
+def key_positions(dims, run=(0, 0)):
+    """For every key bit, from the least significant: (mode, bit of the coordinate).
+
+    `run`: (mode, bits) of the fiber run, whose bits stand lowest."""
     bits = [mode_bits(length) for length in dims]
-    positions = []
+    run_mode, run_bits = run
+    positions = [(run_mode, bit) for bit in range(min(run_bits, bits[run_mode]))]
     for level in range(max(bits, default=0)):
         for mode in reversed(range(len(dims))):
-            if level < bits[mode]:
+            if level < bits[mode] and not (mode == run_mode and level < run_bits):
                 positions.append((mode, level))
     return positions
 
 
-def keys_of(dims, coords):
+def keys_of(dims, coords, run=(0, 0)):
     """Keys of an N x nnz coordinate array, as an object array of Python integers."""
     keys = np.zeros(coords.shape[1], dtype=object)
-    for place, (mode, bit) in enumerate(key_positions(dims)):
+    for place, (mode, bit) in enumerate(key_positions(dims, run)):
         keys += ((coords[mode] >> np.uint64(bit)) & np.uint64(1)).astype(object) << place
     return keys
 
 
-def coords_of(dims, keys_lo, keys_hi):
+def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):
     """Coordinates (N x nnz, uint64) of keys given as two uint64 arrays."""
     coords = np.zeros((len(dims), len(keys_lo)), dtype=np.uint64)
     one = np.uint64(1)
-    for place, (mode, bit) in enumerate(key_positions(dims)):
+    for place, (mode, bit) in enumerate(key_positions(dims, run)):
         half, shift = (keys_lo, place) if place < 64 else (keys_hi, place - 64)
         coords[mode] |= ((half >> np.uint64(shift)) & one) << np.uint64(bit)
     return coords
@@ -236,7 +239,7 @@ def read_lz4(data, nnz, first):
     return first + np.cumsum(gaps + 1) - 1, values.astype(np.float64)
 
 
-def read_blco(data, nnz, dims):
+def read_blco(data, nnz, dims, run):
     subs, zero = struct.unpack_from("<II", data, 0)
     require(zero == 0 and 1 <= subs <= nnz, "bad tile head")
     upper = np.zeros(nnz, dtype=np.uint64)
@@ -253,7 +256,7 @@ def read_blco(data, nnz, dims):
     zero_to(data, place + 16 * nnz, len(data), "tile")
     keys_lo = np.zeros(nnz, dtype=np.uint64)
     shift = 0
-    low_places = [(p, m, b) for p, (m, b) in enumerate(key_positions(dims)) if p < 64]
+    low_places = [(p, m, b) for p, (m, b) in enumerate(key_positions(dims, run)) if p < 64]
     for mode in range(len(dims)):
         for p, _, _ in (x for x in low_places if x[1] == mode):
             keys_lo |= ((index >> np.uint64(shift)) & np.uint64(1)) << np.uint64(p)
@@ -315,9 +318,12 @@ def read_header(page, file_bytes):
     require(reserved >> order == 0, "relabelled modes")
     dims = struct.unpack_from("<16Q", page, 128)
     require(not any(dims[order:]) and all(dims[:order]), "dims")
-    require(not any(page[112:128]) and not any(page[256:4088]), "unused header bytes")
+    run = (page[112], page[113])
+    require(run[0] < order and (run[1] > 0 or run[0] == 0), "fiber mode")
+    require(run[1] <= min(24, mode_bits(dims[run[0]])), "fiber bits")
+    require(not any(page[114:128]) and not any(page[256:4088]), "unused header bytes")
     require(head["file_bytes"] == file_bytes, "file size")
-    head.update(order=order, dims=list(dims[:order]), value_type=value_type, codec=codec,
+    head.update(order=order, run=run, dims=list(dims[:order]), value_type=value_type, codec=codec,
                 layout=layout, relabelled=[n for n in range(order) if reserved >> n & 1],
                 sum_of_squares=struct.unpack_from("<d", page, 48)[0])
     return head
@@ -351,12 +357,12 @@ def read_block(data, entry, number, head):
         elif codec == 2:
             keys, values = read_lz4(tile, tile_nnz, first)
         else:
-            keys, values = read_blco(tile, tile_nnz, dims)
+            keys, values = read_blco(tile, tile_nnz, dims, head["run"])
         require(len(keys) == tile_nnz and int(keys[0]) == first
                 and int(keys[-1]) == (l_lo | l_hi << 64), "first or last key")
         require(int(keys[-1]) < 1 << len(key_positions(dims)), "key out of range")
         lo, hi = split_keys(keys)
-        coords = coords_of(dims, lo, hi)
+        coords = coords_of(dims, lo, hi, head["run"])
         require((coords.min(axis=1) == low).all()
                 and (coords.max(axis=1) - low == extent).all(), "coordinate range of a tile")
         require(np.isfinite(values).all() and (values != 0).all(), "values")
@@ -573,9 +579,9 @@ def encode_lz4(keys, values):
     return data.ljust(round_up(len(data), 8), b"\0")
 
 
-def encode_blco(keys, values, dims):
+def encode_blco(keys, values, dims, run=(0, 0)):
     lo, hi = split_keys(keys)
-    positions = key_positions(dims)
+    positions = key_positions(dims, run)
     index = np.zeros(len(keys), dtype=np.uint64)
     shift = 0
     for mode in range(len(dims)):
@@ -610,11 +616,13 @@ def tile_spans(coords, tile_nnz):
 
 
 def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
-                     relabelled=0):
+                     relabelled=0, run=(0, 0)):
     """Writes a block file (layout blco). Returns (header hash, facts for the manifest)."""
+    run = (run[0], min(run[1], mode_bits(dims[run[0]])))
+    run = run if run[1] > 0 else (0, 0)
     n = len(dims)
     codec_number = {name: number for number, name in CODECS.items()}[codec]
-    keys = keys_of(dims, coords)
+    keys = keys_of(dims, coords, run)
     order = np.argsort(keys, kind="stable") if len(keys) else np.zeros(0, dtype=int)
     keys, values = keys[order], np.asarray(values, dtype=np.float64)[order]
     coords = coords[:, order]
@@ -633,7 +641,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
             elif codec == "lz4":
                 tile = encode_lz4(keys[s:e], values[s:e])
             else:
-                tile = encode_blco(keys[s:e], values[s:e], dims)
+                tile = encode_blco(keys[s:e], values[s:e], dims, run)
             low, high = coords[:, s:e].min(axis=1), coords[:, s:e].max(axis=1)
             t_squares = sum_squares(values[s:e])
             t_content = content_sum(lo[s:e], hi[s:e], values[s:e])
@@ -669,6 +677,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     head += struct.pack("<BBBBI", 1, 0, 1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
                         hash64(index), file_bytes, content)
+    head += bytes(run)
     head = head.ljust(128, b"\0") + struct.pack("<16Q", *(list(dims) + [0] * (16 - n)))
     head = head.ljust(4088, b"\0")
     header_hash = hash64(head)

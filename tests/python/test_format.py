@@ -46,7 +46,8 @@ KINDS = ("ones", "counts", "signed", "few", "halves", "reals")
 
 
 def same(tensor, dims, coords, values):
-    keys = slc_format.keys_of(dims, coords)
+    run = tensor["header"]["run"] if "header" in tensor else tensor.get("run", (0, 0))
+    keys = slc_format.keys_of(dims, coords, run)
     order = np.argsort(keys) if len(keys) else np.zeros(0, dtype=int)
     check(tensor["dims"] == list(dims), "dims differ")
     check((tensor["coords"] == coords[:, order].astype(np.uint64)).all(), "coordinates differ")
@@ -78,17 +79,18 @@ def written_by_python(folder):
     for s, dims in enumerate(SHAPES):
         # One shape has more nonzeros than a tile holds, and so two blocks.
         coords, values = random_tensor(rng, dims, 70000 if s == 5 else 1500, KINDS[s % 6])
-        for codec in CODECS:
+        for c, codec in enumerate(CODECS):
             store = os.path.join(folder, f"p{count}.slc")
             count += 1
-            slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1)
+            run = ((s + c) % len(dims), (0, 5, 12, 24)[(s + count) % 4])
+            slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run)
             sluice("check", store)
             out = os.path.join(folder, f"p{count}.tns")
             sluice("export", store, out)
             with open(out) as file:
                 rows = [line.split() for line in file if not line.startswith("#")]
             got = np.array([[int(x) - 1 for x in row[:-1]] for row in rows], dtype=np.uint64).T
-            tensor = dict(dims=list(dims), coords=got, values=np.array([float(r[-1]) for r in rows]))
+            tensor = dict(dims=list(dims), coords=got, values=np.array([float(r[-1]) for r in rows]), run=run)
             same(tensor, dims, coords, values)
 
 

@@ -6,15 +6,21 @@
 
 #include <string.h>
 
-static slc_u128 naive_key(unsigned order, const unsigned *bits, const uint64_t *coords)
+static slc_u128
+naive_key(unsigned order, const unsigned *bits, struct slc_fiber_run run, const uint64_t *coords)
 {
     slc_u128 key = 0;
 
     for (int level = 63; level >= 0; level--) {
         for (unsigned n = 0; n < order; n++) {
-            if ((unsigned)level < bits[n]) {
+            if ((unsigned)level < bits[n] && (n != run.mode || (unsigned)level >= run.bits)) {
                 key = key << 1 | ((coords[n] >> level) & 1U);
             }
+        }
+    }
+    for (unsigned level = run.bits; level-- > 0;) {
+        if (level < bits[run.mode]) {
+            key = key << 1 | ((coords[run.mode] >> level) & 1U);
         }
     }
     return key;
@@ -31,6 +37,14 @@ static void documented_example(void)
     SLC_ASSERT_OK(slc_key_layout_init(&layout, 3, dims, &err), &err);
     CU_ASSERT_EQUAL(layout.bits, 5);
     CU_ASSERT_EQUAL((uint64_t)slc_key_encode(&layout, coords), 0x1A); /* 1 1 0 1 0 */
+
+    /* A run of two bits of mode 0 gives c1 b0 c0 a1 a0. */
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, 3, dims, (struct slc_fiber_run){0, 2}, &err),
+                  &err);
+    CU_ASSERT_EQUAL((uint64_t)slc_key_encode(&layout, coords), 0x1A); /* 1 1 0 1 0 */
+    CU_ASSERT_EQUAL(layout.mask_lo[0], 0x3);
+    CU_ASSERT_EQUAL(layout.mask_lo[1], 0x8);
+    CU_ASSERT_EQUAL(layout.mask_lo[2], 0x14);
 }
 
 static void random_shapes(void)
@@ -41,6 +55,9 @@ static void random_shapes(void)
     for (uint64_t shape = 0; tried < 400; shape++) {
         unsigned order = 1 + (unsigned)slc_random_below(seed, 1, shape, SLC_MAX_ORDER);
         uint64_t dims[SLC_MAX_ORDER], a[SLC_MAX_ORDER], b[SLC_MAX_ORDER], back[SLC_MAX_ORDER];
+        struct slc_fiber_run run = {
+            (unsigned)slc_random_below(seed, 3, shape, order),
+            shape % 2 == 0 ? 0 : (unsigned)slc_random_below(seed, 4, shape, 25)};
         struct slc_key_layout layout;
         slc_u128 key_a, key_b;
 
@@ -48,7 +65,7 @@ static void random_shapes(void)
             unsigned bits = (unsigned)slc_random_below(seed, 2 + n, shape, 40);
             dims[n] = 1 + (slc_random_u64(seed, 20 + n, shape) >> (63 - bits));
         }
-        if (slc_key_layout_init(&layout, order, dims, NULL) != SLC_OK) {
+        if (slc_key_layout_init_run(&layout, order, dims, run, NULL) != SLC_OK) {
             continue;
         }
         tried++;
@@ -59,11 +76,11 @@ static void random_shapes(void)
         b[0] = slc_random_below(seed, 80, shape, dims[0]);
         key_a = slc_key_encode(&layout, a);
         key_b = slc_key_encode(&layout, b);
-        CU_ASSERT_TRUE(key_a == naive_key(order, layout.mode_bits, a));
+        CU_ASSERT_TRUE(key_a == naive_key(order, layout.mode_bits, run, a));
         slc_key_decode(&layout, key_a, back);
         CU_ASSERT_EQUAL(memcmp(a, back, order * sizeof a[0]), 0);
-        CU_ASSERT_EQUAL(slc_coords_compare(order, a, b), (key_a > key_b) - (key_a < key_b));
-        CU_ASSERT_EQUAL(slc_coords_compare(order, a, a), 0);
+        CU_ASSERT_EQUAL(slc_coords_compare(order, run, a, b), (key_a > key_b) - (key_a < key_b));
+        CU_ASSERT_EQUAL(slc_coords_compare(order, run, a, a), 0);
     }
 }
 
@@ -78,6 +95,24 @@ static void limits(void)
     }
     SLC_ASSERT_OK(slc_key_layout_init(&layout, 16, dims, &err), &err);
     CU_ASSERT_EQUAL(layout.bits, 128);
+    SLC_ASSERT_FAILS(
+        slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){16, 1}, &err),
+        SLC_ERR_USAGE, &err, "mode 17");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(
+        slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){0, 25}, &err),
+        SLC_ERR_USAGE, &err, "25 bits");
+    slc_error_clear(&err);
+    /* A run is cut to the bits the mode has; one of no bits is plain order. */
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){5, 24}, &err),
+                  &err);
+    CU_ASSERT_TRUE(layout.run.mode == 5 && layout.run.bits == 8);
+    dims[5] = 1;
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, 16, dims, (struct slc_fiber_run){5, 24}, &err),
+                  &err);
+    CU_ASSERT_TRUE(layout.run.mode == 0 && layout.run.bits == 0);
+    dims[5] = 256;
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 16, dims, &err), &err);
     dims[3] = 257;
     SLC_ASSERT_FAILS(slc_key_layout_init(&layout, 16, dims, &err), SLC_ERR_UNSUPPORTED, &err,
                      "129 bits");

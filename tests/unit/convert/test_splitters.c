@@ -12,8 +12,8 @@ static uint32_t by_definition(const struct slc_splitters *s, const uint64_t *coo
 {
     uint32_t bucket = 0;
 
-    while (bucket < s->count &&
-           slc_coords_compare(s->order, s->coords + bucket * s->order, coords) <= 0) {
+    while (bucket < s->count && slc_coords_compare(s->order, (struct slc_fiber_run){0, 0},
+                                                   s->coords + bucket * s->order, coords) <= 0) {
         bucket++;
     }
     return bucket;
@@ -62,8 +62,8 @@ static void test_buckets(void)
         CU_ASSERT(s.count < buckets);
         keyed += s.keyed;
         for (i = 1; i < s.count; i++) {
-            wrong +=
-                slc_coords_compare(order, s.coords + (i - 1) * order, s.coords + i * order) >= 0;
+            wrong += slc_coords_compare(order, (struct slc_fiber_run){0, 0},
+                                        s.coords + (i - 1) * order, s.coords + i * order) >= 0;
         }
         slc_splitters_find(&s, view, 1, SLC_KEY_BATCH - 1, base, found);
         for (i = 1; i < SLC_KEY_BATCH; i++) {

@@ -60,18 +60,19 @@ static double draw_value(struct random_stream *random, enum value_kind kind, uin
     return 1 + i * 0x1p-40;
 }
 
-void tile_case_from_keys(struct tile_case *tile,
-                         struct random_stream *random,
-                         unsigned order,
-                         const uint64_t *dims,
-                         const slc_u128 *keys,
-                         uint32_t nnz,
-                         enum value_kind kind)
+static void fill_case(struct tile_case *tile,
+                      struct random_stream *random,
+                      unsigned order,
+                      const uint64_t *dims,
+                      struct slc_fiber_run run,
+                      const slc_u128 *keys,
+                      uint32_t nnz,
+                      enum value_kind kind)
 {
     struct slc_error err = SLC_ERROR_INIT;
 
     memset(tile, 0, sizeof *tile);
-    SLC_ASSERT_OK(slc_key_layout_init(&tile->info.keys, order, dims, &err), &err);
+    SLC_ASSERT_OK(slc_key_layout_init_run(&tile->info.keys, order, dims, run, &err), &err);
     tile->info.order = order;
     memcpy(tile->info.dims, dims, order * sizeof *dims);
     tile->nnz = nnz;
@@ -85,6 +86,19 @@ void tile_case_from_keys(struct tile_case *tile,
     }
 }
 
+void tile_case_from_keys(struct tile_case *tile,
+                         struct random_stream *random,
+                         unsigned order,
+                         const uint64_t *dims,
+                         const slc_u128 *keys,
+                         uint32_t nnz,
+                         enum value_kind kind)
+{
+    const struct slc_fiber_run none = {0, 0};
+
+    fill_case(tile, random, order, dims, none, keys, nnz, kind);
+}
+
 void tile_case_make(struct tile_case *tile,
                     struct random_stream *random,
                     unsigned order,
@@ -93,13 +107,16 @@ void tile_case_make(struct tile_case *tile,
                     uint32_t nnz,
                     enum value_kind kind)
 {
+    const struct slc_fiber_run run = {
+        (unsigned)draw_below(random, order),
+        draw_below(random, 3) == 0 ? 0 : (unsigned)draw_below(random, SLC_FIBER_BITS_MAX + 1)};
     struct slc_key_layout layout;
     uint64_t coords[SLC_MAX_ORDER];
     slc_u128 *keys = malloc(nnz * sizeof *keys);
     slc_u128 fixed, mask;
     uint32_t count = 0;
 
-    SLC_ASSERT_OK(slc_key_layout_init(&layout, order, dims, NULL), NULL);
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, order, dims, run, NULL), NULL);
     varying = varying < layout.bits ? varying : layout.bits;
     mask = varying == 128 ? ~(slc_u128)0 : ((slc_u128)1 << varying) - 1;
     for (unsigned n = 0; n < order; n++) {
@@ -130,7 +147,7 @@ void tile_case_make(struct tile_case *tile,
     if (count == 0) { /* every draw fell beyond a length */
         keys[count++] = 0;
     }
-    tile_case_from_keys(tile, random, order, dims, keys, count, kind);
+    fill_case(tile, random, order, dims, run, keys, count, kind);
     free(keys);
 }
 
@@ -259,6 +276,63 @@ static bool chunk_ascends(const struct slc_layout_info *info,
     return ascends;
 }
 
+/* A chunk's offsets per nonzero, from runs. */
+struct expanded {
+    uint32_t offset[SLC_MAX_ORDER][1024];
+};
+
+/*
+ * Decodes the next chunk by `next`, or by `next_fibers` where there is one and `fibers` is set, and
+ * then checks that runs begin where a coordinate outside the run's bits changes and nowhere else.
+ */
+static enum slc_status next_either(struct slc_tile_view *view,
+                                   const struct slc_fiber_run *run,
+                                   bool by_fibers,
+                                   uint32_t chunk_nnz,
+                                   struct expanded *expanded,
+                                   struct slc_chunk_view *chunk,
+                                   struct slc_error *err)
+{
+    struct slc_fiber_view fibers;
+    enum slc_status status;
+    bool cut_right = true;
+
+    if (!by_fibers || view->next_fibers == NULL) {
+        return view->next(view, chunk_nnz, chunk, err);
+    }
+    status = view->next_fibers(view, chunk_nnz, &fibers, err);
+    chunk->nnz = fibers.nnz;
+    chunk->values = fibers.values;
+    if (status != SLC_OK || fibers.nnz == 0) {
+        return status;
+    }
+    CU_ASSERT_EQUAL(fibers.mode, run->mode);
+    CU_ASSERT_EQUAL(fibers.begin[0], 0);
+    CU_ASSERT_EQUAL(fibers.begin[fibers.runs], fibers.nnz);
+    for (uint32_t r = 0; r < fibers.runs; r++) {
+        bool changed = r == 0;
+
+        for (unsigned n = 0; n < view->order; n++) {
+            for (uint32_t i = fibers.begin[r]; i < fibers.begin[r + 1]; i++) {
+                expanded->offset[n][i] = fibers.offset[n][n == run->mode ? i : r];
+            }
+        }
+        for (unsigned n = 0; n < view->order && r > 0; n++) {
+            const uint32_t at = fibers.begin[r];
+            const uint64_t now = view->corner[n] + expanded->offset[n][at];
+            const uint64_t before = view->corner[n] + expanded->offset[n][at - 1];
+
+            changed |= (now ^ before) >> (n == run->mode ? run->bits : 0) != 0;
+        }
+        cut_right &= changed && fibers.begin[r] < fibers.begin[r + 1];
+    }
+    CU_ASSERT(cut_right);
+    for (unsigned n = 0; n < view->order; n++) {
+        chunk->offset[n] = expanded->offset[n];
+    }
+    return SLC_OK;
+}
+
 enum slc_status block_image_decode(const struct block_image *image,
                                    const struct slc_layout_info *info,
                                    enum slc_value_type type,
@@ -267,6 +341,7 @@ enum slc_status block_image_decode(const struct block_image *image,
                                    struct slc_error *err)
 {
     struct slc_decoder *decoder = NULL;
+    struct expanded *expanded = malloc(sizeof *expanded);
     struct slc_tile_view view;
     struct slc_chunk_view chunk = {.nnz = 1};
     struct slc_tile_entry entry;
@@ -279,7 +354,9 @@ enum slc_status block_image_decode(const struct block_image *image,
     SLC_ASSERT_OK(slc_decoder_create(info, type, &decoder, NULL), NULL);
     status = slc_tile_open(decoder, &image->view, 0, &view, err);
     while (status == SLC_OK && chunk.nnz > 0) {
-        status = view.next(&view, chunk_nnz, &chunk, err);
+        /* Two chunks of a kind, so that every change of kind comes up. */
+        status = next_either(&view, &info->keys.run, start / chunk_nnz % 4 < 2, chunk_nnz, expanded,
+                             &chunk, err);
         sound &= chunk_sound(&view, &chunk);
         ascends &= chunk_ascends(info, &entry, &view, &chunk, start, &last);
         if (tile != NULL) {
@@ -298,5 +375,6 @@ enum slc_status block_image_decode(const struct block_image *image,
         CU_ASSERT_EQUAL(start, tile->nnz);
     }
     slc_decoder_destroy(decoder);
+    free(expanded);
     return status;
 }
