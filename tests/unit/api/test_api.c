@@ -367,6 +367,84 @@ static void errors_leave_everything_alone(void)
     CU_ASSERT_EQUAL(bytes, 2 << 20);
 }
 
+/* A generated store, numbered by frequency or as drawn. */
+static struct sluice_store *
+skewed_store(const char *folder, enum sluice_relabel relabel, uint32_t *relabelled_modes)
+{
+    static const uint64_t dims[] = {300, 200, 100};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_generate_options options;
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/skewed-%d.slc", folder, (int)relabel);
+    sluice_generate_options_init(&options, sizeof options);
+    options.distribution = SLUICE_DIST_ZIPF_SHUFFLED;
+    options.zipf_exponent = 1.2;
+    options.threads = 1;
+    options.relabel = relabel;
+    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 60000, &options, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    *relabelled_modes = info.relabelled_modes;
+    return store;
+}
+
+static void check_close(const double *a, const double *b, size_t count, double tolerance)
+{
+    double largest = 0.0, error = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(a[i]));
+        error = fmax(error, fabs(a[i] - b[i]));
+    }
+    CU_ASSERT(error <= tolerance * largest);
+}
+
+/* What goes in and comes out is in the numbering of the input, however the store numbers. */
+static void relabelled_modes_do_not_show(void)
+{
+    enum { SKEWED_RANK = 4, SKEWED_ROWS = 300 };
+    static double values[SKEWED_ROWS * SKEWED_RANK];
+    static double out[2][SKEWED_ROWS * SKEWED_RANK];
+    const double *factors[] = {values, values, values};
+    const char *folder = slc_test_folder();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_store *stores[2];
+    struct sluice_cpd_options options;
+    struct sluice_cpd *models[2] = {NULL, NULL};
+    uint32_t modes[2];
+
+    for (size_t i = 0; i < SLC_COUNT(values); i++) {
+        values[i] = cos((double)i);
+    }
+    sluice_cpd_options_init(&options, sizeof options);
+    options.iterations = 3;
+    for (unsigned s = 0; s < 2; s++) {
+        stores[s] = skewed_store(folder, (enum sluice_relabel)s, &modes[s]);
+        SLC_ASSERT_OK(sluice_cpd(stores[s], SKEWED_RANK, &options, &models[s], &err), &err);
+    }
+    CU_ASSERT_EQUAL(modes[0], 0);
+    CU_ASSERT_EQUAL(modes[1], 7);
+    for (uint32_t mode = 0; mode < 3; mode++) {
+        size_t count = sluice_cpd_rows(models[0], mode) * SKEWED_RANK;
+
+        for (unsigned s = 0; s < 2; s++) {
+            SLC_ASSERT_OK(sluice_mttkrp(stores[s], mode, SKEWED_RANK, factors, out[s], NULL, &err),
+                          &err);
+        }
+        check_close(out[0], out[1], count, 1e-12);
+        sluice_cpd_factor(models[0], mode, out[0]);
+        sluice_cpd_factor(models[1], mode, out[1]);
+        check_close(out[0], out[1], count, 1e-10);
+    }
+    for (unsigned s = 0; s < 2; s++) {
+        sluice_cpd_destroy(models[s]);
+        sluice_store_close(stores[s]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -378,6 +456,7 @@ int main(int argc, char **argv)
         {"check and export", checks_and_exports},
         {"generate", generates},
         {"errors leave everything alone", errors_leave_everything_alone},
+        {"relabelled modes do not show", relabelled_modes_do_not_show},
     };
 
     return slc_test_main("api", tests, SLC_COUNT(tests), argc, argv);
