@@ -464,6 +464,7 @@ static void test_refusals(void)
     struct slc_dense *dense = dense_for(1, 4, 100);
     struct slc_error err = SLC_ERROR_INIT;
     struct problem problem, wide;
+    struct slc_solver none;
 
     problem_create(&problem, SLC_F64, 100, 4);
     problem_create(&wide, SLC_F64, 100, 5);
@@ -477,7 +478,7 @@ static void test_refusals(void)
     SLC_ASSERT_FAILS(slc_dense_update(dense, &wide.solver, &wide.m, &wide.x, &wide.sums, &err),
                      SLC_ERR_USAGE, &err, "exceeds");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_solver_create(&wide.solver, 0, &err), SLC_ERR_USAGE, &err, "rank");
+    SLC_ASSERT_FAILS(slc_solver_create(&none, 0, &err), SLC_ERR_USAGE, &err, "rank");
     problem_destroy(&problem);
     problem_destroy(&wide);
     slc_dense_destroy(dense);
