@@ -112,7 +112,10 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
     struct slc_sort_memory plan = {0, 0};
     unsigned workers;
 
-    area_wanted = slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
+    /* Any amount may be wanted: where rounding up would wrap, the largest multiple. */
+    area_wanted = area_wanted > UINT64_MAX - AREA_ALIGN_BYTES
+                      ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
+                      : slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
     /* Fewer workers where areas would get too small to be worth it. */
     for (workers = options->workers; workers >= 1; workers--) {
         uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;

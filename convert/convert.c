@@ -44,7 +44,8 @@ struct conversion {
     struct slc_builder_options build;
     uint64_t memory_bytes;   /* the budget */
     uint64_t resident_bytes; /* of the process before */
-    bool complete;           /* the first piece is the whole input */
+    uint64_t start_ns;
+    bool complete; /* the first piece is the whole input */
     char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
 };
 
@@ -61,8 +62,8 @@ blame_input(const struct conversion *c, enum slc_status status, struct slc_error
 static enum slc_status check_options(const struct slc_convert_options *options,
                                      struct slc_error *err)
 {
-    if (!options->input || !options->output) {
-        return slc_fail(err, SLC_ERR_USAGE, "an input and an output are needed");
+    if (!options->input) {
+        return slc_fail(err, SLC_ERR_USAGE, "an input is needed");
     }
     if (options->index_base < -1 || options->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
@@ -464,10 +465,36 @@ static void fill_report(struct conversion *c, const uint64_t *dims)
     report->workers = job->workers;
     report->read_seconds = job->read_seconds;
     report->parse_seconds = job->parse_seconds;
+    report->scatter_seconds = job->scatter_seconds;
+    report->text_seconds = slc_seconds_since(c->start_ns);
 }
 
-/* Everything after the plan: parse, decide, build. */
-static enum slc_status run(struct conversion *c, struct slc_error *err)
+/* What is done once memory is divided. */
+typedef enum slc_status run_fn(struct conversion *c, struct slc_error *err);
+
+/* Parses everything and decides what was open. The builder, if there is one, is the job's. */
+static enum slc_status parse_all(struct conversion *c, uint64_t *dims, struct slc_error *err)
+{
+    enum slc_status status = slc_parse_run(&c->job, err);
+
+    if (status == SLC_OK) {
+        status = settle_all(c, dims, err);
+    }
+    if (status == SLC_OK) {
+        fill_report(c, dims);
+    }
+    return status;
+}
+
+static enum slc_status run_scan(struct conversion *c, struct slc_error *err)
+{
+    uint64_t dims[SLC_MAX_ORDER] = {0};
+    enum slc_status status = create_parsers(c, err);
+
+    return status == SLC_OK ? parse_all(c, dims, err) : status;
+}
+
+static enum slc_status run_build(struct conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     uint64_t dims[SLC_MAX_ORDER] = {0};
@@ -478,16 +505,12 @@ static enum slc_status run(struct conversion *c, struct slc_error *err)
         status = create_builder(c, err);
     }
     if (status == SLC_OK) {
-        status = slc_parse_run(job, err);
-    }
-    if (status == SLC_OK) {
-        status = settle_all(c, dims, err);
+        status = parse_all(c, dims, err);
     }
     if (status != SLC_OK) {
         slc_builder_abandon(job->builder);
         return status;
     }
-    fill_report(c, dims);
     /* The text is read: its memory would only stand beside the sort's. */
     destroy_parsers(job);
     snprintf(origin.source, sizeof origin.source, "%s", c->options->input);
@@ -504,12 +527,13 @@ static enum slc_status run(struct conversion *c, struct slc_error *err)
     return blame_input(c, status, err);
 }
 
-enum slc_status slc_convert(const struct slc_convert_options *options,
-                            struct slc_convert_report *report,
-                            struct slc_error *err)
+/* Opens the input, settles what its start tells, divides memory and runs. */
+static enum slc_status perform(const struct slc_convert_options *options,
+                               run_fn *run,
+                               struct slc_convert_report *report,
+                               struct slc_error *err)
 {
-    uint64_t start_ns = slc_clock_ns();
-    struct conversion c = {.options = options, .report = report};
+    struct conversion c = {.options = options, .report = report, .start_ns = slc_clock_ns()};
     enum slc_status status = check_options(options, err);
 
     if (status != SLC_OK) {
@@ -556,10 +580,27 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
     if (status == SLC_OK) {
         status = run(&c, err);
     }
-    report->total_seconds = slc_seconds_since(start_ns);
+    report->total_seconds = slc_seconds_since(c.start_ns);
 
 done:
     destroy_parsers(&c.job);
     slc_input_close(c.input);
     return status;
+}
+
+enum slc_status slc_convert(const struct slc_convert_options *options,
+                            struct slc_convert_report *report,
+                            struct slc_error *err)
+{
+    if (!options->output) {
+        return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
+    }
+    return perform(options, run_build, report, err);
+}
+
+enum slc_status slc_convert_scan(const struct slc_convert_options *options,
+                                 struct slc_convert_report *report,
+                                 struct slc_error *err)
+{
+    return perform(options, run_scan, report, err);
 }

@@ -61,9 +61,12 @@ struct slc_convert_report {
     uint64_t input_bytes;             /* as stored */
     uint64_t text_bytes;              /* decompressed */
     uint64_t lines;
-    unsigned workers;     /* parser threads: fewer than asked where the memory allows fewer */
-    double read_seconds;  /* of the reading thread, decompression included */
-    double parse_seconds; /* added up over the parser threads */
+    unsigned workers; /* parser threads: fewer than asked where the memory allows fewer */
+    /* Seconds of threads are added up over them; what was moved meanwhile is in the byte counts. */
+    double read_seconds;    /* of the reading thread, decompression included */
+    double parse_seconds;   /* of the parser threads */
+    double scatter_seconds; /* of the parser threads, in the builder: spilling included */
+    double text_seconds;    /* from the start until all text is parsed and scattered */
     double total_seconds;
     struct slc_builder_report build;
 };
@@ -76,5 +79,14 @@ struct slc_convert_report {
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads, parses and checks all of the input as slc_convert does, with the same threads, and keeps
+ * nothing: the time below which no conversion can be. `output` and whatever concerns only the store
+ * are not looked at. Errors: as slc_convert, before the sort.
+ */
+enum slc_status slc_convert_scan(const struct slc_convert_options *options,
+                                 struct slc_convert_report *report,
+                                 struct slc_error *err) SLC_NODISCARD;
 
 #endif

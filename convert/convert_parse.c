@@ -210,6 +210,7 @@ static void add_up(struct slc_parse_job *job)
         job->row_count += parser->row_count;
         job->line_count += parser->line_count;
         job->parse_seconds += parser->parse_seconds;
+        job->scatter_seconds += parser->scatter_seconds;
         for (unsigned m = 0; m < job->header->order; m++) {
             if (parser->smallest[m] < job->smallest[m]) {
                 job->smallest[m] = parser->smallest[m];

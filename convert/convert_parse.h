@@ -56,6 +56,7 @@ struct slc_parser {
     uint64_t smallest[SLC_MAX_ORDER]; /* over all rows this parser saw */
     uint64_t largest[SLC_MAX_ORDER];
     double parse_seconds;
+    double scatter_seconds;
 };
 
 struct slc_parse_job {
@@ -63,7 +64,7 @@ struct slc_parse_job {
     struct slc_input *input;
     const char *name; /* of the input, for messages */
     const struct slc_text_header *header;
-    struct slc_builder *builder;
+    struct slc_builder *builder; /* NULL: entries are checked and dropped */
     unsigned workers;
     int index_base;                  /* -1: not known before all input is read */
     const char *base_reason;         /* when known */
@@ -86,6 +87,7 @@ struct slc_parse_job {
     struct slc_mark at_length; /* first index equal to its mode's length, likewise */
     double read_seconds;
     double parse_seconds;
+    double scatter_seconds;
 
     struct slc_parse_queue *queue; /* convert_parse.c */
 };

@@ -279,7 +279,8 @@ static enum slc_status deliver(struct slc_parse_job *job,
                                const struct batch *batch,
                                struct slc_error *err)
 {
-    const struct slc_text_rows *rows = &batch->parser->rows;
+    struct slc_parser *parser = &job->parsers[worker];
+    const struct slc_text_rows *rows = &parser->rows;
     /* The place in the text is unique to a batch and ascends with the input. */
     struct slc_entries entries = {.order = job->header->order,
                                   .count = rows->count,
@@ -293,7 +294,13 @@ static enum slc_status deliver(struct slc_parse_job *job,
     if (status == SLC_OK && job->header->symmetry != 0) {
         status = expand(job, batch, &entries, err);
     }
-    return status == SLC_OK ? slc_builder_push(job->builder, worker, &entries, err) : status;
+    if (status == SLC_OK && job->builder) {
+        uint64_t start_ns = slc_clock_ns();
+
+        status = slc_builder_push(job->builder, worker, &entries, err);
+        parser->scatter_seconds += slc_seconds_since(start_ns);
+    }
+    return status;
 }
 
 static void add_to_totals(struct slc_parser *parser, unsigned order)

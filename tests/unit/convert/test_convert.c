@@ -319,6 +319,30 @@ static void refused(void)
     }
 }
 
+/* A scan decides and refuses what a conversion does, and leaves nothing behind. */
+static void scanned(void)
+{
+    static const char good[] = "# c\n4 1 1 -2\n1 2 3 1.5\n";
+    static const char bad[] = "1 2 3 1.5\n4 1 x -2\n";
+    struct slc_convert_options options = make_options();
+    struct slc_convert_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    options.output = NULL;
+    write_input(good, sizeof good - 1);
+    SLC_ASSERT_OK(slc_convert_scan(&options, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.order, 3);
+    CU_ASSERT_EQUAL(report.dims[0], 4);
+    CU_ASSERT_EQUAL(report.lines, 3);
+    CU_ASSERT_EQUAL(report.text_bytes, sizeof good - 1);
+    write_input(bad, sizeof bad - 1);
+    SLC_ASSERT_FAILS(slc_convert_scan(&options, &report, &err), SLC_ERR_INPUT, &err,
+                     "expected an index of mode 3");
+    CU_ASSERT_EQUAL(err.line, 2);
+    CU_ASSERT_EQUAL(err.column, 5);
+    check_nothing_left();
+}
+
 static void empty_tensors(void)
 {
     static const char *const texts[] = {"", "# nothing\n", "3\n4 5 6\n", "sptensor\n3\n4 5 6\n0\n"};
@@ -536,6 +560,7 @@ static const struct slc_test tests[] = {
     {"every dialect gives the same tensor", every_dialect},
     {"Matrix Market symmetry and patterns", matrix_market},
     {"bad inputs are refused with their place", refused},
+    {"a scan reads and refuses as a conversion", scanned},
     {"empty tensors", empty_tensors},
     {"large inputs, any number of threads", large_inputs},
     {"the first fault of the input wins", first_fault_wins},
