@@ -223,7 +223,7 @@ static enum slc_status scatter_batch(struct split *split,
     for (i = 0; i < count; i++) {
         struct place place = {lo[i], plan->tables.wide ? hi[i] : 0, sequence, ordinal + i};
         uint32_t part = find_part(split, &place);
-        uint64_t *row = slc_scatter_row(&split->scatter, worker, part, sequence, ordinal + i);
+        uint64_t *row = slc_scatter_row(&split->scatter, worker, part, ordinal + i);
 
         for (mode = 0; mode < chunk->order; mode++) {
             row[mode] = coords[mode][i];
@@ -254,7 +254,7 @@ static enum slc_status scatter_chunk(struct split *split,
         struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
         uint32_t done;
 
-        slc_scatter_piece(&split->scatter, worker);
+        slc_scatter_piece(&split->scatter, worker, run.sequence);
         for (done = 0; done < run.count; done += SLC_KEY_BATCH) {
             uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, run.count - done);
             enum slc_status status = scatter_batch(split, worker, chunk, start + done, count,

@@ -319,7 +319,9 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     unsigned mode;
 
     assert(worker < builder->options.workers && entries->order == order);
-    slc_scatter_piece(scatter, worker);
+    if (entries->first == 0 || scatter->workers[worker].sequence != entries->sequence) {
+        slc_scatter_piece(scatter, worker, entries->sequence);
+    }
     for (begin = 0; begin < entries->count; begin += SLC_KEY_BATCH) {
         uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, entries->count - begin);
 
@@ -327,7 +329,7 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
                            builder->options.assumed_base, buckets);
         for (i = 0; i < count; i++) {
             uint32_t bucket = buckets[i];
-            uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->sequence, begin + i);
+            uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->first + begin + i);
 
             for (mode = 0; mode < order; mode++) {
                 row[mode] = entries->coords[mode][begin + i];

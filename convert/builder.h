@@ -66,10 +66,12 @@ struct slc_entries {
     const double
         *values; /* finite; zeros are dropped by the builder after duplicates are combined */
     /*
-     * Position in the input: chunks are combined in ascending `sequence`, entries within a chunk in
-     * their order. Every pushed chunk has its own.
+     * Position in the input: duplicates are combined in ascending (sequence, first), then in the
+     * order of the entries. Chunks with the same sequence come from one worker, one after the
+     * other, each with a larger `first` than all entries before it have taken.
      */
     uint64_t sequence;
+    uint32_t first;
 };
 
 /* What became of a mode that was to be relabelled. */

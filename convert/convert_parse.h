@@ -51,6 +51,7 @@ struct slc_parser {
     struct slc_text_rows rows;
     uint64_t *mirror_coords[2]; /* expanded symmetric entries, 2 * SLC_BATCH_ROWS */
     double *mirror_values;
+    uint32_t piece_entries; /* of the piece at hand, so far; mirrored ones included */
     uint64_t row_count;
     uint64_t line_count;
     uint64_t smallest[SLC_MAX_ORDER]; /* over all rows this parser saw */

@@ -281,11 +281,11 @@ static enum slc_status deliver(struct slc_parse_job *job,
 {
     struct slc_parser *parser = &job->parsers[worker];
     const struct slc_text_rows *rows = &parser->rows;
-    /* The place in the text is unique to a batch and ascends with the input. */
     struct slc_entries entries = {.order = job->header->order,
                                   .count = rows->count,
                                   .values = rows->values,
-                                  .sequence = batch->piece->offset + batch->begin};
+                                  .sequence = batch->piece->sequence,
+                                  .first = parser->piece_entries};
     enum slc_status status = check_bounds(job, batch, err);
 
     for (unsigned m = 0; m < entries.order; m++) {
@@ -294,6 +294,7 @@ static enum slc_status deliver(struct slc_parse_job *job,
     if (status == SLC_OK && job->header->symmetry != 0) {
         status = expand(job, batch, &entries, err);
     }
+    parser->piece_entries += entries.count;
     if (status == SLC_OK && job->builder) {
         uint64_t start_ns = slc_clock_ns();
 
@@ -328,6 +329,7 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
     enum slc_status status = SLC_OK;
 
     parser->rows.lines = 0;
+    parser->piece_entries = 0;
     while (status == SLC_OK && position < piece->bytes) {
         struct batch batch = {piece, parser, position, parser->rows.lines};
         struct slc_error text_error = SLC_ERROR_INIT;

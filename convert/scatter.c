@@ -100,6 +100,7 @@ void slc_scatter_init(struct slc_scatter *scatter,
         worker->chunk = at;
         at += align_up(slc_scatter_chunk_bytes(shape));
         worker->stamp = 0;
+        worker->sequence = 0;
         for (mode = 0; mode < SLC_MAX_ORDER; mode++) {
             worker->smallest[mode] = UINT64_MAX;
             worker->largest[mode] = 0;

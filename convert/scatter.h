@@ -33,7 +33,8 @@ struct slc_scatter_worker {
     struct slc_scatter_fill *fills; /* per bucket */
     uint8_t *rows;                  /* per bucket: rows, then runs */
     uint8_t *chunk;                 /* where chunks are packed */
-    uint64_t stamp;
+    uint64_t stamp;    /* of the current piece: no two pieces of a worker have the same */
+    uint64_t sequence; /* of the current piece */
     uint64_t smallest[SLC_MAX_ORDER];
     uint64_t largest[SLC_MAX_ORDER];
     char padding[64];
@@ -78,20 +79,19 @@ enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /* A new piece of input (a pushed chunk, a run of a chunk that is split) starts for this worker. */
-static inline void slc_scatter_piece(struct slc_scatter *scatter, unsigned worker)
+static inline void
+slc_scatter_piece(struct slc_scatter *scatter, unsigned worker, uint64_t sequence)
 {
     scatter->workers[worker].stamp++;
+    scatter->workers[worker].sequence = sequence;
 }
 
 /*
  * The row for the next entry of the current piece: the caller fills N coordinates and the value's
  * bits. `ordinal` ascends within the piece.
  */
-static inline uint64_t *slc_scatter_row(struct slc_scatter *scatter,
-                                        unsigned worker,
-                                        uint32_t bucket,
-                                        uint64_t sequence,
-                                        uint32_t ordinal)
+static inline uint64_t *
+slc_scatter_row(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
 {
     struct slc_scatter_worker *w = &scatter->workers[worker];
     struct slc_scatter_fill *fill = &w->fills[bucket];
@@ -101,7 +101,7 @@ static inline uint64_t *slc_scatter_row(struct slc_scatter *scatter,
     struct slc_run *runs = run_bytes;
 
     if (fill->stamp != w->stamp || fill->runs == 0) {
-        runs[fill->runs++] = (struct slc_run){sequence, ordinal, 1};
+        runs[fill->runs++] = (struct slc_run){w->sequence, ordinal, 1};
         fill->stamp = w->stamp;
     } else {
         runs[fill->runs - 1].count++;

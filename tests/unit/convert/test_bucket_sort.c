@@ -68,11 +68,11 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
     for (p = 0; p < pieces; p++) {
         uint32_t piece = (uint32_t)((uint64_t)p * 7919 % pieces);
 
-        slc_scatter_piece(&scatter, 0);
+        slc_scatter_piece(&scatter, 0, piece);
         for (i = piece * 100; i < count && i < piece * 100 + 100; i++) {
             uint64_t coords[4];
             double value = slc_random_normal(seed, 9, i);
-            uint64_t *row = slc_scatter_row(&scatter, 0, 0, piece, i - piece * 100);
+            uint64_t *row = slc_scatter_row(&scatter, 0, 0, i - piece * 100);
 
             for (m = 0; m < 4; m++) {
                 coords[m] = slc_random_below(seed, m, i, dims[m]) >> spread % (bits / 4 + 1);

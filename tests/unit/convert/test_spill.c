@@ -172,9 +172,9 @@ static void push(void *context, unsigned worker, unsigned workers)
         uint64_t *row;
 
         if (i / workers % 100 == 0) {
-            slc_scatter_piece(&job->scatter, worker);
+            slc_scatter_piece(&job->scatter, worker, worker);
         }
-        row = slc_scatter_row(&job->scatter, worker, bucket, worker, i);
+        row = slc_scatter_row(&job->scatter, worker, bucket, i);
         row[0] = i;
         row[1] = slc_random_u64(1, 1, i);
         row[2] = i;
