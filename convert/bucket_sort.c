@@ -1,7 +1,7 @@
 /*
  * See convert/bucket_sort.h. The area holds two record arrays, between which the radix sort moves,
- * and the table of runs. Chunks are loaded in the order of their chain (newest first), then copied
- * run by run into input order, which makes every later stable step deterministic.
+ * and the table of runs. Chunks are loaded in the order of their chain (newest first); the first
+ * distribution takes them run by run in input order, and every step is stable.
  */
 #include "convert/bucket_sort.h"
 
@@ -12,8 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this, shifting a few records costs less than counting 256 digits. */
-enum { INSERTION_SORT_MAX = 32 };
+enum {
+    /* Up to here shifting records costs less than counting digits. */
+    INSERTION_SORT_MAX = 16,
+    /* Digits of the first distribution of a bucket, and of those within a cache. */
+    TOP_DIGIT_BITS = 10,
+    DIGIT_BITS = 8
+};
 
 struct narrow_record {
     uint64_t lo;
@@ -32,6 +37,17 @@ struct run_slot {
     uint32_t count;
     uint64_t start;
 };
+
+/*
+ * Bits of a digit that leave about four records each: finer costs more counting than it saves
+ * shifting.
+ */
+static unsigned digit_width(uint32_t count, unsigned most)
+{
+    unsigned width = count >= 32 ? 29U - (unsigned)__builtin_clz(count) : 2;
+
+    return width < most ? width : most;
+}
 
 /* The common case of slc_sort_settle, decided inline. */
 static inline bool settled(const struct slc_sort_plan *plan, double value)
@@ -257,22 +273,6 @@ static bool slot_less(const void *context, const void *a, const void *b)
                                              : left->first < right->first;
 }
 
-static void gather_runs(const struct run_slot *slots,
-                        uint64_t slot_count,
-                        size_t width,
-                        const uint8_t *from,
-                        uint8_t *to)
-{
-    uint64_t i;
-
-    for (i = 0; i < slot_count; i++) {
-        size_t bytes = slots[i].count * width;
-
-        memcpy(to, from + slots[i].start * width, bytes);
-        to += bytes;
-    }
-}
-
 enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 const struct slc_bucket *bucket,
                                 void *area,
@@ -280,7 +280,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 struct slc_sorted *sorted,
                                 struct slc_error *err)
 {
-    size_t count = bucket->chain.entries;
+    uint32_t count = (uint32_t)bucket->chain.entries;
     size_t width = record_bytes(plan);
     void *scratch = area;
     void *records = (uint8_t *)area + count * width;
@@ -293,11 +293,10 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     }
     /* In place: the runs of a bucket may be as many as its entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
-    gather_runs(slots, bucket->chain.runs, width, scratch, records);
     if (plan->tables.wide) {
-        sort_wide(records, scratch, count, false);
+        sort_runs_wide(scratch, slots, bucket->chain.runs, records, count);
         return combine_wide(plan, bucket, records, count, scratch, sorted, err);
     }
-    sort_narrow(records, scratch, count, false);
+    sort_runs_narrow(scratch, slots, bucket->chain.runs, records, count);
     return combine_narrow(plan, bucket, records, count, scratch, sorted, err);
 }

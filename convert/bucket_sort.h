@@ -2,9 +2,10 @@
  * Sorts one bucket: loads its chunks, puts their entries in input order, forms final keys, sorts
  * them stably, combines duplicates in input order and drops zeros.
  *
- * The sort is a most-significant-digit radix sort, eight bits a level, that ends in insertion
- * sorts: after one pass over the bucket its pieces fit the cache. Bits that are equal in a piece
- * cost nothing, so keys of a bucket, which share their upper bits, take two or three passes.
+ * The sort is a most-significant-digit radix sort, ten bits and then eight a level, fewer in small
+ * pieces, that ends in insertion sorts: after one pass over the bucket its pieces fit the cache.
+ * Bits that are equal in a piece cost nothing, so keys of a bucket, which share their upper bits,
+ * take two or three passes.
  *
  * A bucket may hold only a part of the entries of its first or last coordinate, when that
  * coordinate alone overflowed a bucket. Those entries are left for the caller to combine with the

@@ -3,17 +3,17 @@
  * defines RECORD (a struct with lo, value, and hi where WIDE), WIDE (0 or 1) and NAME(x).
  */
 
-static inline unsigned NAME(digit)(const RECORD *record, unsigned shift)
+static inline unsigned NAME(digit)(const RECORD *record, unsigned shift, unsigned mask)
 {
 #if WIDE
     if (shift >= 64) {
-        return (unsigned)(record->hi >> (shift - 64)) & 255;
+        return (unsigned)(record->hi >> (shift - 64)) & mask;
     }
-    if (shift > 56) {
-        return (unsigned)(record->lo >> shift | record->hi << (64 - shift)) & 255;
+    if (shift > 64 - TOP_DIGIT_BITS) {
+        return (unsigned)(record->lo >> shift | record->hi << (64 - shift)) & mask;
     }
 #endif
-    return (unsigned)(record->lo >> shift) & 255;
+    return (unsigned)(record->lo >> shift) & mask;
 }
 
 static inline bool NAME(less)(const RECORD *a, const RECORD *b)
@@ -71,13 +71,15 @@ static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 }
 
 /* Sorts `from`, using `other` as scratch of the same size; the result is in `other` if `swap`. */
-static void NAME(sort)(RECORD *from, RECORD *other, size_t count, bool swap)
+static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
 {
-    size_t starts[257];
+    uint32_t starts[(1 << DIGIT_BITS) + 1];
     unsigned bits = count > INSERTION_SORT_MAX ? NAME(differing_bits)(from, count) : 0;
-    unsigned shift = bits > 8 ? bits - 8 : 0;
+    unsigned width = digit_width(count, DIGIT_BITS);
+    unsigned shift = bits > width ? bits - width : 0;
+    unsigned mask = (1U << width) - 1;
     unsigned d;
-    size_t i;
+    uint32_t i;
 
     if (bits == 0) {
         if (count <= INSERTION_SORT_MAX) {
@@ -88,20 +90,58 @@ static void NAME(sort)(RECORD *from, RECORD *other, size_t count, bool swap)
         }
         return;
     }
-    memset(starts, 0, sizeof starts);
+    memset(starts, 0, (mask + 2) * sizeof *starts);
     for (i = 0; i < count; i++) {
-        starts[NAME(digit)(&from[i], shift) + 1]++;
+        starts[NAME(digit)(&from[i], shift, mask) + 1]++;
     }
-    for (d = 1; d <= 256; d++) {
+    for (d = 1; d <= mask; d++) {
         starts[d] += starts[d - 1];
     }
     for (i = 0; i < count; i++) {
-        other[starts[NAME(digit)(&from[i], shift)]++] = from[i];
+        other[starts[NAME(digit)(&from[i], shift, mask)]++] = from[i];
     }
     /* Each start now stands where the next digit begins. */
-    for (d = 0, i = 0; d < 256; d++) {
+    for (d = 0, i = 0; d <= mask; d++) {
         if (starts[d] > i) {
             NAME(sort)(other + i, from + i, starts[d] - i, !swap);
+        }
+        i = starts[d];
+    }
+}
+
+/*
+ * Sorts a bucket whose records were loaded into `from` in any order and belong in the order of
+ * `slots`: the first distribution takes them in that order, so they are never copied for it alone.
+ * The result is in `to`. The pieces of the first distribution fit the level-2 cache.
+ */
+static void NAME(sort_runs)(
+    RECORD *from, const struct run_slot *slots, size_t slot_count, RECORD *to, uint32_t count)
+{
+    uint32_t starts[(1 << TOP_DIGIT_BITS) + 1] = {0};
+    unsigned bits = NAME(differing_bits)(from, count);
+    unsigned width = digit_width(count, TOP_DIGIT_BITS);
+    unsigned shift = bits > width ? bits - width : 0;
+    unsigned mask = (1U << width) - 1;
+    uint32_t i;
+    size_t s;
+    unsigned d;
+
+    for (i = 0; i < count; i++) {
+        starts[NAME(digit)(&from[i], shift, mask) + 1]++;
+    }
+    for (d = 1; d <= mask; d++) {
+        starts[d] += starts[d - 1];
+    }
+    for (s = 0; s < slot_count; s++) {
+        const RECORD *run = from + slots[s].start;
+
+        for (i = 0; i < slots[s].count; i++) {
+            to[starts[NAME(digit)(&run[i], shift, mask)]++] = run[i];
+        }
+    }
+    for (d = 0, i = 0; d <= mask; d++) {
+        if (starts[d] > i) {
+            NAME(sort)(to + i, from + i, starts[d] - i, false);
         }
         i = starts[d];
     }
