@@ -154,6 +154,24 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     return out;
 }
 
+/* Smallest and largest coordinate per mode: one pass over the rows, which exceed level 1. */
+static void
+row_ranges(unsigned order, const uint64_t *rows, uint32_t count, uint64_t *low, uint64_t *high)
+{
+    uint32_t i;
+    unsigned mode;
+
+    memcpy(low, rows, order * sizeof *low);
+    memcpy(high, rows, order * sizeof *high);
+    for (i = 1; i < count; i++) {
+        rows += order + 1;
+        for (mode = 0; mode < order; mode++) {
+            low[mode] = rows[mode] < low[mode] ? rows[mode] : low[mode];
+            high[mode] = rows[mode] > high[mode] ? rows[mode] : high[mode];
+        }
+    }
+}
+
 uint32_t slc_chunk_pack(uint8_t *chunk,
                         unsigned order,
                         const uint64_t *rows,
@@ -164,26 +182,23 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
                         uint64_t *largest)
 {
     size_t stride = order + 1;
+    uint64_t lows[SLC_MAX_ORDER];
+    uint64_t highs[SLC_MAX_ORDER];
     uint8_t *start = chunk + AT_BASES + 8 * (size_t)order;
     uint8_t *out;
     unsigned mode;
     uint32_t i;
 
+    row_ranges(order, rows, count, lows, highs);
     memset(chunk, 0, AT_BASES);
     out = pack_runs(start, runs, run_count);
     slc_store_u32(chunk + AT_RUN_BYTES, (uint32_t)(out - start));
     for (mode = 0; mode < order; mode++) {
         const uint64_t *column = rows + mode;
-        uint64_t low = column[0];
-        uint64_t high = column[0];
+        uint64_t low = lows[mode];
+        uint64_t high = highs[mode];
         unsigned bytes;
 
-        for (i = 1; i < count; i++) {
-            uint64_t coord = column[i * stride];
-
-            low = coord < low ? coord : low;
-            high = coord > high ? coord : high;
-        }
         smallest[mode] = low < smallest[mode] ? low : smallest[mode];
         largest[mode] = high > largest[mode] ? high : largest[mode];
         bytes = bytes_for(high - low);

@@ -1,7 +1,7 @@
 /*
- * Forming many keys at once, from columns of coordinates: a table per byte of each mode's
- * coordinate gives the key bits of that byte, so a key costs one load and one OR per byte on every
- * machine, where bit-by-bit spreading costs tens of nanoseconds without x86 pdep.
+ * Forming many keys at once, from columns of coordinates: by x86 pdep where it is fast, elsewhere
+ * by a table per byte of each mode's coordinate that gives the key bits of that byte, so that a key
+ * costs one load and one OR per byte on every machine.
  *
  * Memory: 2 KiB (4 KiB for keys above 64 bits) per byte of each mode, at most 128 KiB.
  */
@@ -24,6 +24,9 @@ struct slc_key_tables {
     unsigned byte_count[SLC_MAX_ORDER]; /* bytes of a coordinate */
     uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 */
     uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
+    bool spread;                        /* by instruction: the tables are not looked at */
+    unsigned low_bits[SLC_MAX_ORDER];   /* of a coordinate that belong to the key's low word */
+    uint64_t mask_lo[SLC_MAX_ORDER], mask_hi[SLC_MAX_ORDER];
     uint64_t *memory;
 };
 

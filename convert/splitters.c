@@ -7,6 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    CELL_BITS = 12 /* SLC_SPLITTER_CELLS is 2^CELL_BITS */
+};
+
 /* ---- choosing */
 
 static bool row_less(const void *context, const void *a, const void *b)
@@ -54,9 +58,50 @@ static bool provisional_layout(struct slc_splitters *splitters, const uint64_t *
     }
 }
 
+/* The cell of a key; beyond the last splitter's, the one after all others. */
+static inline uint32_t
+cell_of(const struct slc_splitters *splitters, uint64_t lo, uint64_t hi, bool wide)
+{
+    if (wide) {
+        slc_u128 cell = slc_key_join(lo, hi) >> splitters->cell_shift;
+
+        return cell < SLC_SPLITTER_CELLS ? (uint32_t)cell : SLC_SPLITTER_CELLS;
+    }
+    lo >>= splitters->cell_shift;
+    return lo < SLC_SPLITTER_CELLS ? (uint32_t)lo : SLC_SPLITTER_CELLS;
+}
+
+/* Counts splitters per cell, once their keys are there. */
+static void fill_cells(struct slc_splitters *splitters)
+{
+    uint32_t last = splitters->count - 1;
+    uint64_t lo = splitters->key_lo[last];
+    uint64_t hi = splitters->key_hi[last];
+    unsigned bits =
+        hi != 0 ? 128U - (unsigned)__builtin_clzll(hi) : 64U - (unsigned)__builtin_clzll(lo | 1);
+    uint32_t at = 0;
+    uint32_t cell;
+
+    splitters->cell_shift = bits > CELL_BITS ? bits - CELL_BITS : 0;
+    splitters->cell_most = 0;
+    for (cell = 0; cell < SLC_SPLITTER_CELLS; cell++) {
+        splitters->cell_start[cell] = (uint16_t)at;
+        while (at < splitters->count &&
+               cell_of(splitters, splitters->key_lo[at], splitters->key_hi[at], true) == cell) {
+            at++;
+        }
+        if (at - splitters->cell_start[cell] > splitters->cell_most) {
+            splitters->cell_most = at - splitters->cell_start[cell];
+        }
+    }
+    splitters->cell_start[SLC_SPLITTER_CELLS] = (uint16_t)at;
+}
+
 static enum slc_status form_keys(struct slc_splitters *splitters, struct slc_error *err)
 {
-    size_t bytes = ((size_t)splitters->count + 1) * sizeof(uint64_t);
+    /* A search looks at as many keys from its cell's first as any cell has. */
+    uint32_t room = 2 * splitters->count + 1;
+    size_t bytes = room * sizeof(uint64_t);
     enum slc_status status;
     uint32_t i;
 
@@ -69,12 +114,17 @@ static enum slc_status form_keys(struct slc_splitters *splitters, struct slc_err
     if (splitters->key_lo == NULL || splitters->key_hi == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key splitters", splitters->count);
     }
+    memset(splitters->key_lo, 0xff, bytes);
+    memset(splitters->key_hi, 0xff, bytes);
     for (i = 0; i < splitters->count; i++) {
         slc_u128 key =
             slc_key_encode(&splitters->layout, splitters->coords + (size_t)i * splitters->order);
 
         splitters->key_lo[i] = (uint64_t)key;
         splitters->key_hi[i] = (uint64_t)(key >> 64);
+    }
+    if (splitters->count > 0) {
+        fill_cells(splitters);
     }
     splitters->keyed = true;
     return SLC_OK;
@@ -149,7 +199,8 @@ at_most(const struct slc_splitters *splitters, uint32_t at, uint64_t lo, uint64_
 }
 
 /*
- * How many splitters are at most each of `count` keys. All keys take the same steps, one after the
+ * How many splitters are at most each of `count` keys. A table of cells gives where to start; then
+ * all keys take the same steps, one after the
  * other, so no branch depends on them and their loads overlap: a search for one key at a time waits
  * for every load and mispredicts every other step, which was a quarter of a conversion.
  */
@@ -160,10 +211,12 @@ static inline void upper_keys(const struct slc_splitters *splitters,
                               bool wide,
                               uint32_t *upper)
 {
-    uint32_t left = splitters->count;
+    uint32_t left = splitters->cell_most;
     uint32_t i;
 
-    memset(upper, 0, count * sizeof *upper);
+    for (i = 0; i < count; i++) {
+        upper[i] = splitters->cell_start[cell_of(splitters, lo[i], wide ? hi[i] : 0, wide)];
+    }
     for (; left > 1; left -= left / 2) {
         uint32_t half = left / 2;
 
@@ -174,7 +227,10 @@ static inline void upper_keys(const struct slc_splitters *splitters,
         }
     }
     for (i = 0; i < count; i++) {
-        upper[i] += at_most(splitters, upper[i], lo[i], hi[i], wide);
+        uint32_t found = upper[i] + at_most(splitters, upper[i], lo[i], hi[i], wide);
+
+        /* A key of all ones is at least what fills the room behind the splitters. */
+        upper[i] = found < splitters->count ? found : splitters->count;
     }
 }
 

@@ -84,6 +84,42 @@ static void test_buckets(void)
     CU_ASSERT(keyed > 100 && keyed < 300);
 }
 
+/* Keys by instruction, by tables and by definition. */
+static void test_key_tables(void)
+{
+    uint64_t round, wrong = 0;
+
+    for (round = 0; round < 200; round++) {
+        unsigned order = 1 + (unsigned)slc_random_below(slc_test_seed(), 1, round, SLC_MAX_ORDER);
+        uint64_t dims[SLC_MAX_ORDER], coords[SLC_MAX_ORDER];
+        struct slc_key_layout layout;
+        struct slc_key_tables tables;
+        slc_u128 key;
+        unsigned m, way;
+
+        for (m = 0; m < order; m++) {
+            unsigned bits = (unsigned)slc_random_below(slc_test_seed(), 10 + m, round, 128 / order);
+
+            dims[m] = UINT64_C(1) << (bits > 62 ? 62 : bits);
+            coords[m] = slc_random_below(slc_test_seed(), 50 + m, round, dims[m]);
+        }
+        SLC_ASSERT_OK(slc_key_layout_init(&layout, order, dims, NULL), NULL);
+        SLC_ASSERT_OK(slc_key_tables_init(&tables, &layout, NULL), NULL);
+        key = slc_key_encode(&layout, coords);
+        for (way = 0; way < 2; way++) {
+            uint64_t lo = 0, hi = 0;
+
+            for (m = 0; m < order; m++) {
+                slc_key_tables_add(&tables, m, &coords[m], 1, &lo, &hi);
+            }
+            wrong += slc_key_join(lo, hi) != key;
+            tables.spread = false;
+        }
+        slc_key_tables_destroy(&tables);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
 static void test_even_buckets(void)
 {
     enum { COUNT = 20000, BUCKETS = 50 };
@@ -156,6 +192,7 @@ static void test_heap_sort(void)
 
 static const struct slc_test tests[] = {
     {"buckets equal their definition", test_buckets},
+    {"keys in two ways", test_key_tables},
     {"buckets are even", test_even_buckets},
     {"memory faults", test_memory_faults},
     {"heap sort", test_heap_sort},
