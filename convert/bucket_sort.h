@@ -66,8 +66,8 @@ struct slc_sorted {
 uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, uint64_t entries, uint64_t runs);
 
 /*
- * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned); `chunk_data` holds any
- * chunk. Errors: SLC_ERR_INPUT naming the 1-based coordinate (duplicates under
+ * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned); `chunk_data` (in pages)
+ * holds any chunk. Errors: SLC_ERR_INPUT naming the 1-based coordinate (duplicates under
  * SLC_DUPLICATES_ERROR, a sum that overflows), SLC_ERR_IO, SLC_ERR_DAMAGED (the spill file).
  */
 enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,

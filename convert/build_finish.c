@@ -175,7 +175,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         finish->memory.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL,
         err);
     if (status == SLC_OK) {
-        status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_CHUNK_BYTES,
+        status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
                                    SLC_PAGES_SMALL, err);
     }
     if (status != SLC_OK) {
@@ -190,7 +190,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     }
     for (i = 0; i < workers; i++) {
         finish->chunk_data[i] =
-            (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_CHUNK_BYTES;
+            (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
     }
     status =
         slc_writer_open(&(struct slc_writer_options){.files = builder->options.files,

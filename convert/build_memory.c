@@ -43,7 +43,7 @@ static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsi
 {
     /* The writer's block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
     uint64_t writer = slc_max_u64(block_bytes(options), 3 * MIB) + 1 * MIB;
-    uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_CHUNK_BYTES + STACK_BYTES;
+    uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_FETCH_BYTES + STACK_BYTES;
 
     return SMALL_OBJECTS_BYTES + writer + workers * per_worker +
            (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;

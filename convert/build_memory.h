@@ -14,6 +14,7 @@
 enum {
     /* No chunk is larger: what scatter buffers of at most 256 KiB pack to, runs included. */
     SLC_BUILD_CHUNK_BYTES = 320 << 10,
+    SLC_BUILD_FETCH_BYTES = SLC_BUILD_CHUNK_BYTES + SLC_SPILL_FETCH_EXTRA_BYTES,
     /* Less would split buckets of a few thousand nonzeros. */
     SLC_BUILD_AREA_BYTES_MIN = 2 << 20,
     /* A nonzero under assembly into a tile that spans buckets: key and value. */

@@ -18,7 +18,7 @@ struct slc_split_options {
     uint64_t area_bytes; /* of one bucket's sort: what the parts have to fit */
     void *memory;        /* workers * area_bytes, scratch */
     uint64_t memory_bytes;
-    uint8_t *const *chunk_data; /* SLC_BUILD_CHUNK_BYTES per worker */
+    uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
 };
 
 /*

@@ -32,6 +32,7 @@ struct slc_spill {
     uint64_t file_bytes; /* written so far, holes not counted */
     uint64_t wait_ns;
     int fd;
+    int direct_fd; /* -1: none */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct slc_error fault; /* the first one; status SLC_OK while all is well */
@@ -55,6 +56,7 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     s->segment_bytes = options->segment_bytes;
     s->slots = options->segment_count;
     s->fd = -1;
+    s->direct_fd = -1;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->path = slc_strdup(options->path);
@@ -81,6 +83,9 @@ void slc_spill_destroy(struct slc_spill *spill)
     if (spill == NULL) {
         return;
     }
+    if (spill->direct_fd >= 0) {
+        spill->files->close(spill->files->self, spill->direct_fd);
+    }
     if (spill->fd >= 0) {
         spill->files->close(spill->files->self, spill->fd);
     }
@@ -97,26 +102,34 @@ static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
     return (uint8_t *)spill->memory.data + (size_t)(segment % spill->slots) * spill->segment_bytes;
 }
 
+static uint64_t page_end(uint64_t bytes)
+{
+    return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+}
+
 static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 {
     const struct slc_files *files = spill->files;
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    enum slc_status status;
     int code;
 
     if (fd < 0) {
         return slc_fail_errno(err, -fd, spill->path, "creating the spill file");
     }
     spill->fd = fd;
+    status = slc_file_open_direct(files, fd, spill->path, O_RDWR, &spill->direct_fd, err);
     code = files->unlink(files->self, spill->path);
-    if (code < 0 && code != -ENOENT) {
+    if (status == SLC_OK && code < 0 && code != -ENOENT) {
         return slc_fail_errno(err, -code, spill->path, "unlinking the open spill file");
     }
-    return SLC_OK;
+    return status;
 }
 
 /*
- * Writes one segment. Called without the lock by the only writer. The page cache is asked twice to
- * drop it: a first request starts the write-back of dirty pages, a later one finds them clean.
+ * Writes one segment, in whole pages. Called without the lock by the only writer. Where the page
+ * cache is used it is asked twice to drop the segment: a first request starts the write-back of
+ * dirty pages, a later one finds them clean.
  */
 static enum slc_status
 write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct slc_error *err)
@@ -135,10 +148,13 @@ write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct 
         status = open_file(spill, err);
     }
     if (status == SLC_OK) {
-        status = slc_file_write_at(files, spill->fd, spill->path, slot_of(spill, segment), bytes,
-                                   offset, err);
+        uint8_t *data = slot_of(spill, segment);
+
+        memset(data + bytes, 0, page_end(bytes) - bytes);
+        status = slc_file_write_pages(files, spill->direct_fd, spill->fd, spill->path, data,
+                                      page_end(bytes), offset, err);
     }
-    if (status == SLC_OK && files->advise_file != NULL) {
+    if (status == SLC_OK && spill->direct_fd < 0 && files->advise_file != NULL) {
         files->advise_file(files->self, spill->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (segment >= 4) {
             files->advise_file(files->self, spill->fd, offset - UINT64_C(4) * spill->segment_bytes,
@@ -264,6 +280,7 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     enum slc_status status = SLC_OK;
     bool resident;
 
+    assert((uintptr_t)data % SLC_PAGE_BYTES == 0);
     pthread_mutex_lock(&spill->mutex);
     resident = link.segment >= spill->written;
     if (resident) {
@@ -272,11 +289,14 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     pthread_mutex_unlock(&spill->mutex);
     if (!resident) {
         uint64_t offset = (uint64_t)link.segment * spill->segment_bytes + link.offset;
+        uint64_t lead = offset % SLC_PAGE_BYTES;
 
-        status = slc_file_read_at(files, spill->fd, spill->path, data, link.bytes, offset, err);
-        if (status == SLC_OK && once && files->advise_file != NULL) {
+        status = slc_file_read_pages(files, spill->direct_fd, spill->fd, spill->path, data,
+                                     lead + link.bytes, offset - lead, err);
+        if (status == SLC_OK && once && spill->direct_fd < 0 && files->advise_file != NULL) {
             files->advise_file(files->self, spill->fd, offset, link.bytes, POSIX_FADV_DONTNEED);
         }
+        data += lead;
     }
     if (status == SLC_OK) {
         status = slc_chunk_open(chunk, order, data, link.bytes, err);

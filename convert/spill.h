@@ -65,8 +65,12 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
                                  uint32_t runs,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/* What fetching a chunk takes beyond its bytes: the rest of its first and of its last page. */
+enum { SLC_SPILL_FETCH_EXTRA_BYTES = 2 * SLC_PAGE_BYTES };
+
 /*
- * Copies the chunk at `link` to `data` (link.bytes and more) and opens it. `once`: it will not be
+ * Copies the chunk at `link` to somewhere in `data`, which begins with a page and has
+ * link.bytes + SLC_SPILL_FETCH_EXTRA_BYTES, and opens it. `once`: it will not be
  * read again, so its pages may leave the page cache. Any thread.
  */
 enum slc_status slc_spill_fetch(struct slc_spill *spill,

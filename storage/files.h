@@ -88,6 +88,40 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * Opens a second descriptor of the open file `fd` for transfers past the page cache, which saves a
+ * copy and the cache's upkeep. *direct_fd is -1 where the system does not say that direct I/O in
+ * whole pages is real here: nothing is lost but time. Errors: SLC_ERR_IO.
+ */
+enum slc_status slc_file_open_direct(const struct slc_files *files,
+                                     int fd,
+                                     const char *path,
+                                     int flags,
+                                     int *direct_fd,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * As slc_file_write_at and slc_file_read_at, directly where `direct_fd` is not -1: memory, bytes
+ * and offset in whole pages. What a direct transfer leaves undone goes through `fd`.
+ */
+enum slc_status slc_file_write_pages(const struct slc_files *files,
+                                     int direct_fd,
+                                     int fd,
+                                     const char *path,
+                                     const void *data,
+                                     uint64_t bytes,
+                                     uint64_t offset,
+                                     struct slc_error *err) SLC_NODISCARD;
+/* Reads `bytes` of any number at `offset`, of whole pages with room for whole pages. */
+enum slc_status slc_file_read_pages(const struct slc_files *files,
+                                    int direct_fd,
+                                    int fd,
+                                    const char *path,
+                                    void *data,
+                                    uint64_t bytes,
+                                    uint64_t offset,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an
  * error PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the
  * folder failed, all of the new bytes.

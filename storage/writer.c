@@ -28,6 +28,7 @@ struct slc_writer {
     const struct slc_files *files;
     char *path;
     int fd;
+    int direct_fd;          /* for blocks; -1: none */
     enum slc_status status; /* of the first failure; nothing is written after one */
 
     struct slc_file_header header; /* totals so far */
@@ -102,6 +103,9 @@ reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
 
 static void destroy(struct slc_writer *writer)
 {
+    if (writer->direct_fd >= 0) {
+        (void)writer->files->close(writer->files->self, writer->direct_fd);
+    }
     slc_buffer_destroy(&writer->block);
     slc_free(writer->directory);
     slc_free(writer->index);
@@ -164,6 +168,7 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
     if (opened == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
     }
+    opened->direct_fd = -1;
     opened->files = options->files != NULL ? options->files : slc_files_system();
     opened->path = slc_strdup(options->path);
     if (opened->path == NULL) {
@@ -180,6 +185,12 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
     }
     if (status != SLC_OK) {
         destroy(opened);
+        return status;
+    }
+    status = slc_file_open_direct(opened->files, opened->fd, opened->path, O_WRONLY,
+                                  &opened->direct_fd, err);
+    if (status != SLC_OK) {
+        slc_writer_abandon(opened);
         return status;
     }
     *writer = opened;
@@ -237,8 +248,8 @@ static enum slc_status close_block(struct slc_writer *writer, struct slc_error *
     }
     assemble_block(writer);
     entry->offset = writer->header.index_offset;
-    status = slc_file_write_at(writer->files, writer->fd, writer->path, writer->block.data,
-                               entry->padded_bytes, entry->offset, err);
+    status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                                  writer->block.data, entry->padded_bytes, entry->offset, err);
     if (status != SLC_OK) {
         slc_error_locate_block(err, writer->path, info->block_count, entry->offset);
         return status;
@@ -426,6 +437,12 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
     }
     /* Network file systems report a failed write as late as close. */
     rc = writer->files->close(writer->files->self, writer->fd);
+    if (writer->direct_fd >= 0) {
+        int direct_rc = writer->files->close(writer->files->self, writer->direct_fd);
+
+        rc = rc < 0 ? rc : direct_rc;
+        writer->direct_fd = -1;
+    }
     if (rc < 0 && status == SLC_OK) {
         status = slc_fail_errno(err, -rc, writer->path, "closing the block file");
     }

@@ -63,7 +63,7 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
     made->count = count;
     made->records = malloc((count + 1) * sizeof *made->records);
     made->memory = aligned_alloc(64, 1 << 16);
-    made->data = malloc(1 << 18);
+    made->data = aligned_alloc(SLC_PAGE_BYTES, 1 << 18);
     slc_scatter_init(&scatter, &shape, made->plan.spill, &made->bucket.chain, made->memory);
     for (p = 0; p < pieces; p++) {
         uint32_t piece = (uint32_t)((uint64_t)p * 7919 % pieces);

@@ -199,7 +199,7 @@ static enum slc_status run_stream(const struct slc_files *files,
     struct slc_spill *spill = NULL;
     struct job job;
     unsigned char *seen = calloc(PUSHED, 1);
-    uint8_t *data = malloc(1 << 20);
+    uint8_t *data = aligned_alloc(SLC_PAGE_BYTES, 1 << 20);
     void *memory = aligned_alloc(64, (slc_scatter_bytes(&shape) + 63) & ~UINT64_C(63));
     uint64_t wrong = 0, total = 0;
     enum slc_status status;

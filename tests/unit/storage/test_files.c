@@ -5,6 +5,7 @@
 #include "slc_test.h"
 
 #include "base/fault.h"
+#include "base/limits.h"
 #include "base/memory.h"
 #include "faulty_files.h"
 
@@ -172,6 +173,65 @@ static void test_whole_transfers(void)
 
 /* Every operation of a replacement fails once: the old or the new bytes, whole, and no temporary.
  */
+/* Whole pages past the cache, and through it where a direct transfer stops or is refused. */
+static void test_page_transfers(void)
+{
+    enum { BYTES = 4 * SLC_PAGE_BYTES };
+    const char *path = path_in(slc_test_folder(), "pages");
+    uint8_t *data = aligned_alloc(SLC_PAGE_BYTES, BYTES);
+    uint8_t *back = aligned_alloc(SLC_PAGE_BYTES, BYTES);
+    static const int refusals[] = {EINVAL, EINTR, EAGAIN};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_faulty faulty;
+    int fd, direct_fd;
+
+    for (unsigned i = 0; i < BYTES; i++) {
+        data[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    slc_faulty_init(&faulty);
+    fd = faulty.table.open(faulty.table.self, path, O_RDWR | O_CREAT, 0600);
+    CU_ASSERT_FATAL(fd >= 0);
+    SLC_ASSERT_OK(slc_file_open_direct(&faulty.table, fd, path, O_RDWR, &direct_fd, &err), &err);
+    for (unsigned i = 0; i <= SLC_COUNT(refusals) + 1; i++) {
+        uint64_t offset = (uint64_t)i * BYTES;
+
+        memset(back, 0, BYTES);
+        if (i < SLC_COUNT(refusals)) {
+            slc_faulty_fail(&faulty, SLC_FAULTY_WRITE, direct_fd >= 0 ? 1 : 0, refusals[i]);
+        } else if (i == SLC_COUNT(refusals)) {
+            slc_faulty_shorten(&faulty, SLC_FAULTY_WRITE, 1, SLC_PAGE_BYTES + 7);
+        }
+        SLC_ASSERT_OK(
+            slc_file_write_pages(&faulty.table, direct_fd, fd, path, data, BYTES, offset, &err),
+            &err);
+        if (i == SLC_COUNT(refusals)) {
+            slc_faulty_shorten(&faulty, SLC_FAULTY_READ, 1, SLC_PAGE_BYTES + 7);
+        }
+        SLC_ASSERT_OK(slc_file_read_pages(&faulty.table, direct_fd, fd, path, back, BYTES - 100,
+                                          offset, &err),
+                      &err);
+        CU_ASSERT(memcmp(data, back, BYTES - 100) == 0);
+    }
+    slc_faulty_fail(&faulty, SLC_FAULTY_WRITE, 1, EIO);
+    SLC_ASSERT_FAILS(slc_file_write_pages(&faulty.table, direct_fd, fd, path, data, BYTES, 0, &err),
+                     SLC_ERR_IO, &err, "writing");
+    slc_error_clear(&err);
+    slc_faulty_fail(&faulty, SLC_FAULTY_READ, 1, EIO);
+    SLC_ASSERT_FAILS(slc_file_read_pages(&faulty.table, direct_fd, fd, path, back, BYTES, 0, &err),
+                     SLC_ERR_IO, &err, "reading");
+    slc_error_clear(&err);
+    slc_faulty_fail(&faulty, SLC_FAULTY_STAT, 1, EIO);
+    SLC_ASSERT_FAILS(slc_file_open_direct(&faulty.table, fd, path, O_RDWR, &(int){0}, &err),
+                     SLC_ERR_IO, &err, "direct I/O");
+    if (direct_fd >= 0) {
+        CU_ASSERT_EQUAL(faulty.table.close(faulty.table.self, direct_fd), 0);
+    }
+    CU_ASSERT_EQUAL(faulty.table.close(faulty.table.self, fd), 0);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+    free(data);
+    free(back);
+}
+
 static void test_replace(void)
 {
     const char *folder = slc_test_folder();
@@ -331,6 +391,7 @@ static const struct slc_test tests[] = {
     {"the operating system's table", test_system_table},
     {"renaming never replaces a folder", test_rename_keeps_folders},
     {"whole transfers", test_whole_transfers},
+    {"transfers of whole pages", test_page_transfers},
     {"replacing a file", test_replace},
     {"loading a file", test_load},
     {"removing a folder", test_remove},
