@@ -14,6 +14,10 @@ enum {
     /* A cache line: no two workers write to the same one. */
     AREA_ALIGN_BYTES = 64,
     SCATTER_BUFFER_BYTES_MIN = 4 << 10,
+    /* Chunks that stay in memory: enough rows that a chunk's header and runs do not weigh. */
+    MEMORY_BUFFER_BYTES = 32 << 10,
+    /* A guess at what an entry takes in a chunk: text tensors take 6 to 14. */
+    CHUNK_ENTRY_BYTES = 16,
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
     STACK_BYTES = 128 << 10
@@ -66,6 +70,11 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
+bool slc_push_stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
+{
+    return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
+}
+
 struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *options,
                                             unsigned order,
                                             uint32_t buckets,
@@ -75,14 +84,17 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     /* An entry never packs to more than its row, a run and a share of a chunk's header. */
     uint64_t entry_bytes = 8 * (order + UINT64_C(1)) + 64;
     uint64_t memory = options->memory_bytes;
+    uint64_t buffer = slc_push_stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
     uint64_t rest, most, segment;
 
     for (;; buckets -= buckets / 8 + 1) {
         uint64_t fixed = push_fixed_bytes(options, buckets);
         uint64_t free_bytes = memory > fixed ? memory - fixed : 0;
-        uint64_t buffers = (uint64_t)options->workers * buckets * SCATTER_BUFFER_BYTES_MIN;
+        uint64_t count = (uint64_t)options->workers * buckets;
+        uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
-        plan.shape = slc_scatter_fit(order, options->workers, buckets, free_bytes / 2);
+        plan.shape = slc_scatter_fit(order, options->workers, buckets,
+                                     slc_min_u64(free_bytes / 2, count * buffer + MIB));
         rest = free_bytes;
         if (buckets == 1 || (plan.shape.entries > 0 && buffers <= free_bytes / 2)) {
             break;

@@ -220,6 +220,11 @@ void slc_builder_abandon(struct slc_builder *builder)
 
 /* ---- splitters from a sample */
 
+enum {
+    /* Records of a bucket, twice, that a level-2 cache holds most of. */
+    CACHE_BUCKET_ENTRIES = 96 << 10
+};
+
 /* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, less the assumed base. */
 static uint64_t *
 sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
@@ -272,6 +277,9 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
         uint64_t each = bits > 62 ? 50 : 34;
 
         buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;
+        if (slc_push_stays_in_memory(options, entries_expected)) {
+            buckets = slc_max_u64(buckets, entries_expected / CACHE_BUCKET_ENTRIES);
+        }
         if (entries_expected >= UINT64_C(16) * SLC_TILE_NNZ) {
             buckets = slc_max_u64(buckets, UINT64_C(4) * options->workers);
         }
