@@ -24,9 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-    enum {
-        DEFAULT_FINDINGS = 64
-    };
+enum { DEFAULT_FINDINGS = 64 };
 
 /* Libraries' pages first touched after planning; a worker's stack and malloc arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
