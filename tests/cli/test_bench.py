@@ -223,6 +223,53 @@ def codec_sample(folder):
             (5, "temporary files", [path, "--temp-dir", os.path.join(folder, "not")]),
             (2, "is below 1", [path, "--nnz", 0])):
         out, messages = sluice("bench", "codec", *args, status=status)
+
+
+def io(folder):
+    """Raw reads and every method, whatever the shape; a method the system refuses has a note."""
+    for path, _order, nnz in shapes(folder):
+        record = bench("io", path, "-n", 2, "--warm-up", 0)
+        check(record["tensor"]["nnz"] == nnz, f"{record}")
+        rows = {row["method"]: row for row in record["rows"]}
+        check(set(rows) == {"raw", "uring", "pread", "mmap"}, f"{rows}")
+        for row in rows.values():
+            if "median_ms" not in row:
+                check(row["method"] == "uring" and row["note"], f"{row}")
+                continue
+            check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
+            check(row["cpu_s_per_gb"] is None or row["cpu_s_per_gb"] >= 0, f"{row}")
+    only = bench("io", path, "--io", "pread", "--slots", 3, "-n", 1)
+    check([row["method"] for row in only["rows"]] == ["raw", "pread"], f"{only['rows']}")
+    check(all(row["reads_in_flight"] == 3 for row in only["rows"]), f"{only['rows']}")
+
+
+def passes(folder):
+    """A row per rank and mode whose shares follow from its times."""
+    for path, order, nnz in shapes(folder):
+        record = bench("pass", path, "-r", "1,5", "-n", 2, "--warm-up", 0)
+        check(record["tensor"]["nnz"] == nnz, f"{record}")
+        there = [(row["rank"], row["mode"]) for row in record["rows"]]
+        check(there == [(r, n) for r in (1, 5) for n in range(1, order + 1)], f"{there}")
+        for row in record["rows"]:
+            check(close(row["over_bound"],
+                        row["median_ms"] / max(row["raw_ms"], row["memory_ms"])), f"{row}")
+            check(close(row["scan_share"],
+                        max(row["raw_ms"], row["decode_ms"]) / row["median_ms"]), f"{row}")
+            check(0 <= row["wait_share"] <= 1, f"{row}")
+    only = bench("pass", path, "-r", 2, "--mode", 1, "--io", "mmap", "--precision", "f32", "-n", 1)
+    check([row["mode"] for row in only["rows"]] == [1], f"{only['rows']}")
+
+
+def streaming_refuses(folder):
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "30x20", "--nnz", 100, "-q")
+    for status, part, args in (
+            (2, "the tensor has 2 modes", ["pass", path, "-r", 2, "--mode", 3]),
+            (2, "--rank R[,R..] must be given", ["pass", path]),
+            (4, "needs --memory", ["pass", path, "-r", 2, "--memory", "1MiB"]),
+            (2, "slots are asked for", ["io", path, "--slots", 1]),
+            (5, "x-not.slc", ["io", os.path.join(folder, "x-not.slc")])):
+        out, messages = sluice("bench", *args, status=status)
         check(out == "", out)
         check(part in messages, f"{part!r} is not in {messages!r}")
 
@@ -261,4 +308,7 @@ run([
     ("bench codec: shapes", codec),
     ("bench codec: samples and refusals", codec_sample),
     ("bench cpd", cpd),
+    ("bench io", io),
+    ("bench pass", passes),
+    ("bench io and pass: refusals", streaming_refuses),
 ])

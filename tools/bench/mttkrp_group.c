@@ -2,69 +2,20 @@
 #include "mttkrp_group.h"
 
 #include "base/clock.h"
-#include "base/random.h"
-#include "base/team.h"
 #include "cpu/cpu.h"
 #include "engine/mttkrp.h"
+#include "factors.h"
 #include "resident.h"
 #include "storage/reader.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-/* Rows that one step of filling a factor takes. */
-enum { FILL_ROWS = 4096 };
 
 /* What the rounds of a group share. */
 struct group_run {
     struct session *session;
     const struct bench_mttkrp_group *group;
-    struct slc_matrix factors[SLC_MAX_ORDER];
-    struct slc_matrix output; /* of the longest mode; the others use its beginning */
+    struct bench_factors matrices;
 };
-
-struct fill {
-    struct slc_matrix *matrix;
-    unsigned mode;
-};
-
-static void fill_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
-{
-    const struct fill *fill = context;
-
-    (void)worker;
-    for (uint64_t i = begin; i < end; i++) {
-        for (uint32_t r = 0; r < fill->matrix->cols; r++) {
-            slc_matrix_set(fill->matrix, i, r,
-                           slc_random_f64(1, fill->mode, i * fill->matrix->cols + r));
-        }
-    }
-}
-
-/* Random factors and one output for all modes. */
-static enum slc_status make_matrices(struct group_run *run, struct slc_error *err)
-{
-    const struct bench_mttkrp_group *group = run->group;
-    const struct slc_manifest *manifest = &run->session->store.manifest;
-    uint64_t rows_max = 0;
-    enum slc_status status = SLC_OK;
-
-    for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
-        struct fill fill = {&run->factors[n], n};
-
-        rows_max = manifest->dims[n] > rows_max ? manifest->dims[n] : rows_max;
-        status = slc_matrix_create(&run->factors[n], group->precision, manifest->dims[n],
-                                   group->rank, err);
-        if (status == SLC_OK) {
-            status =
-                slc_team_for(group->threads, manifest->dims[n], FILL_ROWS, fill_rows, &fill, err);
-        }
-    }
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&run->output, group->precision, rows_max, group->rank, err);
-    }
-    return status;
-}
 
 /* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
@@ -99,22 +50,14 @@ static enum slc_status measure_once(struct group_run *run,
     const struct session *session = run->session;
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_backend_ops *ops = session->backend->ops;
-    struct slc_matrix output = run->output;
-    struct slc_mttkrp_job job = {.order = manifest->order,
-                                 .mode = mode,
-                                 .rank = run->group->rank,
-                                 .nnz = manifest->nnz,
-                                 .workers = session->plan.threads,
-                                 .conflict = variant->conflict,
-                                 .output = &output};
+    struct slc_matrix output;
+    struct slc_mttkrp_job job = bench_factors_job(&run->matrices, manifest, mode, &output);
     struct slc_stream_stats before, after;
     uint64_t needed_bytes, start_ns;
     enum slc_status status;
 
-    output.rows = manifest->dims[mode];
-    for (unsigned n = 0; n < manifest->order; n++) {
-        job.factors[n] = &run->factors[n];
-    }
+    job.workers = session->plan.threads;
+    job.conflict = variant->conflict;
     if (!scratch_fits(session, &job, &needed_bytes)) {
         return variant->optional
                    ? SLC_OK
@@ -190,17 +133,15 @@ enum slc_status bench_mttkrp_measure(struct session *session,
     enum slc_status status = bench_resident_start(session, &request, err);
 
     if (status == SLC_OK) {
-        status = make_matrices(&run, err);
+        status = bench_factors_create(&run.matrices, &session->store.manifest, group->precision,
+                                      group->rank, session->plan.threads, err);
     }
     if (status == SLC_OK) {
         status = measure_rounds(&run, cells, err);
     }
     (void)slc_cpu_force_instruction_set(NULL);
     (void)slc_decoder_force(NULL);
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_matrix_destroy(&run.factors[n]);
-    }
-    slc_matrix_destroy(&run.output);
+    bench_factors_destroy(&run.matrices);
     session_stop(session);
     return status;
 }

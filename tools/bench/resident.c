@@ -1,24 +1,14 @@
 /* Stores in memory; see resident.h. */
 #include "resident.h"
 
-#include <inttypes.h>
+#include "scan.h"
 
-/* Nothing is computed in the pass that fills the cache. */
-static enum slc_status
-ignore_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
-{
-    (void)context;
-    (void)worker;
-    (void)tile;
-    (void)err;
-    return SLC_OK;
-}
+#include <inttypes.h>
 
 enum slc_status bench_resident_start(struct session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err)
 {
-    const struct slc_pass fill = {.tile = ignore_tile};
     const struct slc_plan *plan = &session->plan;
     enum slc_status status = slc_plan_make(session->store.reader, request, &session->plan, err);
 
@@ -33,7 +23,7 @@ enum slc_status bench_resident_start(struct session *session,
         status = session_start(session, err);
     }
     if (status == SLC_OK) {
-        status = slc_stream_pass(session->stream, &fill, err);
+        status = bench_scan_pass(session->stream, err);
     }
     return status;
 }

@@ -1,0 +1,267 @@
+/*
+ * sluice bench io: how fast a store streams when nothing is computed: per I/O method the rate of a
+ * pass that reads and verifies every block and decodes none, against raw reads of the same file
+ * with blocks as large and as many in flight, and the processor time that a gigabyte costs.
+ *
+ * All methods and the raw reads take turns, so that what disturbs the drive disturbs all of them.
+ */
+#include "base/clock.h"
+#include "base/limits.h"
+#include "bench.h"
+#include "raw_read.h"
+#include "record.h"
+#include "scan.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+#include "tools/session.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+struct arguments {
+    uint64_t threads;
+    uint64_t slots;
+    const char *io;
+    struct bench_options bench;
+};
+
+static const char *const io_choices[] = {"all", "uring", "pread", "mmap", NULL};
+
+static const struct option options[] = {
+    OPTION_ROW_THREADS(arguments, threads),
+    {.name = "io",
+     .kind = OPTION_CHOICE,
+     .value = "METHOD",
+     .fallback = "all",
+     .choices = io_choices,
+     .help = "how blocks are read: uring, pread, mmap, or all",
+     .offset = offsetof(struct arguments, io)},
+    {.name = "slots",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 256,
+     .help = "reads in flight at most; 0: as many as a decomposition would have",
+     .offset = offsetof(struct arguments, slots)},
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column columns[] = {{"method", "method", 0, 0},
+                                              {"reads_in_flight", "in flight", 0, 0},
+                                              {"block_bytes", "KiB each", 1.0 / 1024, 0},
+                                              {"median_ms", "ms", 1, 1},
+                                              {"gb_per_s", "GB/s", 1, 2},
+                                              {"raw_share", "% of raw", 100, 1},
+                                              {"cpu_s_per_gb", "CPU s/GB", 1, 3},
+                                              {"direct", "direct", 0, 0},
+                                              {"note", "note", 0, 0},
+                                              {NULL, NULL, 0, 0}};
+
+/* One way of reading: a method of the library, or raw (AUTO). */
+struct way {
+    enum slc_io_kind kind;
+    struct session session;
+    struct bench_samples samples;
+    double cpu_seconds; /* of all samples together */
+};
+
+enum { WAYS = 4 };
+
+struct io_bench {
+    const struct arguments *args;
+    struct bench_raw *raw;
+    unsigned way_count;
+    struct way ways[WAYS]; /* the first one is raw */
+};
+
+/* Processor time of all threads, the kernel's share included. */
+static double cpu_seconds(void)
+{
+    struct rusage usage = {0};
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+/* Opens the store for one method. A method this system refuses becomes a row with a note. */
+static enum slc_status open_way(struct io_bench *bench,
+                                const char *path,
+                                enum slc_io_kind kind,
+                                json_t *rows,
+                                struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct way *way = &bench->ways[bench->way_count];
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    *way = (struct way){.kind = kind, .session = SESSION_INIT};
+    bench->way_count++;
+    status = session_open(&way->session, path, UINT64_MAX, err);
+    if (status == SLC_OK) {
+        status = bench_scan_start(&way->session, kind, (unsigned)args->threads,
+                                  (unsigned)args->slots, &refused);
+    }
+    if (status == SLC_ERR_UNSUPPORTED) {
+        json_t *row = json_object();
+
+        (void)json_array_append_new(rows, row);
+        bench_set_text(row, "method", slc_io_name(kind));
+        bench_set_text(row, "note", refused.message);
+        session_close(&way->session);
+        bench->way_count--;
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err->status == SLC_OK) {
+        *err = refused;
+    }
+    return status;
+}
+
+/* Opens all that --io names, and the file for raw reads as the first of them reads it. */
+static enum slc_status
+open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
+{
+    const struct slc_plan *plan;
+    enum slc_status status = SLC_OK;
+
+    bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = SESSION_INIT};
+    bench->way_count = 1;
+    for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP && status == SLC_OK; kind++) {
+        if (strcmp(bench->args->io, "all") == 0 ||
+            strcmp(bench->args->io, slc_io_name(kind)) == 0) {
+            status = open_way(bench, path, kind, rows, err);
+        }
+    }
+    if (status == SLC_OK && bench->way_count == 1) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
+                          bench->args->io);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    plan = &bench->ways[1].session.plan;
+    return bench_raw_open(slc_reader_path(bench->ways[1].session.store.reader), plan->slot_bytes,
+                          plan->slot_count, &bench->raw, err);
+}
+
+/* One sweep by one way. */
+static enum slc_status
+measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_error *err)
+{
+    const double cpu_before = cpu_seconds();
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = way->kind == SLC_IO_AUTO
+                                       ? bench_raw_sweep(bench->raw, err)
+                                       : bench_scan_pass(way->session.stream, err);
+
+    if (counts) {
+        bench_samples_add(&way->samples, slc_seconds_since(start_ns));
+        way->cpu_seconds += cpu_seconds() - cpu_before;
+    }
+    return status;
+}
+
+static void add_row(const struct io_bench *bench, const struct way *way, json_t *rows)
+{
+    const struct bench_times times = bench_samples_summary(&way->samples);
+    const struct bench_times raw = bench_samples_summary(&bench->ways[0].samples);
+    const double raw_rate = (double)bench_raw_file_bytes(bench->raw) / raw.median;
+    const struct slc_plan *plan = &bench->ways[1].session.plan;
+    double bytes = (double)bench_raw_file_bytes(bench->raw);
+    bool direct = bench_raw_direct(bench->raw);
+    json_t *row = json_object();
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "method", way->kind == SLC_IO_AUTO ? "raw" : slc_io_name(way->kind));
+    if (way->kind != SLC_IO_AUTO) {
+        struct slc_stream_stats stats;
+
+        slc_stream_stats(way->session.stream, &stats);
+        plan = &way->session.plan;
+        bytes = (double)plan->store_bytes;
+        direct = stats.direct;
+        bench_set_text(row, "note", stats.note);
+    }
+    bench_set_count(row, "reads_in_flight", plan->slot_count);
+    bench_set_count(row, "block_bytes", plan->slot_bytes);
+    bench_times_to_json(row, &times);
+    bench_set_real(row, "gb_per_s", bytes / times.median * 1e-9);
+    bench_set_real(row, "raw_share", bytes / times.median / raw_rate);
+    bench_set_real(row, "cpu_s_per_gb", way->cpu_seconds / times.samples / bytes * 1e9);
+    bench_set(row, "direct", json_boolean(direct));
+}
+
+static enum slc_status
+measure(struct io_bench *bench, const char *path, json_t *record, struct slc_error *err)
+{
+    const unsigned warm_up = (unsigned)bench->args->bench.warm_up;
+    const unsigned repeats = (unsigned)bench->args->bench.repeats;
+    json_t *rows = json_array();
+    enum slc_status status;
+
+    bench_set(record, "rows", rows);
+    status = open_all(bench, path, rows, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_tensor(record, &bench->ways[1].session.store);
+    for (unsigned i = 0; i < warm_up + repeats; i++) {
+        for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {
+            status = measure_once(bench, &bench->ways[w], i >= warm_up, err);
+        }
+    }
+    for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {
+        add_row(bench, &bench->ways[w], rows);
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.threads = 0};
+    struct io_bench bench = {.args = &args};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    status = bench_record_start(command, &args, &record, &err);
+    if (status == SLC_OK) {
+        status = measure(&bench, operands.text[0], record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        bench_table_print(json_object_get(record, "rows"), columns);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    bench_raw_close(bench.raw);
+    for (unsigned w = 0; w < bench.way_count; w++) {
+        session_close(&bench.ways[w].session);
+    }
+    return code;
+}
+
+const struct command bench_io = {
+    .name = "bench io",
+    .summary = "scan rate of a store per I/O method, against raw reads of the same file",
+    .example = "sluice bench io flights-4d.slc",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "A scan reads every block and verifies its checksum; nothing is decoded. Raw reads have\n"
+        "the same size and number in flight, past the page cache.",
+    .run = run,
+};

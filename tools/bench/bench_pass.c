@@ -1,0 +1,334 @@
+/*
+ * sluice bench pass: what streaming adds to an MTTKRP. Per rank and mode, the wall time of
+ *
+ *   raw      the file read by plain direct reads: the drive alone
+ *   decode   every nonzero decoded from memory: the decoder alone
+ *   memory   the MTTKRP with every block kept in memory
+ *   drive    the same MTTKRP with every block read from the drive
+ *
+ * all in turns. A perfect stream takes max(raw, memory): over_bound tells how far it is from that.
+ * Where the kernel is cheap, it can at best keep up with the slower of drive and decoder:
+ * scan_share.
+ */
+#include "base/clock.h"
+#include "bench.h"
+#include "engine/mttkrp.h"
+#include "factors.h"
+#include "raw_read.h"
+#include "record.h"
+#include "resident.h"
+#include "scan.h"
+#include "table.h"
+#include "tools/commands.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+
+#include <math.h>
+#include <string.h>
+
+struct arguments {
+    struct option_counts ranks;
+    uint64_t mode;
+    uint64_t memory;
+    uint64_t threads;
+    const char *io;
+    const char *precision;
+    struct bench_options bench;
+};
+
+static const struct option options[] = {{.name = "rank",
+                                         .letter = 'r',
+                                         .required = true,
+                                         .kind = OPTION_COUNTS,
+                                         .value = "R[,R..]",
+                                         .minimum = 1,
+                                         .maximum = SLC_MAX_RANK,
+                                         .help = "columns of the factors; several make a sweep",
+                                         .offset = offsetof(struct arguments, ranks)},
+                                        {.name = "mode",
+                                         .kind = OPTION_U64,
+                                         .value = "K",
+                                         .fallback = "0",
+                                         .maximum = SLC_MAX_ORDER,
+                                         .help = "only mode K; 0: all",
+                                         .offset = offsetof(struct arguments, mode)},
+                                        OPTION_ROW_MEMORY(arguments, memory),
+                                        OPTION_ROW_THREADS(arguments, threads),
+                                        {.name = "io",
+                                         .kind = OPTION_CHOICE,
+                                         .value = "METHOD",
+                                         .fallback = "auto",
+                                         .choices = session_io_choices,
+                                         .help = "how blocks are read: auto, uring, pread or mmap",
+                                         .offset = offsetof(struct arguments, io)},
+                                        {.name = "precision",
+                                         .kind = OPTION_CHOICE,
+                                         .value = "TYPE",
+                                         .fallback = "f64",
+                                         .choices = session_precision_choices,
+                                         .help = "arithmetic and factors: f64 or f32",
+                                         .offset = offsetof(struct arguments, precision)},
+                                        BENCH_OPTION_ROWS(arguments, "5"),
+                                        {.name = NULL}};
+
+static const struct bench_column columns[] = {{"rank", "rank", 0, 0},
+                                              {"mode", "mode", 0, 0},
+                                              {"raw_ms", "raw ms", 1, 1},
+                                              {"decode_ms", "decode ms", 1, 1},
+                                              {"memory_ms", "memory ms", 1, 1},
+                                              {"median_ms", "drive ms", 1, 1},
+                                              {"over_bound", "over bound", 1, 3},
+                                              {"scan_share", "of scan", 1, 3},
+                                              {"wait_share", "wait %", 100, 1},
+                                              {NULL, NULL, 0, 0}};
+
+enum part { PART_RAW, PART_DECODE, PART_MEMORY, PART_DRIVE };
+enum { PARTS = 4 };
+
+struct pass_bench {
+    const struct arguments *args;
+    struct session memory; /* keeps every block */
+    struct session drive;  /* keeps none */
+    struct bench_raw *raw;
+    struct bench_factors factors;
+    struct bench_samples samples[PARTS];
+    double wait_seconds; /* of the passes from the drive: workers without data */
+};
+
+/* The plan of an MTTKRP in this mode, with every block kept or none. */
+static enum slc_status plan_request(const struct pass_bench *bench,
+                                    uint32_t rank,
+                                    unsigned mode,
+                                    bool cache,
+                                    struct slc_plan_request *request,
+                                    struct slc_error *err)
+{
+    const struct arguments *given = bench->args;
+
+    *request = (struct slc_plan_request){
+        .operation = SLC_OP_MTTKRP,
+        .mode = mode,
+        .rank = rank,
+        .precision = strcmp(given->precision, "f32") == 0 ? SLC_F32 : SLC_F64,
+        .threads = (unsigned)given->threads,
+        .memory_bytes = given->memory,
+        .cache = cache,
+    };
+    return slc_io_parse(given->io, &request->io)
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE, "--io %s is not known", given->io);
+}
+
+/* Opens both streams, the raw file and the factors for one rank and mode. */
+static enum slc_status
+open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_error *err)
+{
+    const struct slc_plan *plan = &bench->drive.plan;
+    struct slc_plan_request request;
+    enum slc_status status = plan_request(bench, rank, mode, false, &request, err);
+
+    if (status == SLC_OK) {
+        status = slc_plan_make(bench->drive.store.reader, &request, &bench->drive.plan, err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(&bench->drive, err);
+    }
+    if (status == SLC_OK) {
+        request.cache = true;
+        status = bench_resident_start(&bench->memory, &request, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_raw_open(slc_reader_path(bench->drive.store.reader), plan->slot_bytes,
+                                plan->slot_count, &bench->raw, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_factors_create(&bench->factors, &bench->drive.store.manifest,
+                                      request.precision, rank, plan->threads, err);
+    }
+    return status;
+}
+
+static void close_parts(struct pass_bench *bench)
+{
+    bench_factors_destroy(&bench->factors);
+    bench_raw_close(bench->raw);
+    bench->raw = NULL;
+    session_stop(&bench->memory);
+    session_stop(&bench->drive);
+    memset(bench->samples, 0, sizeof bench->samples);
+    bench->wait_seconds = 0;
+}
+
+static enum slc_status mttkrp_pass(const struct pass_bench *bench,
+                                   struct session *session,
+                                   unsigned mode,
+                                   struct slc_error *err)
+{
+    struct slc_matrix output;
+    struct slc_mttkrp_job job =
+        bench_factors_job(&bench->factors, &session->store.manifest, mode, &output);
+
+    job.workers = session->plan.threads;
+    job.conflict = session->plan.conflict[mode];
+    return slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
+}
+
+static enum slc_status
+run_part(struct pass_bench *bench, enum part part, unsigned mode, struct slc_error *err)
+{
+    switch (part) {
+    case PART_RAW:
+        return bench_raw_sweep(bench->raw, err);
+    case PART_DECODE:
+        return bench_decode_pass(bench->memory.stream, err);
+    case PART_MEMORY:
+        return mttkrp_pass(bench, &bench->memory, mode, err);
+    case PART_DRIVE:
+        break;
+    }
+    return mttkrp_pass(bench, &bench->drive, mode, err);
+}
+
+/* All four parts once. */
+static enum slc_status
+measure_round(struct pass_bench *bench, unsigned mode, bool counts, struct slc_error *err)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        struct slc_stream_stats before, after;
+        uint64_t start_ns;
+        enum slc_status status;
+
+        slc_stream_stats(bench->drive.stream, &before);
+        start_ns = slc_clock_ns();
+        status = run_part(bench, (enum part)part, mode, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (counts) {
+            bench_samples_add(&bench->samples[part], slc_seconds_since(start_ns));
+            slc_stream_stats(bench->drive.stream, &after);
+            bench->wait_seconds += after.wait_seconds - before.wait_seconds;
+        }
+    }
+    return SLC_OK;
+}
+
+static void add_row(const struct pass_bench *bench, uint32_t rank, unsigned mode, json_t *rows)
+{
+    const struct slc_plan *plan = &bench->drive.plan;
+    struct bench_times times[PARTS];
+    json_t *row = json_object();
+
+    for (unsigned part = 0; part < PARTS; part++) {
+        times[part] = bench_samples_summary(&bench->samples[part]);
+    }
+    (void)json_array_append_new(rows, row);
+    bench_set_count(row, "rank", rank);
+    bench_set_count(row, "mode", mode + 1);
+    bench_set_count(row, "threads", plan->threads);
+    bench_set_count(row, "read_bytes", plan->pass_read_bytes);
+    bench_set_real(row, "raw_ms", times[PART_RAW].median * 1e3);
+    bench_set_real(row, "decode_ms", times[PART_DECODE].median * 1e3);
+    bench_set_real(row, "memory_ms", times[PART_MEMORY].median * 1e3);
+    bench_times_to_json(row, &times[PART_DRIVE]);
+    bench_set_real(row, "over_bound",
+                   times[PART_DRIVE].median /
+                       fmax(times[PART_RAW].median, times[PART_MEMORY].median));
+    bench_set_real(row, "scan_share",
+                   fmax(times[PART_RAW].median, times[PART_DECODE].median) /
+                       times[PART_DRIVE].median);
+    bench_set_real(row, "wait_share",
+                   bench->wait_seconds /
+                       (times[PART_DRIVE].median * times[PART_DRIVE].samples * plan->threads));
+}
+
+/* One rank and mode: a row. */
+static enum slc_status measure_row(
+    struct pass_bench *bench, uint32_t rank, unsigned mode, json_t *rows, struct slc_error *err)
+{
+    const unsigned warm_up = (unsigned)bench->args->bench.warm_up;
+    const unsigned repeats = (unsigned)bench->args->bench.repeats;
+    enum slc_status status = open_parts(bench, rank, mode, err);
+
+    for (unsigned i = 0; i < warm_up + repeats && status == SLC_OK; i++) {
+        status = measure_round(bench, mode, i >= warm_up, err);
+    }
+    if (status == SLC_OK) {
+        add_row(bench, rank, mode, rows);
+    }
+    close_parts(bench);
+    return status;
+}
+
+static enum slc_status
+measure(struct pass_bench *bench, const char *path, json_t *record, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const struct slc_manifest *manifest = &bench->drive.store.manifest;
+    json_t *rows = json_array();
+    enum slc_status status = session_open(&bench->drive, path, args->memory, err);
+
+    bench_set(record, "rows", rows);
+    if (status == SLC_OK) {
+        status = session_open(&bench->memory, path, args->memory, err);
+    }
+    if (status == SLC_OK && args->mode > manifest->order) {
+        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
+                          (unsigned)args->mode, manifest->order);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_tensor(record, &bench->drive.store);
+    for (unsigned r = 0; r < args->ranks.count; r++) {
+        for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+            if (args->mode == 0 || args->mode == n + 1) {
+                status = measure_row(bench, (uint32_t)args->ranks.number[r], n, rows, err);
+            }
+        }
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct pass_bench bench = {.args = &args, .memory = SESSION_INIT, .drive = SESSION_INIT};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    status = bench_record_start(command, &args, &record, &err);
+    if (status == SLC_OK) {
+        status = measure(&bench, operands.text[0], record, &err);
+    }
+    if (status == SLC_OK && args.bench.json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        bench_table_print(json_object_get(record, "rows"), columns);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    json_decref(record);
+    session_close(&bench.memory);
+    session_close(&bench.drive);
+    return code;
+}
+
+const struct command bench_pass = {
+    .name = "bench pass",
+    .summary = "an MTTKRP pass from the drive against the drive, the decoder and memory alone",
+    .example = "sluice bench pass flights-4d.slc --rank 1,16",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "over bound: drive / max(raw, memory); of scan: max(raw, decode) / drive; wait: the\n"
+             "share of the threads' time in the pass from the drive that had no data.",
+    .run = run,
+};

@@ -1,0 +1,25 @@
+/*
+ * Passes that do less than a decomposition, to tell its parts apart: a scan reads and verifies
+ * every block (kept ones apart), a decoding pass also decodes every nonzero.
+ */
+#ifndef SLC_TOOLS_BENCH_SCAN_H
+#define SLC_TOOLS_BENCH_SCAN_H
+
+#include "storage/io.h"
+#include "tools/session.h"
+
+/*
+ * Plans and opens a stream that keeps no block, and a device. `threads`, `slots`: 0: chosen.
+ * Owns: session_close. Errors: those of the plan and the stream; SLC_ERR_UNSUPPORTED when the
+ * system refuses the method.
+ */
+enum slc_status bench_scan_start(struct session *session,
+                                 enum slc_io_kind io,
+                                 unsigned threads,
+                                 unsigned slots,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
+enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
+
+#endif
