@@ -94,7 +94,7 @@ make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_er
                         " bytes, in a cache of %" PRIu64,
                         kept, used, plan->cache_bytes);
     }
-    return slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_MIXED, err);
+    return slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
 }
 
 /* The arrays of the stream. */
