@@ -221,8 +221,8 @@ void slc_builder_abandon(struct slc_builder *builder)
 /* ---- splitters from a sample */
 
 enum {
-    /* Records of a bucket, twice, that a level-2 cache holds most of. */
-    CACHE_BUCKET_ENTRIES = 96 << 10
+    /* Records whose first distribution stays near: more buckets cost the push as much again. */
+    CACHE_BUCKET_ENTRIES = 256 << 10
 };
 
 /* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, less the assumed base. */
