@@ -8,7 +8,8 @@
  * below the mode's length, and values are finite and not zero (before rounding to f32 where that is
  * asked for). So a kernel that trusts chunks never leaves its arrays.
  *
- * Cost: unpacking and summing about a cycle per nonzero, each mode one more (pext or shifts).
+ * Cost: unpacking and summing about a cycle per nonzero; all modes together another with AVX-512 (a
+ * product of bit matrices), each mode one more elsewhere (pext or shifts).
  */
 #include "storage/decode_internal.h"
 
@@ -224,6 +225,32 @@ static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct sl
     return true;
 }
 
+/* A mode whose offsets come out of the lower words of keys alone, by the plans of fields. */
+static bool is_plain(const struct slc_mode_plan *mode)
+{
+    return !mode->wide && mode->hi.bits == 0 && mode->lo.bits > 0;
+}
+
+static void plan_fields(struct slc_decoder *decoder, bool fibers)
+{
+    slc_fields_clear(&decoder->fields);
+    slc_fields_clear(&decoder->own_fields);
+    slc_fields_clear(&decoder->run_fields);
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        const struct slc_mode_plan *mode = &decoder->modes[n];
+
+        if (!is_plain(mode)) {
+            continue;
+        }
+        slc_fields_add(&decoder->fields, &mode->lo, (uint32_t)mode->base, n, decoder->offset[n]);
+        if (fibers) {
+            slc_fields_add(n == decoder->keys.run.mode ? &decoder->own_fields
+                                                       : &decoder->run_fields,
+                           &mode->lo, (uint32_t)mode->base, n, decoder->offset[n]);
+        }
+    }
+}
+
 static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     switch (decoder->codec) {
@@ -346,21 +373,11 @@ narrow_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, ui
     return decoder->ops->settle(offset, count, (uint32_t)mode->base);
 }
 
-/* Offsets of mode n from the lower words `keys` (and key_hi, where upper words vary). */
-static bool mode_offsets(struct slc_decoder *decoder,
-                         const uint64_t *keys,
-                         unsigned n,
-                         uint32_t count,
-                         struct slc_damage *damage)
+static bool check_offsets(const struct slc_decoder *decoder,
+                          unsigned n,
+                          uint64_t largest,
+                          struct slc_damage *damage)
 {
-    const struct slc_mode_plan *mode = &decoder->modes[n];
-    uint64_t largest;
-
-    if (mode->lo.bits + mode->hi.bits == 0) {
-        return true; /* zeros since slc_tile_open */
-    }
-    largest = mode->wide ? wide_offsets(decoder, keys, n, count)
-                         : narrow_offsets(decoder, keys, n, count);
     if (largest > decoder->entry.extent[n]) {
         return slc_damage_set(damage, decoder->data,
                               "the offset of a coordinate from the tile's corner", largest,
@@ -369,15 +386,51 @@ static bool mode_offsets(struct slc_decoder *decoder,
     return true;
 }
 
-static bool
-offsets_from_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+static bool field_offsets(struct slc_decoder *decoder,
+                          const struct slc_fields *fields,
+                          uint64_t *keys,
+                          uint32_t count,
+                          struct slc_damage *damage)
 {
-    for (unsigned n = 0; n < decoder->keys.order; n++) {
-        if (!mode_offsets(decoder, decoder->key_lo, n, count, damage)) {
+    uint32_t largest[SLC_MAX_ORDER];
+
+    decoder->ops->fields(fields, keys, count, largest);
+    for (unsigned f = 0; f < fields->count; f++) {
+        if (!check_offsets(decoder, fields->field[f].mode, largest[f], damage)) {
             return false;
         }
     }
     return true;
+}
+
+/* Offsets of mode n, which is not plain, from the lower words `keys` and from key_hi. */
+static bool mode_offsets(struct slc_decoder *decoder,
+                         const uint64_t *keys,
+                         unsigned n,
+                         uint32_t count,
+                         struct slc_damage *damage)
+{
+    const struct slc_mode_plan *mode = &decoder->modes[n];
+
+    if (mode->lo.bits + mode->hi.bits == 0) {
+        return true; /* zeros since slc_tile_open */
+    }
+    return check_offsets(decoder, n,
+                         mode->wide ? wide_offsets(decoder, keys, n, count)
+                                    : narrow_offsets(decoder, keys, n, count),
+                         damage);
+}
+
+static bool
+offsets_from_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
+{
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        if (!is_plain(&decoder->modes[n]) &&
+            !mode_offsets(decoder, decoder->key_lo, n, count, damage)) {
+            return false;
+        }
+    }
+    return field_offsets(decoder, &decoder->fields, decoder->key_lo, count, damage);
 }
 
 /* Cuts the chunk into runs, and finds the coordinates that a run shares once for each run. */
@@ -397,12 +450,14 @@ static bool runs_from_keys(struct slc_decoder *decoder,
     for (unsigned n = 0; n < decoder->keys.order; n++) {
         const bool own = n == run.mode;
 
-        if (!mode_offsets(decoder, own ? decoder->key_lo : decoder->run_keys, n,
+        if (!is_plain(&decoder->modes[n]) &&
+            !mode_offsets(decoder, own ? decoder->key_lo : decoder->run_keys, n,
                           own ? count : *runs, damage)) {
             return false;
         }
     }
-    return true;
+    return field_offsets(decoder, &decoder->own_fields, decoder->key_lo, count, damage) &&
+           field_offsets(decoder, &decoder->run_fields, decoder->run_keys, *runs, damage);
 }
 
 /* Decodes the keys of the next `count` nonzeros: packed and lz4. */
@@ -530,6 +585,12 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
         !plan_modes(decoder, at, &damage) || !open_data(decoder, &damage)) {
         return fail_damaged(decoder, &damage, err);
     }
+    /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
+    tile->next_fibers =
+        decoder->keys.run.bits > 0 && decoder->codec != SLC_CODEC_BLCO && !decoder->two_words
+            ? next_fibers
+            : NULL;
+    plan_fields(decoder, tile->next_fibers != NULL);
     tile->ordinal = block->entry.first_tile + index;
     tile->block = block->block;
     tile->nnz = decoder->entry.nnz;
@@ -538,11 +599,6 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     memcpy(tile->corner, decoder->entry.corner, sizeof tile->corner);
     memcpy(tile->extent, decoder->entry.extent, sizeof tile->extent);
     tile->next = next_chunk;
-    /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
-    tile->next_fibers =
-        decoder->keys.run.bits > 0 && decoder->codec != SLC_CODEC_BLCO && !decoder->two_words
-            ? next_fibers
-            : NULL;
     tile->decoder = decoder;
     return SLC_OK;
 }

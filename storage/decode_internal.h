@@ -96,6 +96,9 @@ struct slc_decoder {
     unsigned span_bits; /* its length: what bounds every gap and base */
     bool two_words;     /* key bits 64..127 vary */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
+    struct slc_fields fields; /* of modes that vary in one word and at most 32 bits */
+    /* The same where the tile is cut into runs: of their own mode, and of the others. */
+    struct slc_fields own_fields, run_fields;
     struct slc_value_plan value;
     union {
         struct slc_packed_plan packed;

@@ -123,6 +123,25 @@ SLC_LOOP uint32_t slc_loop_settle(uint32_t *fields, uint32_t count, uint32_t bas
     return largest;
 }
 
+typedef void slc_gather_fn(const struct slc_gather *gather,
+                           const uint64_t *keys,
+                           uint32_t count,
+                           uint32_t *fields);
+
+SLC_LOOP void slc_loop_fields(const struct slc_fields *plan,
+                              const uint64_t *keys,
+                              uint32_t count,
+                              slc_gather_fn *gather,
+                              uint32_t largest[SLC_MAX_ORDER])
+{
+    for (unsigned f = 0; f < plan->count; f++) {
+        const struct slc_field *field = &plan->field[f];
+
+        gather(field->gather, keys, count, field->offsets);
+        largest[f] = slc_loop_settle(field->offsets, count, field->base);
+    }
+}
+
 SLC_LOOP bool slc_loop_integers(const uint64_t *above, uint32_t count, double low, double *values)
 {
     uint64_t zeros = 0;

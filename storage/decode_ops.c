@@ -10,30 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-void slc_gather_init(struct slc_gather *gather, uint64_t mask)
-{
-    unsigned shift_right = mask == 0 ? 0 : (unsigned)__builtin_ctzll(mask);
-    uint64_t selected = mask >> shift_right;
-    uint64_t zeros_right = ~selected << 1; /* position p is set when bit p - 1 is not selected */
-
-    memset(gather, 0, sizeof *gather);
-    gather->mask = mask;
-    gather->bits = (unsigned)__builtin_popcountll(mask);
-    gather->shift = shift_right;
-    gather->picked = selected;
-    for (unsigned k = 0; k < 6; k++) {
-        /* Bit p of the parallel prefix: the count of gaps to the right of p has its bit k set. */
-        uint64_t odd = zeros_right;
-
-        for (unsigned shift = 1; shift < 64; shift *= 2) {
-            odd ^= odd << shift;
-        }
-        gather->move[k] = odd & selected;
-        selected = (selected ^ gather->move[k]) | gather->move[k] >> (1U << k);
-        zeros_right &= ~odd;
-    }
-}
-
 static void portable_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values)
 {
     slc_loop_unpack(packed, width, count, values);
@@ -58,6 +34,14 @@ static void portable_gather_wide(const struct slc_gather *gather,
                                  uint64_t *fields)
 {
     slc_loop_gather_wide(gather, keys, count, fields);
+}
+
+static void portable_fields(const struct slc_fields *plan,
+                            uint64_t *keys,
+                            uint32_t count,
+                            uint32_t largest[SLC_MAX_ORDER])
+{
+    slc_loop_fields(plan, keys, count, portable_gather, largest);
 }
 
 static uint32_t portable_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
@@ -97,6 +81,7 @@ static const struct slc_decode_ops portable_ops = {
     .runs = portable_runs,
     .gather = portable_gather,
     .gather_wide = portable_gather_wide,
+    .fields = portable_fields,
     .settle = portable_settle,
     .integers = portable_integers,
     .plain = portable_plain,

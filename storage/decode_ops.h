@@ -10,24 +10,10 @@
 #define SLC_STORAGE_DECODE_OPS_H
 
 #include "storage/bitpack.h"
+#include "storage/decode_fields.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/*
- * How to gather the bits of a 64-bit word that `mask` selects. Where there is no fast pext, the
- * bits move right in up to six steps, the k-th by 2^k (Warren, Hacker's Delight, section 7-4):
- * plain shifts and masks that vectorize.
- */
-struct slc_gather {
-    uint64_t mask;
-    unsigned bits;    /* selected by the mask */
-    unsigned shift;   /* zeros below the mask; what follows is about words shifted right by it */
-    uint64_t picked;  /* the mask */
-    uint64_t move[6]; /* bits that move right by 2^k in step k */
-};
-
-void slc_gather_init(struct slc_gather *gather, uint64_t mask);
 
 struct slc_decode_ops {
     const char *name;
@@ -47,6 +33,16 @@ struct slc_decode_ops {
                         const uint64_t *keys,
                         uint32_t count,
                         uint64_t *fields);
+
+    /*
+     * For each field of the plan: the fields of all keys minus the field's base modulo 2^32 to
+     * field->offsets, and the largest of these to largest[]. Needs count >= 1; may change keys past
+     * `count`.
+     */
+    void (*fields)(const struct slc_fields *plan,
+                   uint64_t *keys,
+                   uint32_t count,
+                   uint32_t largest[SLC_MAX_ORDER]);
 
     /*
      * Where runs of keys that agree above bit `shift` - 1 begin: begin[0] = 0, then every i whose

@@ -1,6 +1,6 @@
 /*
- * Decoding loops for AVX2 with BMI2 and for AVX-512 with VBMI (Ice Lake, Zen 4 and later), compiled
- * in every x86-64 build and chosen at run time.
+ * Decoding loops for AVX2 with BMI2 and for AVX-512 with VBMI and GFNI (Ice Lake, Zen 4 and later),
+ * compiled in every x86-64 build and chosen at run time.
  *
  * Unpacking rests on eight values of w bits taking exactly w bytes: which bytes hold value i of
  * eight, and by how many bits it must move, is the same in every step of a group. AVX-512 moves the
@@ -18,7 +18,7 @@
 
 #define AVX2 __attribute__((target("avx2,bmi2")))
 #define AVX512                                                                                     \
-    __attribute__((target("avx2,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+    __attribute__((target("avx2,bmi2,popcnt,gfni,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
 /* ---- AVX2 */
 
@@ -128,6 +128,22 @@ AVX2 static void avx2_gather_wide(const struct slc_gather *gather,
     slc_loop_gather_wide(gather, keys, count, fields);
 }
 
+AVX2 static void pext_fields(const struct slc_fields *plan,
+                             uint64_t *keys,
+                             uint32_t count,
+                             uint32_t largest[SLC_MAX_ORDER])
+{
+    slc_loop_fields(plan, keys, count, pext_gather, largest);
+}
+
+AVX2 static void avx2_fields(const struct slc_fields *plan,
+                             uint64_t *keys,
+                             uint32_t count,
+                             uint32_t largest[SLC_MAX_ORDER])
+{
+    slc_loop_fields(plan, keys, count, avx2_gather, largest);
+}
+
 AVX2 static uint32_t avx2_settle(uint32_t *fields, uint32_t count, uint32_t base)
 {
     return slc_loop_settle(fields, count, base);
@@ -160,6 +176,7 @@ static const struct slc_decode_ops avx2_ops = {
     .runs = avx2_runs,
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
+    .fields = pext_fields,
     .settle = avx2_settle,
     .integers = avx2_integers,
     .plain = avx2_plain,
@@ -174,6 +191,7 @@ static const struct slc_decode_ops avx2_slow_pext_ops = {
     .runs = avx2_runs,
     .gather = avx2_gather,
     .gather_wide = avx2_gather_wide,
+    .fields = avx2_fields,
     .settle = avx2_settle,
     .integers = avx2_integers,
     .plain = avx2_plain,
@@ -238,6 +256,142 @@ AVX512 static void avx512_sum(const uint64_t *gaps, uint32_t count, uint64_t fir
     }
 }
 
+/* Byte 8 * j + i of what a matrix makes: output byte j of key i. */
+struct field_lanes {
+    __m512i
+        bytes; /* where the four bytes of each lane's field are; what follows it is masked off */
+    __m512i mask, base, largest;
+    uint32_t *offsets;
+};
+
+/* The sum of `terms` products for eight keys. */
+AVX512 static inline __attribute__((always_inline)) __m512i
+matrix_times(const __m512i *source, const __m512i *block, const unsigned terms, __m512i keys)
+{
+    __m512i part[8], sum;
+
+    for (unsigned t = 0; t < terms; t++) {
+        part[t] =
+            _mm512_gf2p8affine_epi64_epi8(_mm512_permutexvar_epi8(source[t], keys), block[t], 0);
+    }
+    sum = part[0];
+    for (unsigned t = 1; t + 1 < terms; t += 2) {
+        sum = _mm512_ternarylogic_epi64(sum, part[t], part[t + 1], 0x96); /* exclusive or */
+    }
+    return terms % 2 == 0 ? _mm512_xor_si512(sum, part[terms - 1]) : sum;
+}
+
+/* All fields of one matrix; a constant number of terms keeps the matrix in registers. */
+AVX512 static inline __attribute__((always_inline)) void
+matrix_fields(const struct slc_bit_matrix *matrix,
+              const unsigned terms,
+              const uint64_t *keys,
+              uint32_t count,
+              struct field_lanes *lanes,
+              unsigned fields)
+{
+    const __m512i spread = _mm512_set_epi64(
+        0x3830282018100800, 0x3830282018100800, 0x3830282018100800, 0x3830282018100800,
+        0x3830282018100800, 0x3830282018100800, 0x3830282018100800, 0x3830282018100800);
+    const __mmask64 upper = 0xFFFFFFFF00000000;
+    __m512i source[8], block[8];
+
+    for (unsigned t = 0; t < terms; t++) {
+        __m512i bytes =
+            _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)matrix->source[t]));
+
+        bytes = _mm512_mullo_epi64(bytes, _mm512_set1_epi64(0x0101010101010101));
+        source[t] = _mm512_add_epi8(bytes, spread);
+        block[t] = _mm512_loadu_si512(matrix->block[t]);
+    }
+    for (uint32_t i = 0; i < count; i += 16) {
+        const __m512i low = matrix_times(source, block, terms, _mm512_loadu_si512(keys + i));
+        const __m512i high = matrix_times(source, block, terms, _mm512_loadu_si512(keys + i + 8));
+
+        for (unsigned f = 0; f < fields; f++) {
+            struct field_lanes *lane = &lanes[f];
+            __m512i field = _mm512_permutexvar_epi8(lane->bytes, low);
+
+            field = _mm512_mask_permutexvar_epi8(field, upper, lane->bytes, high);
+            field = _mm512_sub_epi32(_mm512_and_si512(field, lane->mask), lane->base);
+            _mm512_storeu_si512(lane->offsets + i, field);
+            lane->largest = _mm512_max_epu32(lane->largest, field);
+        }
+    }
+}
+
+AVX512 static void avx512_matrix(const struct slc_bit_matrix *matrix,
+                                 const uint64_t *keys,
+                                 uint32_t count,
+                                 struct field_lanes *lanes,
+                                 unsigned fields)
+{
+    switch (matrix->terms) {
+    case 1:
+        matrix_fields(matrix, 1, keys, count, lanes, fields);
+        break;
+    case 2:
+        matrix_fields(matrix, 2, keys, count, lanes, fields);
+        break;
+    case 3:
+        matrix_fields(matrix, 3, keys, count, lanes, fields);
+        break;
+    case 4:
+        matrix_fields(matrix, 4, keys, count, lanes, fields);
+        break;
+    case 5:
+        matrix_fields(matrix, 5, keys, count, lanes, fields);
+        break;
+    case 6:
+        matrix_fields(matrix, 6, keys, count, lanes, fields);
+        break;
+    case 7:
+        matrix_fields(matrix, 7, keys, count, lanes, fields);
+        break;
+    default:
+        matrix_fields(matrix, 8, keys, count, lanes, fields);
+        break;
+    }
+}
+
+AVX512 static void avx512_fields(const struct slc_fields *plan,
+                                 uint64_t *keys,
+                                 uint32_t count,
+                                 uint32_t largest[SLC_MAX_ORDER])
+{
+    /* Byte c of lane l: byte l % 8 of output byte c. */
+    const __m512i order = _mm512_set_epi64(
+        0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800,
+        0x1F170F071E160E06, 0x1D150D051C140C04, 0x1B130B031A120A02, 0x1911090118100800);
+    const __m512i last = _mm512_set1_epi64((int64_t)keys[count - 1]);
+    struct field_lanes lanes[8];
+
+    /* Lanes past the end repeat the last key: they do not change the largest offset. */
+    _mm512_storeu_si512(keys + count, last);
+    _mm512_storeu_si512(keys + count + 8, last);
+    for (unsigned m = 0; m < plan->matrices; m++) {
+        unsigned of[8], fields = 0;
+
+        for (unsigned f = 0; f < plan->count; f++) {
+            const struct slc_field *field = &plan->field[f];
+
+            if (field->matrix != m) {
+                continue;
+            }
+            lanes[fields].bytes = _mm512_add_epi8(order, _mm512_set1_epi8((char)(8 * field->byte)));
+            lanes[fields].mask = _mm512_set1_epi32((int32_t)slc_low_mask(field->gather->bits));
+            lanes[fields].base = _mm512_set1_epi32((int32_t)field->base);
+            lanes[fields].largest = _mm512_setzero_si512();
+            lanes[fields].offsets = field->offsets;
+            of[fields++] = f;
+        }
+        avx512_matrix(&plan->matrix[m], keys, count, lanes, fields);
+        for (unsigned f = 0; f < fields; f++) {
+            largest[of[f]] = _mm512_reduce_max_epu32(lanes[f].largest);
+        }
+    }
+}
+
 AVX512 static uint32_t
 avx512_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
 {
@@ -294,6 +448,7 @@ static const struct slc_decode_ops avx512_ops = {
     .runs = avx512_runs,
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
+    .fields = avx512_fields,
     .settle = avx512_settle,
     .integers = avx512_integers,
     .plain = avx512_plain,
@@ -317,7 +472,8 @@ const struct slc_decode_ops *slc_decode_ops_avx512(void)
     __builtin_cpu_init();
     if (slc_decode_ops_avx2() == NULL || !__builtin_cpu_supports("avx512f") ||
         !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
-        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi")) {
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi") ||
+        !__builtin_cpu_supports("gfni")) {
         return NULL;
     }
     return &avx512_ops;
