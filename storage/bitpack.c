@@ -301,6 +301,36 @@ static bool apply_exceptions(const struct slc_patched_view *view,
     return true;
 }
 
+/*
+ * The same for exceptions that reach 64 bits at most, without a branch for each: the checks are put
+ * together and looked at once. False, with some exceptions applied, where one does not hold.
+ */
+static bool apply_short(const struct slc_patched_view *view,
+                        uint32_t group,
+                        const uint8_t *positions,
+                        uint64_t *lo)
+{
+    const uint32_t size = slc_group_size(view->count, group);
+    const uint32_t exceptions = view->exceptions[group];
+    const unsigned width = view->widths[group], extra = view->extras[group];
+    const uint64_t mask = slc_low_mask(extra);
+    const uint8_t *high = positions + exceptions;
+    uint32_t bit = 0, next = 0; /* positions ascend from `next` on */
+    bool sound = true;
+
+    for (uint32_t i = 0; i < exceptions; i++) {
+        const uint32_t position = positions[i];
+        const uint64_t value = (slc_load_u64(high + (bit >> 3)) >> (bit & 7)) & mask;
+
+        sound &= (position >= next) & (value != 0);
+        lo[position % SLC_GROUP_NNZ] |= value << width;
+        next = position + 1;
+        bit += extra;
+    }
+    return sound && next <= size &&
+           slc_bits_zero_from(high, bit, slc_packed_bytes(exceptions, extra));
+}
+
 bool slc_patched_group(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
                        uint32_t group,
@@ -332,6 +362,11 @@ bool slc_patched_group(const struct slc_patched_view *view,
         return slc_damage_set(damage, packed, "unused bits after a group", 1, "", 0);
     }
     if (view->exceptions[group] == 0) {
+        return true;
+    }
+    /* With at most 57 bits, an exception lies within eight bytes from where it starts. */
+    if (view->extras[group] <= 57 && width + view->extras[group] <= 64 &&
+        apply_short(view, group, packed + bytes, lo)) {
         return true;
     }
     return apply_exceptions(view, group, packed + bytes, lo, hi, damage);

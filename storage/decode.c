@@ -31,7 +31,7 @@ static uint64_t scratch_bytes(const struct slc_layout_info *info)
     const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
     const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
 
-    return chunk * 8 * 8 + group * 8 * 2 + chunk * 4 * (info->order + 2) + plane_bytes(info);
+    return chunk * 8 * 8 + group * 8 + chunk * 4 * (info->order + 2) + plane_bytes(info);
 }
 
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
@@ -79,8 +79,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     made->values = carve(&free_bytes, chunk * 8);
     made->exact = carve(&free_bytes, chunk * 8);
     made->raw = carve(&free_bytes, chunk * 8);
-    made->gap_lo = carve(&free_bytes, group * 8);
-    made->gap_hi = carve(&free_bytes, group * 8);
+    made->packed = carve(&free_bytes, group * 8);
     for (unsigned n = 0; n < info->order; n++) {
         made->offset[n] = carve(&free_bytes, chunk * 4);
     }
@@ -274,8 +273,8 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
                      struct slc_damage *damage)
 {
     const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
-    const uint64_t gap_hi = decoder->two_words ? decoder->gap_hi[0] : 0;
-    uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at;
+    uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at; /* gaps, then keys */
+    const uint64_t gap_lo = lo[0], gap_hi = decoder->two_words ? hi[0] : 0;
     slc_u128 last;
     bool ascending = true;
 
@@ -283,15 +282,14 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
      * The first key is the directory's; a later group needs room below the last one. Not by
      * `next` itself: behind the largest key of 128 bits it is 0 again.
      */
-    if (decoder->position + at == 0 ? (decoder->gap_lo[0] | gap_hi) != 0
-                                    : decoder->next - 1 >= decoder->span) {
+    if (decoder->position + at == 0 ? (gap_lo | gap_hi) != 0 : decoder->next - 1 >= decoder->span) {
         return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
-                              (uint64_t)decoder->next + decoder->gap_lo[0], "at most ",
+                              (uint64_t)decoder->next + gap_lo, "at most ",
                               decoder->position + at == 0 ? 0 : (uint64_t)decoder->span);
     }
     if (decoder->two_words) {
         const slc_u128 start = first + decoder->next;
-        slc_u128 key = start + slc_key_join(decoder->gap_lo[0], gap_hi);
+        slc_u128 key = start + slc_key_join(gap_lo, gap_hi);
 
         ascending = key >= start;
         lo[0] = (uint64_t)key;
@@ -299,7 +297,7 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
         for (uint32_t i = 1; i < count; i++) {
             slc_u128 before = key;
 
-            key += slc_key_join(decoder->gap_lo[i], decoder->gap_hi[i]) + 1;
+            key += slc_key_join(lo[i], hi[i]) + 1;
             ascending &= key > before;
             lo[i] = (uint64_t)key;
             hi[i] = (uint64_t)(key >> 64);
@@ -308,7 +306,7 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
     } else {
         uint64_t start = (uint64_t)(first + decoder->next);
 
-        decoder->ops->sum(decoder->gap_lo, count, start, lo);
+        decoder->ops->sum(lo, count, start, lo);
         /*
          * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so
          * the last key alone tells. Longer ones could wrap and come back.

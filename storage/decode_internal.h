@@ -73,7 +73,7 @@ struct slc_decoder {
     /* Scratch of one chunk. */
     uint64_t *key_lo, *key_hi;
     uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */
-    uint64_t *gap_lo, *gap_hi;   /* one group */
+    uint64_t *packed;            /* one group of integers or dictionary indices */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
     uint32_t *run_begin; /* where runs of fibers begin, and their first keys */
@@ -130,8 +130,8 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
                       struct slc_damage *damage);
 
 /*
- * Turns the `count` gaps in gap_lo (gap_hi) into keys at index `at` of the chunk, continuing from
- * decoder->next. The keys are then strictly ascending and at most the last key. `where`: the bytes
+ * Turns the `count` gaps at index `at` of key_lo (key_hi) into keys, continuing from decoder->next.
+ The keys are then strictly ascending and at most the last key. `where`: the bytes
  * to blame otherwise.
  */
 bool slc_decoder_sum(struct slc_decoder *decoder,

@@ -78,6 +78,7 @@ bool slc_lz4_keys(struct slc_decoder *decoder,
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         uint32_t size = count - done < SLC_GROUP_NNZ ? count - done : SLC_GROUP_NNZ;
+        uint64_t *lo = decoder->key_lo + done, *hi = decoder->key_hi + done;
         const uint8_t *planes[16];
 
         for (unsigned b = 0; b < 16; b++) {
@@ -85,14 +86,14 @@ bool slc_lz4_keys(struct slc_decoder *decoder,
                             ? lz4->planes + (size_t)b * decoder->entry.nnz + start + done
                             : zeros;
         }
-        slc_unshuffle8(planes, size, (uint8_t *)decoder->gap_lo);
+        slc_unshuffle8(planes, size, (uint8_t *)lo);
         if (decoder->two_words) {
-            slc_unshuffle8(planes + 8, size, (uint8_t *)decoder->gap_hi);
+            slc_unshuffle8(planes + 8, size, (uint8_t *)hi);
         }
         for (uint32_t i = 0; i < size; i++) {
-            decoder->gap_lo[i] = SLC_LE64(decoder->gap_lo[i]);
+            lo[i] = SLC_LE64(lo[i]);
             if (decoder->two_words) {
-                decoder->gap_hi[i] = SLC_LE64(decoder->gap_hi[i]);
+                hi[i] = SLC_LE64(hi[i]);
             }
         }
         if (!slc_decoder_sum(decoder, done, size, decoder->data + 8, damage)) {

@@ -20,7 +20,7 @@ struct slc_decode_ops {
 
     slc_unpack_fn *unpack;
 
-    /* keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64. */
+    /* keys[i] = first + i + gaps[0] + .. + gaps[i], modulo 2^64; `keys` may be `gaps`. */
     void (*sum)(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys);
 
     /* The low 32 bits of the gathered field of every key. */

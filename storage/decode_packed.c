@@ -76,16 +76,25 @@ bool slc_packed_keys(struct slc_decoder *decoder,
                      struct slc_damage *damage)
 {
     const struct slc_patched_view *gaps = &decoder->plan.packed.gaps;
-    /* Gaps of a tile that changes the upper word can still all be short; hi is then zeros. */
-    uint64_t *gap_hi = decoder->two_words ? decoder->gap_hi : NULL;
 
+    /*
+     * All groups before the first sum: a vector cannot be loaded from exceptions just stored
+     * without waiting for the stores.
+     */
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        /* Gaps of a tile that changes the upper word can still all be short; hi is then zeros. */
+        uint64_t *hi = decoder->two_words ? decoder->key_hi + done : NULL;
+
+        if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
+                               decoder->key_lo + done, hi, damage)) {
+            return false;
+        }
+    }
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);
 
         if (!check_base(decoder, group, damage) ||
-            !slc_patched_group(gaps, decoder->ops->unpack, group, decoder->gap_lo, gap_hi,
-                               damage) ||
             !slc_decoder_sum(decoder, done, size, gaps->widths + group, damage)) {
             return false;
         }

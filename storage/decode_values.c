@@ -280,13 +280,13 @@ static bool integers_chunk(struct slc_decoder *decoder,
         unsigned bits = value->integers.widths[group] + value->integers.extras[group];
         bool sound;
 
-        if (!slc_patched_group(&value->integers, decoder->ops->unpack, group, decoder->gap_lo, NULL,
+        if (!slc_patched_group(&value->integers, decoder->ops->unpack, group, decoder->packed, NULL,
                                damage)) {
             return false;
         }
         sound = bits <= 52 && value->low <= INTEGER_MAX / 2
-                    ? decoder->ops->integers(decoder->gap_lo, size, (double)value->low, out + done)
-                    : long_integers(decoder->gap_lo, size, value->low, out + done);
+                    ? decoder->ops->integers(decoder->packed, size, (double)value->low, out + done)
+                    : long_integers(decoder->packed, size, value->low, out + done);
         if (!sound) {
             return slc_damage_set(damage, value->integers.widths + group, "an integer value", 0,
                                   "other than zero and of a magnitude at most ", INTEGER_MAX);
@@ -302,14 +302,14 @@ static bool dictionary_chunk(struct slc_decoder *decoder,
                              struct slc_damage *damage)
 {
     const struct slc_value_plan *value = &decoder->value;
-    const uint64_t *index = decoder->gap_lo;
+    const uint64_t *index = decoder->packed;
 
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
         uint32_t size = count - done < SLC_GROUP_NNZ ? count - done : SLC_GROUP_NNZ;
         const uint8_t *packed = value->bytes + (uint64_t)(start + done) * value->width / 8;
         uint64_t largest = 0;
 
-        decoder->ops->unpack(packed, value->width, size, decoder->gap_lo);
+        decoder->ops->unpack(packed, value->width, size, decoder->packed);
         for (uint32_t i = 0; i < size; i++) {
             largest = index[i] > largest ? index[i] : largest;
         }

@@ -237,22 +237,28 @@ avx512_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *v
     }
 }
 
+/*
+ * Key i is key i - 8 plus the eight gaps up to i: sums over a window, which do not wait for one
+ * another, and one addition that does.
+ */
 AVX512 static void avx512_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
 {
-    const __m512i zero = _mm512_setzero_si512();
-    const __m512i one = _mm512_set1_epi64(1);
-    const __m512i last = _mm512_set1_epi64(7);
-    __m512i carry = _mm512_set1_epi64((int64_t)(first - 1));
+    const __m512i eight = _mm512_set1_epi64(8);
+    const __m512i before = _mm512_set_epi64(-1, -2, -3, -4, -5, -6, -7, -8);
+    __m512i key = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first), before);
+    __m512i one = _mm512_setzero_si512(), two = one, four = one;
 
     for (uint32_t i = 0; i < count; i += 8) {
-        __m512i sum = _mm512_add_epi64(_mm512_loadu_si512(gaps + i), one);
+        const __m512i ones = _mm512_loadu_si512(gaps + i);
+        const __m512i twos = _mm512_add_epi64(ones, _mm512_alignr_epi64(ones, one, 7));
+        const __m512i fours = _mm512_add_epi64(twos, _mm512_alignr_epi64(twos, two, 6));
+        const __m512i eights = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, four, 4));
 
-        sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 7));
-        sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 6));
-        sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 4));
-        sum = _mm512_add_epi64(sum, carry);
-        _mm512_storeu_si512(keys + i, sum);
-        carry = _mm512_permutexvar_epi64(last, sum);
+        key = _mm512_add_epi64(key, _mm512_add_epi64(eights, eight));
+        _mm512_storeu_si512(keys + i, key);
+        one = ones;
+        two = twos;
+        four = fours;
     }
 }
 
