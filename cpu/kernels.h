@@ -36,7 +36,32 @@ struct slc_mttkrp_span {
  */
 typedef void slc_mttkrp_fn(const struct slc_mttkrp_span *span, uint64_t column_bytes);
 
+/*
+ * The same for nonzeros in runs that share all coordinates but one. Where that one is not the
+ * output's, the rows of its factor are added up over a run first, and the sum is multiplied once by
+ * the rows that the run shares; where it is, the product of these rows is formed once per run.
+ */
+struct slc_fiber_span {
+    uint32_t runs;
+    unsigned factor_count; /* factors whose row a run shares */
+    bool prefetch;
+    bool long_runs;                  /* worth several sums side by side */
+    uint64_t stride;                 /* as above */
+    const uint32_t *begin;           /* runs + 1 */
+    const void *values;              /* per nonzero */
+    const uint32_t *run_offset;      /* per nonzero: the row of run_factor, or of the output */
+    const unsigned char *run_factor; /* NULL where the output is of the fibers' own mode */
+    const uint32_t *rows;            /* per run: output row; where run_factor is not NULL */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* per run */
+    const unsigned char *factor[SLC_MAX_ORDER];
+    unsigned char *output;
+};
+
+typedef void slc_fiber_fn(const struct slc_fiber_span *span, uint64_t column_bytes);
+
 enum {
+    SLC_LONG_RUN_SUMS = 2,  /* side by side in a long run */
+    SLC_SHARED_CLASSES = 5, /* 0, 1, 2, 3 shared factors, and any number */
     SLC_FACTOR_CLASSES = 5, /* 1, 2, 3, 4 factors, and any number */
     SLC_PANEL_WIDTHS = 10   /* 2^0 .. 2^9 bytes; widths below an element are empty */
 };
@@ -46,6 +71,8 @@ struct slc_kernel_set {
     unsigned widest_log2; /* widest panel, in bytes: what the registers hold */
     slc_mttkrp_fn *mttkrp_f32[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
     slc_mttkrp_fn *mttkrp_f64[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
+    slc_fiber_fn *fiber_f32[SLC_SHARED_CLASSES][SLC_PANEL_WIDTHS];
+    slc_fiber_fn *fiber_f64[SLC_SHARED_CLASSES][SLC_PANEL_WIDTHS];
     /* sum[i] += part[i]; both 64-byte aligned or shorter than that. */
     void (*add_f32)(void *sum, const void *part, uint64_t count);
     void (*add_f64)(void *sum, const void *part, uint64_t count);

@@ -218,8 +218,7 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
         (span->factor_count < SLC_FACTOR_CLASSES ? span->factor_count : SLC_FACTOR_CLASSES) - 1;
     slc_mttkrp_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
-    /* Sums are f64: those of an f32 panel take twice its registers. */
-    const unsigned widest = cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
+    const unsigned widest = slc_mttkrp_widest_log2(cpu);
     uint32_t changes = 1;
 
     for (uint32_t i = 1; i < span->nnz; i++) {
@@ -248,6 +247,14 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
     struct slc_mttkrp_span span;
     struct slc_chunk_view chunk;
 
+    /* Order 1 has no other mode that runs could share. */
+    if (tile->next_fibers != NULL && cpu->job.order > 1) {
+        const enum slc_status status = slc_mttkrp_add_fibers(cpu, tile, output, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
     slc_mttkrp_span_init(cpu, tile, output, &span);
     for (;;) {
         const enum slc_status status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);

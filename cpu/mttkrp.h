@@ -2,6 +2,7 @@
  * State of a running MTTKRP; shared by the files that make up the CPU backend.
  *
  *   mttkrp_plan.c  strategy and scratch from the shape of a job
+ *   mttkrp_fibers.c  tiles that come in runs of fibers
  *   mttkrp.c       begin, tile, end: the table of base/backend.h
  *   partial.c      tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c       adding tile-local sums to the output, under locks or in tile order
@@ -120,6 +121,21 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           const struct slc_tile_view *tile,
                           unsigned char *output,
                           struct slc_mttkrp_span *span);
+
+/* Widest panel of columns. Sums are f64: those of an f32 panel take twice its registers. */
+static inline unsigned slc_mttkrp_widest_log2(const struct slc_cpu_backend *cpu)
+{
+    return cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
+}
+
+/*
+ * Adds chunks of a tile in runs of fibers, up to its end or the first chunk whose runs are too
+ * short to pay; the rest is left to the caller. Needs tile->next_fibers and an order of 2 or more.
+ */
+enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
+                                      struct slc_tile_view *tile,
+                                      unsigned char *output,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Adds a whole tile straight to `output`, the row of the tile's corner. */
 enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,

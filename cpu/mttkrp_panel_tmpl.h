@@ -189,6 +189,8 @@ static void PANEL(factors_any)(const struct slc_mttkrp_span *span, uint64_t colu
     PANEL(choose)(span, column, span->factor_count, false);
 }
 
+#include "cpu/fiber_panel_tmpl.h"
+
 #undef PANEL
 #undef PANEL_EXPAND
 #undef PANEL_PASTE

@@ -201,6 +201,8 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
                                  .nnz = info->nnz,
                                  .workers = plan->threads,
                                  .deterministic = request->deterministic};
+    /* More would rather keep blocks than copies of an output. */
+    const uint64_t scratch_share = plan->budget_bytes / 8;
     unsigned first, end;
 
     for (unsigned n = 0; n < info->order; n++) {
@@ -216,7 +218,8 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
         job.output = &output;
         job.conflict = SLC_CONFLICT_AUTO;
         job.conflict = ops->mttkrp_strategy(&job, info->dims[n]);
-        if (frugal && !request->deterministic && plan->threads > 1) {
+        if (!request->deterministic && plan->threads > 1 &&
+            (frugal || ops->mttkrp_scratch_bytes(&job, info->dims[n]) > scratch_share)) {
             job.conflict = least_scratch(&job, info->dims[n]);
         }
         plan->conflict[n] = job.conflict;

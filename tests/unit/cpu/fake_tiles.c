@@ -53,6 +53,22 @@ void fake_tensor_random(struct fake_tensor *tensor,
     }
 }
 
+void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, uint64_t stream)
+{
+    tensor->in_runs = true;
+    tensor->run_mode = mode;
+    for (uint64_t i = 1; i < tensor->nnz; i++) {
+        if (slc_random_below(slc_test_seed(), stream, i, mean) == 0) {
+            continue;
+        }
+        for (unsigned m = 0; m < tensor->order; m++) {
+            if (m != mode) {
+                tensor->coords[m][i] = tensor->coords[m][i - 1];
+            }
+        }
+    }
+}
+
 void fake_tensor_free(struct fake_tensor *tensor)
 {
     for (unsigned m = 0; m < tensor->order; m++) {
@@ -113,6 +129,53 @@ static enum slc_status next_chunk(struct slc_tile_view *view,
     return SLC_OK;
 }
 
+static bool run_begins(const struct fake_tensor *tensor, uint64_t i)
+{
+    for (unsigned m = 0; m < tensor->order; m++) {
+        if (m != tensor->run_mode && tensor->coords[m][i] != tensor->coords[m][i - 1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum slc_status next_fibers(struct slc_tile_view *view,
+                                   uint32_t max_nnz,
+                                   struct slc_fiber_view *fibers,
+                                   struct slc_error *err)
+{
+    struct fake_tile *tile = view->decoder;
+    const struct fake_tensor *tensor = tile->tensor;
+    const uint64_t first = tile->next;
+    struct slc_chunk_view chunk;
+    const enum slc_status status = next_chunk(view, max_nnz, &chunk, err);
+
+    memset(fibers, 0, sizeof *fibers);
+    if (status != SLC_OK) {
+        return status;
+    }
+    fibers->nnz = chunk.nnz;
+    fibers->mode = tensor->run_mode;
+    fibers->begin = tile->begin;
+    fibers->values = chunk.values;
+    for (uint32_t i = 0; i < chunk.nnz; i++) {
+        if (i > 0 && !run_begins(tensor, first + i)) {
+            continue;
+        }
+        for (unsigned m = 0; m < tensor->order; m++) {
+            if (m != tensor->run_mode) {
+                tile->offset[m][fibers->runs] = tile->offset[m][i];
+            }
+        }
+        tile->begin[fibers->runs++] = i;
+    }
+    tile->begin[fibers->runs] = chunk.nnz;
+    for (unsigned m = 0; m < tensor->order; m++) {
+        fibers->offset[m] = tile->offset[m];
+    }
+    return SLC_OK;
+}
+
 void fake_tile_create(struct fake_tile *tile,
                       const struct fake_tensor *tensor,
                       enum slc_value_type type)
@@ -122,7 +185,9 @@ void fake_tile_create(struct fake_tile *tile,
     tile->view.order = tensor->order;
     tile->view.value_type = type;
     tile->view.next = next_chunk;
+    tile->view.next_fibers = tensor->in_runs ? next_fibers : NULL;
     tile->view.decoder = tile;
+    tile->begin = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(uint32_t)));
     tile->values = must(malloc((CHUNK_MOST + CHUNK_SLACK) * sizeof(double)));
     for (unsigned m = 0; m < tensor->order; m++) {
         /* Garbage past the end of a chunk must never be used. */
@@ -160,5 +225,6 @@ void fake_tile_destroy(struct fake_tile *tile)
     for (unsigned m = 0; m < tile->tensor->order; m++) {
         free(tile->offset[m]);
     }
+    free(tile->begin);
     free(tile->values);
 }

@@ -18,6 +18,8 @@ struct fake_tensor {
     double *values;
     uint32_t tile_nnz;  /* nonzeros of a tile */
     uint32_t chunk_nnz; /* served at most at a time */
+    bool in_runs;       /* also served as runs of fibers of mode `run_mode` */
+    unsigned run_mode;
     uint64_t fail_tile; /* this tile's second chunk is damaged; UINT64_MAX: none */
 };
 
@@ -31,6 +33,11 @@ void fake_tensor_random(struct fake_tensor *tensor,
                         uint64_t nnz,
                         bool integers,
                         uint64_t stream);
+/*
+ * Serves the tensor in runs of `mode`, too, and gives each nonzero the coordinates of the one
+ * before in all other modes, but for one in `mean`.
+ */
+void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, uint64_t stream);
 void fake_tensor_free(struct fake_tensor *tensor);
 
 void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *view);
@@ -45,6 +52,7 @@ struct fake_tile {
     uint64_t end;
     uint64_t chunks;
     uint32_t *offset[SLC_MAX_ORDER];
+    uint32_t *begin;
     void *values;
 };
 

@@ -51,6 +51,19 @@ void problem_create(struct problem *problem,
                     enum slc_value_type type,
                     bool integers)
 {
+    problem_create_runs(problem, order, dims, nnz, mode, rank, type, integers, (struct runs){0, 0});
+}
+
+void problem_create_runs(struct problem *problem,
+                         unsigned order,
+                         const uint64_t *dims,
+                         uint64_t nnz,
+                         unsigned mode,
+                         uint32_t rank,
+                         enum slc_value_type type,
+                         bool integers,
+                         struct runs runs)
+{
     const uint64_t seed = slc_test_seed();
     const struct slc_matrix *factors[SLC_MAX_ORDER] = {0};
     struct slc_error err = SLC_ERROR_INIT;
@@ -58,6 +71,9 @@ void problem_create(struct problem *problem,
 
     memset(problem, 0, sizeof *problem);
     fake_tensor_random(&problem->tensor, order, dims, nnz, integers, order * 1000 + rank);
+    if (runs.mean > 0) {
+        fake_tensor_runs(&problem->tensor, runs.mode, runs.mean, order * 1000 + rank);
+    }
     problem->mode = mode;
     problem->rank = rank;
     problem->type = type;

@@ -34,6 +34,12 @@ void guarded_create(struct guarded *guarded,
 /* Whether the rows around the output are as they were made. */
 bool canaries_live(const struct guarded *guarded);
 
+/* Runs of fibers for problem_create: mode and mean length. A mean of 0: none. */
+struct runs {
+    unsigned mode;
+    unsigned mean;
+};
+
 /* Random tensor and factors (small integers, or reals in [-1, 1)), and what the oracle makes of
  * them. */
 void problem_create(struct problem *problem,
@@ -44,6 +50,15 @@ void problem_create(struct problem *problem,
                     uint32_t rank,
                     enum slc_value_type type,
                     bool integers);
+void problem_create_runs(struct problem *problem,
+                         unsigned order,
+                         const uint64_t *dims,
+                         uint64_t nnz,
+                         unsigned mode,
+                         uint32_t rank,
+                         enum slc_value_type type,
+                         bool integers,
+                         struct runs runs);
 void problem_destroy(struct problem *problem);
 void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_job *job);
 

@@ -82,8 +82,12 @@ static void sweep(bool integers)
             uint64_t dims[SLC_MAX_ORDER];
             struct problem problem;
 
+            /* No runs, short ones, some, long ones; of the output's mode and of others. */
+            const struct runs runs = {(unsigned)slc_random_below(slc_test_seed(), 8, draw, order),
+                                      (unsigned[]){0, 2, 5, 40}[draw % 4]};
+
             random_dims(order, draw++, dims);
-            problem_create(&problem, order, dims, 700, mode, ranks[r], type, integers);
+            problem_create_runs(&problem, order, dims, 700, mode, ranks[r], type, integers, runs);
             problem.tensor.tile_nnz = 150;
             problem.tensor.chunk_nnz = 64;
             for (unsigned m = 0; draw % 2 == 0 && m < order; m++) {
@@ -193,7 +197,9 @@ static void check_same_bits(struct slc_backend *backend, struct problem *problem
 
             problem_job(problem, workers[w], &job);
             job.deterministic = true;
-            problem->tensor.chunk_nnz = chunks[(w + s) % SLC_COUNT(chunks)];
+            /* Runs end with their chunk, and the decoder's chunks are always the same. */
+            problem->tensor.chunk_nnz =
+                problem->tensor.in_runs ? 1024 : chunks[(w + s) % SLC_COUNT(chunks)];
             SLC_ASSERT_OK(run_pass(backend, problem, &job, &err), &err);
             if (!have_first) {
                 memcpy(first, problem->out.output.buffer.data, bytes);
@@ -222,6 +228,31 @@ static void test_ordered_bits(void)
 
                 problem_create(&problem, 4, dims[c], 9000, 0, ranks[r], (enum slc_value_type)type,
                                false);
+                problem.tensor.tile_nnz = 700;
+                check_same_bits(backend, &problem);
+                problem_destroy(&problem);
+            }
+        }
+    }
+    backend->ops->destroy(backend);
+}
+
+/* The same over runs of fibers, cut where the decoder cuts them: of any mode, short and long. */
+static void test_ordered_run_bits(void)
+{
+    static const uint64_t dims[] = {130, 900, 7, 40};
+    static const unsigned means[] = {2, 6, 50};
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (unsigned mode = 0; mode < 4; mode++) {
+        for (size_t m = 0; m < SLC_COUNT(means); m++) {
+            for (int type = SLC_F32; type <= SLC_F64; type++) {
+                struct problem problem;
+
+                problem_create_runs(&problem, 4, dims, 9000, 1, 40, (enum slc_value_type)type,
+                                    false, (struct runs){mode, means[m]});
                 problem.tensor.tile_nnz = 700;
                 check_same_bits(backend, &problem);
                 problem_destroy(&problem);
@@ -303,6 +334,7 @@ static const struct slc_test tests[] = {
     {"edges: no nonzeros, one, 16 modes, one row, rank 4096", test_edges},
     {"full tiles, windows that overflow", test_large_tiles},
     {"ordered: same bits for any workers, chunks, sets", test_ordered_bits},
+    {"ordered: same bits over runs of fibers", test_ordered_run_bits},
     {"direct: the oracle's bits", test_direct_bits},
     {"row numbers beyond 32 bits", test_four_billion_rows},
 };
