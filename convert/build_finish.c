@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/build_output.h"
 #include "convert/build_split.h"
@@ -120,7 +121,6 @@ static enum slc_status take_buckets(struct finish *finish, struct slc_error *err
         buckets[i].chain = builder->chains[i];
         finish->report->buckets += buckets[i].chain.entries > 0;
     }
-    slc_buffer_destroy(&builder->scatter_memory);
     slc_free(builder->chains);
     builder->chains = NULL;
     slc_splitters_destroy(&builder->splitters);
@@ -192,17 +192,17 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         finish->chunk_data[i] =
             (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
     }
-    status =
-        slc_writer_open(&(struct slc_writer_options){.files = builder->options.files,
-                                                     .path = path,
-                                                     .layout = SLC_LAYOUT_BLCO,
-                                                     .order = builder->order,
-                                                     .dims = dims,
-                                                     .relabelled_modes =
-                                                         builder->options.relabelled_modes,
-                                                     .codec = builder->options.codec,
-                                                     .block_bytes = builder->options.block_bytes},
-                        &finish->writer, err);
+    status = slc_writer_open(
+        &(struct slc_writer_options){.files = builder->options.files,
+                                     .path = path,
+                                     .layout = SLC_LAYOUT_BLCO,
+                                     .order = builder->order,
+                                     .dims = dims,
+                                     .run = finish->plan.layout.run,
+                                     .relabelled_modes = builder->options.relabelled_modes,
+                                     .codec = builder->options.codec,
+                                     .block_bytes = builder->options.block_bytes},
+        &finish->writer, err);
     slc_free(path);
     if (status == SLC_OK) {
         status = slc_output_create(&(struct slc_output_options){.plan = &finish->plan,
@@ -369,8 +369,32 @@ static enum slc_status write_manifest(const struct finish *finish,
     return status;
 }
 
-/* Flushes what workers still hold and prepares keys; *regroup: buckets were cut for another base.
- */
+/* Whether buckets were cut for another base or another run, which is said. */
+static bool must_regroup(const struct finish *finish)
+{
+    const struct slc_builder *builder = finish->builder;
+    const struct slc_fiber_run *run = &finish->report->fibers.run;
+    const struct slc_fiber_run *assumed = &builder->splitters.run;
+    unsigned base = (unsigned)finish->plan.index_base;
+
+    if (builder->bucket_count == 1 || finish->report->entries == 0) {
+        return false;
+    }
+    if (base != builder->options.assumed_base) {
+        slc_log(SLC_LOG_NOTE,
+                "indices start at %u, not at %u as the sample suggested: sorting again", base,
+                builder->options.assumed_base);
+        return true;
+    }
+    if (run->mode != assumed->mode || run->bits != assumed->bits) {
+        slc_log(SLC_LOG_NOTE, "fibers are kept together otherwise than the sample suggested: "
+                              "sorting again");
+        return true;
+    }
+    return false;
+}
+
+/* Flushes what workers still hold and prepares keys; *regroup: buckets were cut for others. */
 static enum slc_status
 prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_error *err)
 {
@@ -382,22 +406,22 @@ prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_e
         finish->report->entries += builder->workers[worker].entries;
     }
     if (status == SLC_OK) {
-        status = slc_key_layout_init(&finish->plan.layout, builder->order, dims, err);
+        status = check_ranges(finish, dims, err);
+    }
+    slc_buffer_destroy(&builder->scatter_memory);
+    if (status == SLC_OK) {
+        status = slc_build_fibers_settle(builder, (unsigned)finish->plan.index_base,
+                                         &finish->report->fibers, err);
     }
     if (status == SLC_OK) {
-        status = check_ranges(finish, dims, err);
+        status = slc_key_layout_init_run(&finish->plan.layout, builder->order, dims,
+                                         finish->report->fibers.run, err);
     }
     if (status == SLC_OK) {
         status = slc_key_tables_init(&finish->plan.tables, &finish->plan.layout, err);
     }
     finish->plan.spill = builder->spill;
-    *regroup = finish->plan.index_base != builder->options.assumed_base &&
-               builder->bucket_count > 1 && finish->report->entries > 0;
-    if (*regroup) {
-        slc_log(SLC_LOG_NOTE,
-                "indices start at %u, not at %u as the sample suggested: sorting again",
-                (unsigned)finish->plan.index_base, builder->options.assumed_base);
-    }
+    *regroup = status == SLC_OK && must_regroup(finish);
     return status;
 }
 

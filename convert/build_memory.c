@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "convert/build_fibers.h"
 #include "storage/writer.h"
 
 #include <assert.h>
@@ -53,20 +54,20 @@ static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsi
            (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
 }
 
-static uint64_t push_fixed_bytes(const struct slc_builder_options *options, uint32_t buckets)
+static uint64_t
+push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
 {
-    return SMALL_OBJECTS_BYTES + (uint64_t)options->workers * STACK_BYTES +
-           buckets * (uint64_t)sizeof(struct slc_chain);
+    return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
+           (uint64_t)options->workers * STACK_BYTES + buckets * (uint64_t)sizeof(struct slc_chain);
 }
 
 uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order)
 {
     uint64_t spill = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES;
     uint64_t scatter = (uint64_t)options->workers * 3 * SCATTER_BUFFER_BYTES_MIN;
-    uint64_t push = push_fixed_bytes(options, 1) + spill + 2 * scatter;
+    uint64_t push = push_fixed_bytes(options, order, 1) + spill + 2 * scatter;
     uint64_t sort = sort_fixed_bytes(options, 1) + spill + SLC_BUILD_AREA_BYTES_MIN;
 
-    (void)order;
     return slc_max_u64(push, sort);
 }
 
@@ -88,7 +89,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     uint64_t rest, most, segment;
 
     for (;; buckets -= buckets / 8 + 1) {
-        uint64_t fixed = push_fixed_bytes(options, buckets);
+        uint64_t fixed = push_fixed_bytes(options, order, buckets);
         uint64_t free_bytes = memory > fixed ? memory - fixed : 0;
         uint64_t count = (uint64_t)options->workers * buckets;
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/builder_internal.h"
 #include "convert/relabel.h"
@@ -193,7 +194,10 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     }
     b->options.output = NULL;
     b->options.temp_folder = NULL;
-    status = take_push_memory(b, 1, 0, err);
+    status = slc_build_fibers_start(b, err);
+    if (status == SLC_OK) {
+        status = take_push_memory(b, 1, 0, err);
+    }
 
 cleanup:
     if (status != SLC_OK) {
@@ -210,6 +214,7 @@ void slc_builder_abandon(struct slc_builder *builder)
         return;
     }
     release_push_memory(builder);
+    slc_buffer_destroy(&builder->fiber_memory);
     slc_splitters_destroy(&builder->splitters);
     slc_build_folder_end(&builder->folder);
     slc_free(builder->temp_folder);
@@ -290,9 +295,11 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
 
 enum slc_status slc_builder_sample(struct slc_builder *builder,
                                    const struct slc_entries *sample,
+                                   uint32_t stretches,
                                    uint64_t entries_expected,
                                    struct slc_error *err)
 {
+    struct slc_fiber_run run;
     enum slc_status status;
     uint32_t count, buckets;
     uint64_t *rows;
@@ -305,7 +312,12 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
     }
     buckets = buckets_wanted(builder, sample, entries_expected);
-    status = slc_splitters_choose(&builder->splitters, builder->order, rows, count, buckets, err);
+    status = slc_build_fibers_assume(builder, rows, count, stretches < count ? stretches : count,
+                                     entries_expected, &run, err);
+    if (status == SLC_OK) {
+        status = slc_splitters_choose(&builder->splitters, builder->order, run, rows, count,
+                                      buckets, err);
+    }
     slc_free(rows);
     if (status == SLC_OK) {
         status = take_push_memory(builder, builder->splitters.count + 1, entries_expected, err);
@@ -335,6 +347,10 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
 
         slc_splitters_find(&builder->splitters, entries->coords, begin, count,
                            builder->options.assumed_base, buckets);
+        if (builder->options.fibers == SLC_FIBERS_AUTO) {
+            slc_fiber_counts_add(&builder->workers[worker].fibers, entries->coords, begin, count,
+                                 builder->options.assumed_base);
+        }
         for (i = 0; i < count; i++) {
             uint32_t bucket = buckets[i];
             uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->first + begin + i);

@@ -9,14 +9,17 @@
  *     create -> sample -> push (any thread, any order) -> finish | abandon
  *
  * Coordinates are pushed as the input writes them, 0- or 1-based: the base may only be certain when
- * all input has been read. Buckets are formed under the assumed base; when finish() is told another
- * one, all buckets become one, which is split again (one more trip through the spill file, no
- * second reading of the input, so a pipe works too).
+ * all input has been read. So is the mode whose fibers are kept together, which all nonzeros have a
+ * part in choosing (fibers.h). Buckets are formed under the assumed base and the mode that the
+ * sample suggests; when another one is found to be right, all buckets become one, which is split
+ * again (one more trip through the spill file, no second reading of the input, so a pipe works
+ * too).
  */
 #ifndef SLC_CONVERT_BUILDER_H
 #define SLC_CONVERT_BUILDER_H
 
 #include "base/error.h"
+#include "base/key.h"
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "storage/codec.h"
@@ -40,6 +43,13 @@ enum slc_value_choice { SLC_VALUE_AUTO, SLC_VALUE_F32, SLC_VALUE_F64 };
 /* How the indices of a mode are numbered in the store. */
 enum slc_relabel { SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY };
 
+/* Whether fibers of a mode are kept together in the order of nonzeros (base/key.h). */
+enum slc_fibers {
+    SLC_FIBERS_AUTO, /* of the mode the nonzeros suggest, or none (convert/fibers.h) */
+    SLC_FIBERS_NONE,
+    SLC_FIBERS_GIVEN
+};
+
 struct slc_builder_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *output;            /* OUT.slc; must not exist unless `overwrite` */
@@ -53,6 +63,8 @@ struct slc_builder_options {
     uint64_t max_temp;     /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
     unsigned workers;
     unsigned assumed_base; /* 0 or 1: see above */
+    enum slc_fibers fibers;
+    struct slc_fiber_run run; /* SLC_FIBERS_GIVEN */
     enum slc_relabel relabel;
     uint64_t beside_bytes; /* the caller's share of the budget, for messages that name the whole */
     uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
@@ -93,6 +105,13 @@ struct slc_relabel_report {
     double seconds;
 };
 
+struct slc_fiber_report {
+    struct slc_fiber_run run; /* as in the store; all zero: plain order */
+    bool chosen;              /* by the nonzeros, not by the caller: what follows is known */
+    unsigned mode;            /* the one whose fibers lie in the fewest pieces */
+    double piece_nnz;         /* of a piece, on average; 0 without nonzeros */
+};
+
 struct slc_builder_report {
     uint64_t entries;        /* pushed */
     uint64_t duplicates;     /* merged into an earlier entry */
@@ -103,6 +122,7 @@ struct slc_builder_report {
     uint64_t recursions; /* buckets that overflowed and were split again */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
     struct slc_writer_summary summary; /* of the store that is kept */
+    struct slc_fiber_report fibers;
     struct slc_relabel_report relabel;
 };
 
@@ -123,12 +143,15 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
 
 /*
  * A sample of the coordinates to come (`sample` as in push; values and sequence unused), from which
- * key splitters are chosen, and a guess of how many entries there will be (0: unknown). Optional
+ * key splitters are chosen, and a guess of how many entries there will be (0: unknown). It comes
+ * from `stretches` of the input of about equal length, one after the other, each on its own without
+ * gaps: 1 where it is the beginning, sample->count where every entry was drawn alone. Optional
  * and only before the first push; without it everything goes to one bucket, which is split when it
  * overflows.
  */
 enum slc_status slc_builder_sample(struct slc_builder *builder,
                                    const struct slc_entries *sample,
+                                   uint32_t stretches,
                                    uint64_t entries_expected,
                                    struct slc_error *err) SLC_NODISCARD;
 

@@ -4,13 +4,15 @@
 
 #include "convert/build_folder.h"
 #include "convert/builder.h"
+#include "convert/fibers.h"
 #include "convert/scatter.h"
 #include "convert/splitters.h"
 
 /* Counters of one worker, apart so that workers do not share cache lines. */
 struct slc_builder_worker {
     uint64_t entries;
-    char padding[120];
+    struct slc_fiber_counts fibers; /* SLC_FIBERS_AUTO */
+    char padding[64];
 };
 
 struct slc_builder {
@@ -28,6 +30,7 @@ struct slc_builder {
     struct slc_spill *spill;
     struct slc_scatter scatter;
     struct slc_buffer scatter_memory;
+    struct slc_buffer fiber_memory; /* of all workers' counts; none unless SLC_FIBERS_AUTO */
 };
 
 /* Everything of finish but the ends: sorts, writes blco.blk and the manifest into the part folder.

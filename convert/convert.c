@@ -266,11 +266,13 @@ static size_t sample_rows(const struct conversion *c,
 
 /*
  * Parses sampled rows into `rows`: random ranges of a seekable input, the first piece otherwise.
- * *text_bytes: how much text the rows took, for a guess of their number.
+ * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
+ * number.
  */
 static enum slc_status take_sample(struct conversion *c,
                                    char *text,
                                    struct slc_text_rows *rows,
+                                   uint32_t *stretches,
                                    uint64_t *text_bytes,
                                    struct slc_error *err)
 {
@@ -280,10 +282,12 @@ static enum slc_status take_sample(struct conversion *c,
     uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
 
     *text_bytes = 0;
+    *stretches = 1;
     if (c->complete || !c->info.seekable) {
         *text_bytes = sample_rows(c, first->buffer.data, first->bytes, first->position, rows);
         return SLC_OK;
     }
+    *stretches = SAMPLE_RANGES;
     for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
         uint64_t low = begin + span / SAMPLE_RANGES * r;
         size_t bytes;
@@ -345,6 +349,7 @@ static enum slc_status create_builder(struct conversion *c, struct slc_error *er
     struct slc_text_rows rows = {.capacity = capacity};
     struct slc_entries sample = {.order = order};
     uint64_t text_bytes;
+    uint32_t stretches;
     enum slc_status status;
 
     for (unsigned m = 0; m < order; m++, next += capacity) {
@@ -353,7 +358,7 @@ static enum slc_status create_builder(struct conversion *c, struct slc_error *er
     }
     rows.values = (double *)next;
     slc_text_rows_clear(&rows);
-    status = take_sample(c, job->pieces[1].buffer.data, &rows, &text_bytes, err);
+    status = take_sample(c, job->pieces[1].buffer.data, &rows, &stretches, &text_bytes, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -362,8 +367,8 @@ static enum slc_status create_builder(struct conversion *c, struct slc_error *er
     if (status == SLC_OK && rows.count > 0) {
         sample.count = rows.count;
         sample.values = rows.values;
-        status =
-            slc_builder_sample(job->builder, &sample, expect_entries(c, &rows, text_bytes), err);
+        status = slc_builder_sample(job->builder, &sample, stretches,
+                                    expect_entries(c, &rows, text_bytes), err);
     }
     return status;
 }
@@ -549,6 +554,8 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                            .codec = options->codec,
                                            .value = options->value,
                                            .duplicates = options->duplicates,
+                                           .fibers = options->fibers,
+                                           .run = options->run,
                                            .relabel = options->relabel,
                                            .block_bytes = options->block_bytes,
                                            .max_temp = options->max_temp};

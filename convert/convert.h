@@ -36,6 +36,8 @@ struct slc_convert_options {
     enum slc_duplicates duplicates;
     enum slc_codec codec;
     enum slc_value_choice value;
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
     uint64_t memory_bytes; /* whole budget of the process */

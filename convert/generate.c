@@ -249,7 +249,7 @@ static enum slc_status give_sample(struct generation *g, struct slc_error *err)
         sample.coords[mode] = columns[mode];
     }
     slc_draw_coords(&g->draw, 0, g->options->nnz / count, count, columns);
-    status = slc_builder_sample(g->builder, &sample, g->options->nnz, err);
+    status = slc_builder_sample(g->builder, &sample, count, g->options->nnz, err);
     slc_free(memory);
     return status;
 }
@@ -345,6 +345,8 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                                         .duplicates = options->rank > 0 ? SLC_DUPLICATES_KEEP_FIRST
                                                                         : SLC_DUPLICATES_SUM,
                                         .block_bytes = options->block_bytes,
+                                        .fibers = options->fibers,
+                                        .run = options->run,
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
     enum slc_status status;

@@ -29,7 +29,9 @@ struct slc_generate_options {
     double noise;  /* standard deviation relative to the root mean square of the model values */
     uint64_t seed;
     enum slc_codec codec;
-    enum slc_relabel relabel; /* of a store */
+    enum slc_relabel relabel; /* of a store, as the next two */
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
     uint64_t block_bytes;
     uint64_t memory_bytes;
     const char *temp_folder;

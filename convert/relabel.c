@@ -248,7 +248,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     }
     status = slc_builder_create(&build, r->info->order, &r->builder, err);
     if (status == SLC_OK) {
-        status = slc_builder_sample(r->builder, &sample, r->info->nnz, err);
+        status = slc_builder_sample(r->builder, &sample, sample.count, r->info->nnz, err);
     }
     return status;
 }
@@ -366,6 +366,7 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
     *kept = report->tried_bytes + report->permutation_bytes < report->plain_bytes;
     if (*kept) {
         r->report->summary = second.summary;
+        r->report->fibers = second.fibers;
         status = keep_relabelled(r, path, err);
     }
     return status == SLC_OK ? slc_folder_remove(r->store.files, path, err) : status;

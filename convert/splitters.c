@@ -132,6 +132,7 @@ static enum slc_status form_keys(struct slc_splitters *splitters, struct slc_err
 
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,
+                                     struct slc_fiber_run run,
                                      uint64_t *rows,
                                      uint32_t count,
                                      uint32_t buckets,
@@ -144,7 +145,7 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
     unsigned mode;
 
     assert(buckets >= 1 && buckets <= SLC_BUCKETS_MAX);
-    *splitters = (struct slc_splitters){.order = order};
+    *splitters = (struct slc_splitters){.order = order, .run = run};
     splitters->coords = slc_malloc(buckets * row_bytes);
     if (splitters->coords == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key splitters", buckets);

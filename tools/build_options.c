@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "console.h"
+#include "convert/fibers.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -11,10 +12,50 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *const build_codec_choices[] = {"packed", "lz4", "blco", NULL};
 
 const char *const build_relabel_choices[] = {"none", "frequency", NULL};
+
+/* Decimal digits up to `end`, 1 to `most`; 0 where it is anything else. */
+static unsigned parse_small(const char *text, const char *end, unsigned most)
+{
+    unsigned number = 0;
+
+    for (; text < end && *text >= '0' && *text <= '9' && number <= most; text++) {
+        number = number * 10 + (unsigned)(*text - '0');
+    }
+    return text == end && number <= most ? number : 0;
+}
+
+enum slc_status build_fibers(const struct build_options *options,
+                             enum slc_fibers *fibers,
+                             struct slc_fiber_run *run,
+                             struct slc_error *err)
+{
+    const char *text = options->fibers;
+    const char *end = text + strlen(text);
+    const char *colon = strchr(text, ':');
+    unsigned mode = parse_small(text, colon != NULL ? colon : end, SLC_MAX_ORDER);
+    unsigned bits =
+        colon != NULL ? parse_small(colon + 1, end, SLC_FIBER_BITS_MAX) : SLC_FIBER_BITS;
+
+    if (strcmp(text, "auto") == 0) {
+        *fibers = SLC_FIBERS_AUTO;
+    } else if (strcmp(text, "none") == 0) {
+        *fibers = SLC_FIBERS_NONE;
+    } else if (mode > 0 && bits > 0) {
+        *fibers = SLC_FIBERS_GIVEN;
+        *run = (struct slc_fiber_run){mode - 1, bits};
+    } else {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--fibers '%s': auto, none, or MODE[:BITS] with a mode from 1 and 1 to %d "
+                        "bits",
+                        text, SLC_FIBER_BITS_MAX);
+    }
+    return SLC_OK;
+}
 
 enum slc_relabel build_relabel(const struct build_options *options)
 {
@@ -55,6 +96,26 @@ static void report_verdict(const struct slc_relabel_report *report,
         }
     }
     printf(" %s\n", what);
+}
+
+/* Which fibers are kept together, and why. */
+static void report_fibers(const struct slc_fiber_report *report)
+{
+    const struct slc_fiber_run *run = &report->run;
+
+    if (run->bits > 0) {
+        printf("  %-12s of mode %u, %u bits", "fibers", run->mode + 1, run->bits);
+        if (report->chosen) {
+            printf(": %.3g nonzeros in a piece on average (chosen)", report->piece_nnz);
+        }
+    } else {
+        printf("  %-12s of no mode", "fibers");
+        if (report->chosen) {
+            printf(": %.3g nonzeros in a piece of mode %u on average", report->piece_nnz,
+                   report->mode + 1);
+        }
+    }
+    printf("\n");
 }
 
 /* Which modes are numbered by frequency, and what that changed or would have changed. */
@@ -100,6 +161,7 @@ void build_report(const struct slc_builder_report *report, unsigned order, const
            "%.2f)\n",
            "size", (double)summary->file_bytes / nnz, 8.0 * (double)summary->index_bytes / nnz,
            summary->nnz > 0 ? log2(exp(1.0)) + log2_cells - log2(nnz) : 0.0);
+    report_fibers(&report->fibers);
     report_relabel(&report->relabel, order, nnz);
     if (report->spill_bytes > 0) {
         printf("  %-12s %s through the temporary file, %" PRIu64 " buckets, %" PRIu64

@@ -11,6 +11,7 @@
 
 struct build_options {
     const char *codec;
+    const char *fibers;
     const char *relabel;
     const char *temp_dir;
     const char *progress;
@@ -34,6 +35,13 @@ extern const char *const build_relabel_choices[];
      .choices = build_codec_choices,                                                               \
      .help = "how blocks are stored: packed, lz4 or blco",                                         \
      .offset = offsetof(struct type, build.codec)},                                                \
+        {.name = "fibers",                                                                         \
+         .kind = OPTION_STRING,                                                                    \
+         .value = "MODE",                                                                          \
+         .fallback = "auto",                                                                       \
+         .help = "mode whose fibers are kept together in the store: auto, none, or MODE[:BITS], "  \
+                 "pieces of 2^BITS indices (12 if not given, 1 to 24)",                            \
+         .offset = offsetof(struct type, build.fibers)},                                           \
         {.name = "relabel",                                                                        \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "HOW",                                                                           \
@@ -61,6 +69,14 @@ extern const char *const build_relabel_choices[];
          .offset = offsetof(struct type, build.max_temp)},                                         \
         OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
         OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_QUIET(type, build.quiet)
+
+/*
+ * Which fibers are kept together; *run is set where the user names a mode. Errors: SLC_ERR_USAGE.
+ */
+enum slc_status build_fibers(const struct build_options *options,
+                             enum slc_fibers *fibers,
+                             struct slc_fiber_run *run,
+                             struct slc_error *err) SLC_NODISCARD;
 
 /* How indices are numbered. */
 enum slc_relabel build_relabel(const struct build_options *options);

@@ -88,7 +88,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
     out->progress = progress_phase;
-    return SLC_OK;
+    return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
 /* The 1-based convention was assumed although nothing proves it: say where it looks odd. */

@@ -112,7 +112,9 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
     out->progress = progress_phase;
-    return parse_distribution(args->dist, out, err);
+    return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
+               ? parse_distribution(args->dist, out, err)
+               : SLC_ERR_USAGE;
 }
 
 static void print_report(const struct slc_generate_options *options_used,

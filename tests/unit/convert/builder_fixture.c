@@ -86,8 +86,21 @@ static int compare_entries(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
+struct slc_fiber_run run_of(const char *path)
+{
+    struct slc_store store = {0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_fiber_run run;
+
+    SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
+    run = slc_reader_info(store.reader)->keys.run;
+    slc_store_close(&store);
+    return run;
+}
+
 void expected_create(struct expected *e,
                      const struct input *input,
+                     struct slc_fiber_run run,
                      enum slc_duplicates policy,
                      bool single)
 {
@@ -96,7 +109,7 @@ void expected_create(struct expected *e,
     unsigned m;
 
     *e = (struct expected){0};
-    SLC_ASSERT_OK(slc_key_layout_init(&e->layout, input->order, input->dims, NULL), NULL);
+    SLC_ASSERT_OK(slc_key_layout_init_run(&e->layout, input->order, input->dims, run, NULL), NULL);
     e->keys = malloc((input->count + 1) * sizeof *e->keys);
     e->values = malloc((input->count + 1) * sizeof *e->values);
     for (i = 0; i < input->count; i++) {
@@ -189,7 +202,9 @@ static enum slc_status give_sample(const struct input *input,
                 input->coords[m][build->biased ? i : (uint64_t)i * input->count / build->sample];
         }
     }
-    status = slc_builder_sample(builder, &entries, build->entries_expected, err);
+    status = slc_builder_sample(builder, &entries,
+                                build->stretches > 0 ? build->stretches : build->sample,
+                                build->entries_expected, err);
     for (m = 0; m < input->order; m++) {
         free(columns[m]);
     }
@@ -210,6 +225,8 @@ enum slc_status run_build(const struct input *input,
                                           .codec = build->codec ? build->codec : SLC_CODEC_PACKED,
                                           .value = build->value,
                                           .duplicates = build->duplicates,
+                                          .fibers = build->fibers,
+                                          .run = build->run,
                                           .relabel = build->relabel,
                                           .block_bytes = build->block_bytes,
                                           .memory_bytes = build->memory,
@@ -369,8 +386,8 @@ void build_and_check(const struct input *input, const struct build *build, uint6
     struct slc_builder_report report;
     struct expected e;
 
-    expected_create(&e, input, build->duplicates, build->value == SLC_VALUE_F32);
     SLC_ASSERT_OK(run_build(input, build, path, false, &report, &err), &err);
+    expected_create(&e, input, run_of(path), build->duplicates, build->value == SLC_VALUE_F32);
     CU_ASSERT_EQUAL(report.entries, input->count);
     CU_ASSERT_EQUAL(report.duplicates, e.duplicates);
     CU_ASSERT_EQUAL(report.explicit_zeros, e.zeros);

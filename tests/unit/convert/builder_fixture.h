@@ -44,6 +44,9 @@ struct build {
     enum slc_codec codec;
     enum slc_value_choice value;
     enum slc_relabel relabel;
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
+    uint32_t stretches; /* of the sample; 0: every coordinate was drawn alone */
     uint64_t max_temp;
     uint64_t block_bytes;
     const char *temp_folder;
@@ -63,8 +66,11 @@ void input_create(struct input *input,
                   enum shape shape,
                   uint64_t seed);
 void input_destroy(struct input *input);
+/* The run of the store at `path`. */
+struct slc_fiber_run run_of(const char *path);
 void expected_create(struct expected *e,
                      const struct input *input,
+                     struct slc_fiber_run run,
                      enum slc_duplicates policy,
                      bool single);
 void expected_destroy(struct expected *e);

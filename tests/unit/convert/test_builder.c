@@ -4,7 +4,10 @@
  */
 #include "base/random.h"
 #include "builder_fixture.h"
+#include "convert/fibers.h"
 #include "slc_test.h"
+
+#include <string.h>
 
 static const uint64_t dims3[] = {900, 70, 5000};
 
@@ -66,7 +69,7 @@ static void test_overflow_recurses(void)
         CU_ASSERT(report.recursions > 0);
         CU_ASSERT(report.spill_bytes > 0);
         hash = hash_of(path_in(path, "blco.blk"));
-        expected_create(&e, &input, SLC_DUPLICATES_SUM, false);
+        expected_create(&e, &input, run_of(path), SLC_DUPLICATES_SUM, false);
         check_store(path, &e);
         expected_destroy(&e);
         SLC_ASSERT_OK(run_build(&input, &large, path, true, &report, &err), &err);
@@ -159,6 +162,113 @@ static void test_extents_cut_tiles(void)
     input_destroy(&input);
 }
 
+/*
+ * Sorted by fibers of mode 3, which the beginning shows, with more and longer ones of mode 1 across
+ * the input. Whatever a sample suggested, the mode is found and the store is that of the user who
+ * named it.
+ */
+static void test_fibers_found_by_any_way(void)
+{
+    static const uint64_t dims[] = {600, 50, 6, 3};
+    static const struct build builds[] = {
+        {.workers = 1, .cut = 1u << 30, .memory = UINT64_C(1) << 30, .run = {0, SLC_FIBER_BITS}},
+        {.workers = 2, .cut = 1000},
+        {.workers = 2, .cut = 999, .sample = 4000, .entries_expected = 90000},
+        {.workers = 3, .cut = 777, .sample = 4000, .entries_expected = 90000, .stretches = 50},
+        {.workers = 2, .cut = 500, .sample = 3000, .biased = true, .stretches = 1},
+        {.workers = 2, .cut = 500, .sample = 9000, .assumed_base = 1, .entries_expected = 90000},
+        {.workers = 4, .cut = 50, .sample = 90, .biased = true, .assumed_base = 1},
+    };
+    struct input input;
+    uint64_t first = 0;
+    uint64_t i;
+    size_t b;
+
+    input_create(&input, 4, dims, 90000, 0, UNIFORM, slc_test_seed() + 3);
+    for (i = 0; i < input.count; i++) {
+        input.coords[0][i] = i / 150;
+        input.coords[1][i] = slc_random_below(slc_test_seed(), 1, i / 3, dims[1]);
+        input.coords[3][i] = 0;
+    }
+    for (b = 0; b < SLC_COUNT(builds); b++) {
+        const char *path = store_in_folder("fibers.slc");
+        struct build build = builds[b];
+        struct slc_builder_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct expected e;
+
+        build.fibers = build.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_AUTO;
+        SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+        CU_ASSERT_EQUAL(report.fibers.run.mode, 0);
+        CU_ASSERT_EQUAL(report.fibers.run.bits, SLC_FIBER_BITS);
+        CU_ASSERT_EQUAL(report.fibers.chosen, build.fibers == SLC_FIBERS_AUTO);
+        CU_ASSERT(!report.fibers.chosen || report.fibers.piece_nnz > 50);
+        CU_ASSERT(b != 4 || report.recursions == 1);
+        CU_ASSERT((b != 2 && b != 3) || report.recursions == 0);
+        CU_ASSERT_EQUAL(run_of(path).bits, 10); /* those that the mode has */
+        expected_create(&e, &input, run_of(path), SLC_DUPLICATES_SUM, false);
+        check_store(path, &e);
+        first = b == 0 ? hash_of(path_in(path, "blco.blk")) : first;
+        CU_ASSERT_EQUAL(hash_of(path_in(path, "blco.blk")), first);
+        expected_destroy(&e);
+        remove_store(path);
+    }
+    input_destroy(&input);
+}
+
+/* Every mode and many bits as the user names them, on keys of any width. */
+static void test_fibers_given(void)
+{
+    static const struct {
+        unsigned order;
+        uint64_t dims[5];
+    } shapes[] = {
+        {1, {5000}},
+        {2, {1, 5000}},
+        {3, {900, 1, 70}},
+        {3, {UINT64_C(1) << 31, UINT64_C(1) << 31, UINT64_C(1) << 31}}, /* 93 bits */
+        {5, {12, 13, 14, 15, 16}},
+    };
+
+    for (size_t s = 0; s < SLC_COUNT(shapes); s++) {
+        struct input input;
+
+        input_create(&input, shapes[s].order, shapes[s].dims, 9000, 1, UNIFORM, s);
+        for (unsigned mode = 0; mode <= input.order; mode++) {
+            struct build build = {.workers = 2,
+                                  .cut = 700,
+                                  .sample = 500,
+                                  .assumed_base = mode % 2,
+                                  .fibers = mode < input.order ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE,
+                                  .run = {mode, 1 + (unsigned)(7 * s + mode) % 24}};
+            uint64_t hash;
+
+            build_and_check(&input, &build, &hash);
+        }
+        input_destroy(&input);
+    }
+}
+
+static void test_fibers_refused(void)
+{
+    static const uint64_t dims[] = {10, 10, 10};
+    static const struct slc_fiber_run runs[] = {{3, 12}, {0, 0}, {1, SLC_FIBER_BITS_MAX + 1}};
+    struct input input;
+
+    input_create(&input, 3, dims, 10, 0, UNIFORM, 1);
+    for (size_t i = 0; i < SLC_COUNT(runs); i++) {
+        struct build build = {.workers = 1, .cut = 10, .fibers = SLC_FIBERS_GIVEN, .run = runs[i]};
+        struct slc_builder_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+
+        CU_ASSERT_EQUAL(run_build(&input, &build, store_in_folder("no.slc"), false, &report, &err),
+                        SLC_ERR_USAGE);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "the tensor has modes 1 to 3"));
+        CU_ASSERT_FALSE(exists(store_in_folder("no.slc.part")));
+    }
+    input_destroy(&input);
+}
+
 static void test_no_nonzeros_and_one(void)
 {
     static const uint64_t dims[] = {1, 1, 1};
@@ -193,6 +303,9 @@ static const struct slc_test tests[] = {
     {"buckets that overflow are split", test_overflow_recurses},
     {"large blocks in the least memory", test_large_blocks_in_the_least_memory},
     {"extents cut tiles", test_extents_cut_tiles},
+    {"fibers are found by any way", test_fibers_found_by_any_way},
+    {"fibers as the user says", test_fibers_given},
+    {"fibers that there are not", test_fibers_refused},
 };
 
 int main(int argc, char **argv)

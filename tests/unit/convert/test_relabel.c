@@ -185,6 +185,9 @@ static uint64_t bytes_of(const char *folder)
     return bytes;
 }
 
+/* Of what is expected: stores are compared in it after their numbers are undone. */
+static const struct slc_fiber_run plain_order = {0, 0};
+
 /* Builds plain and relabelled, compares with the specification and in size; returns how many modes
  * were relabelled. */
 static unsigned compare_builds(const struct input *input, struct build build)
@@ -196,7 +199,7 @@ static unsigned compare_builds(const struct input *input, struct build build)
     unsigned relabelled = 0;
     uint64_t plain_bytes;
 
-    expected_create(&e, input, SLC_DUPLICATES_SUM, false);
+    expected_create(&e, input, plain_order, SLC_DUPLICATES_SUM, false);
     SLC_ASSERT_OK(run_build(input, &build, path, false, &plain, &err), &err);
     plain_bytes = bytes_of(path);
     build.relabel = SLC_RELABEL_FREQUENCY;
@@ -243,12 +246,16 @@ static void test_shapes(void)
     };
 
     for (size_t s = 0; s < SLC_COUNT(shapes); s++) {
+        struct build build = plenty;
         struct input input;
         unsigned relabelled;
 
         input_create(&input, shapes[s].order, shapes[s].dims, shapes[s].count, s % 2, UNIFORM, s);
         scatter_skewed(&input, 4, s + slc_test_seed());
-        relabelled = compare_builds(&input, plenty);
+        (void)compare_builds(&input, build);
+        /* Where fibers are kept together there may be less to gain than permutations take. */
+        build.fibers = SLC_FIBERS_NONE;
+        relabelled = compare_builds(&input, build);
         CU_ASSERT(!shapes[s].pays || relabelled > 0);
         input_destroy(&input);
     }
@@ -385,8 +392,8 @@ static void test_failing_files(void)
     input_create(&small, 3, dims, 10, 0, UNIFORM, 1);
     input_create(&large, 3, dims, 60000, 0, UNIFORM, 1);
     scatter_skewed(&large, 4, 5);
-    expected_create(&e_small, &small, SLC_DUPLICATES_SUM, false);
-    expected_create(&e_large, &large, SLC_DUPLICATES_SUM, false);
+    expected_create(&e_small, &small, plain_order, SLC_DUPLICATES_SUM, false);
+    expected_create(&e_large, &large, plain_order, SLC_DUPLICATES_SUM, false);
     build.relabel = SLC_RELABEL_FREQUENCY;
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct slc_fiber_run plain = {0, 0};
+
 static uint32_t by_definition(const struct slc_splitters *s, const uint64_t *coords)
 {
     uint32_t bucket = 0;
 
-    while (bucket < s->count && slc_coords_compare(s->order, (struct slc_fiber_run){0, 0},
-                                                   s->coords + bucket * s->order, coords) <= 0) {
+    while (bucket < s->count &&
+           slc_coords_compare(s->order, s->run, s->coords + bucket * s->order, coords) <= 0) {
         bucket++;
     }
     return bucket;
@@ -34,10 +36,15 @@ static void test_buckets(void)
         uint64_t *columns[SLC_MAX_ORDER];
         const uint64_t *view[SLC_MAX_ORDER];
         uint32_t found[SLC_KEY_BATCH];
+        struct slc_fiber_run run = {0, 0};
         struct slc_splitters s;
         uint32_t i;
         unsigned m;
 
+        if (round % 3 != 0) {
+            run.mode = (unsigned)slc_random_below(seed, 5, round, order);
+            run.bits = 1 + (unsigned)slc_random_below(seed, 6, round, SLC_FIBER_BITS_MAX);
+        }
         for (m = 0; m < order; m++) {
             unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, 64);
 
@@ -58,12 +65,12 @@ static void test_buckets(void)
                 columns[m][i] += base;
             }
         }
-        SLC_ASSERT_OK(slc_splitters_choose(&s, order, rows, count, buckets, NULL), NULL);
+        SLC_ASSERT_OK(slc_splitters_choose(&s, order, run, rows, count, buckets, NULL), NULL);
         CU_ASSERT(s.count < buckets);
         keyed += s.keyed;
         for (i = 1; i < s.count; i++) {
-            wrong += slc_coords_compare(order, (struct slc_fiber_run){0, 0},
-                                        s.coords + (i - 1) * order, s.coords + i * order) >= 0;
+            wrong += slc_coords_compare(order, run, s.coords + (i - 1) * order,
+                                        s.coords + i * order) >= 0;
         }
         slc_splitters_find(&s, view, 1, SLC_KEY_BATCH - 1, base, found);
         for (i = 1; i < SLC_KEY_BATCH; i++) {
@@ -131,7 +138,7 @@ static void test_even_buckets(void)
     for (i = 0; i < COUNT * 3; i++) {
         rows[i] = slc_random_below(slc_test_seed(), 0, i, 1000);
     }
-    SLC_ASSERT_OK(slc_splitters_choose(&s, 3, rows, COUNT, BUCKETS, NULL), NULL);
+    SLC_ASSERT_OK(slc_splitters_choose(&s, 3, plain, rows, COUNT, BUCKETS, NULL), NULL);
     for (i = 0; i < COUNT; i++) {
         sizes[by_definition(&s, rows + i * 3)]++;
     }
@@ -152,7 +159,7 @@ static void test_memory_faults(void)
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_splitters_choose(&s, 2, rows, 3, 3, NULL);
+        status = slc_splitters_choose(&s, 2, plain, rows, 3, 3, NULL);
         if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
             slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
             SLC_ASSERT_OK(status, NULL);

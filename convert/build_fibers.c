@@ -1,0 +1,153 @@
+/* See convert/build_fibers.h. */
+#include "convert/build_fibers.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "convert/build_memory.h"
+#include "convert/fiber_guess.h"
+#include "convert/key_tables.h"
+
+#include <string.h>
+
+uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order)
+{
+    return options->fibers == SLC_FIBERS_AUTO ? options->workers * slc_fiber_counts_bytes(order)
+                                              : 0;
+}
+
+/* All workers' counts of nothing. */
+static void reset_counts(struct slc_builder *builder)
+{
+    uint8_t *memory = builder->fiber_memory.data;
+    uint64_t bytes = slc_fiber_counts_bytes(builder->order);
+
+    for (unsigned worker = 0; worker < builder->options.workers; worker++) {
+        slc_fiber_counts_init(&builder->workers[worker].fibers, builder->order,
+                              memory + worker * bytes);
+    }
+}
+
+enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_error *err)
+{
+    struct slc_builder_options *options = &builder->options;
+    enum slc_status status;
+
+    if (options->fibers == SLC_FIBERS_GIVEN &&
+        (options->run.mode >= builder->order || options->run.bits == 0 ||
+         options->run.bits > SLC_FIBER_BITS_MAX)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "fibers of mode %u and %u bits: the tensor has modes 1 to %u, and 1 to %d "
+                        "bits are possible",
+                        options->run.mode + 1, options->run.bits, builder->order,
+                        SLC_FIBER_BITS_MAX);
+    }
+    if (builder->order == 1 && options->fibers == SLC_FIBERS_GIVEN) {
+        options->fibers = SLC_FIBERS_NONE; /* the same order */
+    }
+    if (options->fibers != SLC_FIBERS_AUTO) {
+        return SLC_OK;
+    }
+    status =
+        slc_buffer_create(&builder->fiber_memory, slc_build_fibers_bytes(options, builder->order),
+                          SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        reset_counts(builder);
+    }
+    return status;
+}
+
+enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
+                                        const uint64_t *rows,
+                                        uint32_t count,
+                                        uint32_t stretches,
+                                        uint64_t entries_expected,
+                                        struct slc_fiber_run *run,
+                                        struct slc_error *err)
+{
+    enum slc_status status;
+
+    *run = (struct slc_fiber_run){0, 0};
+    if (builder->options.fibers != SLC_FIBERS_AUTO) {
+        *run = builder->options.fibers == SLC_FIBERS_GIVEN ? builder->options.run : *run;
+        return SLC_OK;
+    }
+    status = slc_fiber_guess(&builder->workers[0].fibers, rows, count, stretches, entries_expected,
+                             run, err);
+    reset_counts(builder);
+    return status;
+}
+
+/* ---- the choice */
+
+static void
+recount_chunk(struct slc_fiber_counts *counts, const struct slc_chunk *chunk, unsigned index_base)
+{
+    uint64_t columns[SLC_MAX_ORDER][SLC_KEY_BATCH];
+    const uint64_t *view[SLC_MAX_ORDER];
+
+    for (uint32_t begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
+        uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk->count - begin);
+
+        for (unsigned n = 0; n < chunk->order; n++) {
+            slc_chunk_coords(chunk, n, begin, count, index_base, columns[n]);
+            view[n] = columns[n];
+        }
+        slc_fiber_counts_add(counts, view, 0, count, 0);
+    }
+}
+
+static enum slc_status
+recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
+{
+    struct slc_fiber_counts *counts = &builder->workers[0].fibers;
+    struct slc_buffer data = {0};
+    enum slc_status status = slc_buffer_create(&data, SLC_BUILD_CHUNK_BYTES, SLC_PAGES_SMALL, err);
+
+    reset_counts(builder);
+    for (uint32_t b = 0; b < builder->bucket_count && status == SLC_OK; b++) {
+        struct slc_chunk_link link = builder->chains[b].last;
+
+        while (link.bytes > 0 && status == SLC_OK) {
+            struct slc_chunk chunk;
+
+            status = slc_spill_fetch(builder->spill, builder->order, link, false, data.data, &chunk,
+                                     err);
+            if (status == SLC_OK) {
+                recount_chunk(counts, &chunk, index_base);
+                link = chunk.previous;
+            }
+        }
+    }
+    slc_buffer_destroy(&data);
+    return status;
+}
+
+enum slc_status slc_build_fibers_settle(struct slc_builder *builder,
+                                        unsigned index_base,
+                                        struct slc_fiber_report *report,
+                                        struct slc_error *err)
+{
+    struct slc_fiber_counts *all = &builder->workers[0].fibers;
+    struct slc_fiber_choice choice;
+    enum slc_status status = SLC_OK;
+
+    *report = (struct slc_fiber_report){.chosen = builder->options.fibers == SLC_FIBERS_AUTO};
+    if (!report->chosen) {
+        if (builder->options.fibers == SLC_FIBERS_GIVEN) {
+            report->run = builder->options.run;
+        }
+        return SLC_OK;
+    }
+    if (index_base != builder->options.assumed_base) {
+        status = recount(builder, index_base, err);
+    }
+    for (unsigned worker = 1; worker < builder->options.workers && status == SLC_OK; worker++) {
+        slc_fiber_counts_join(all, &builder->workers[worker].fibers);
+    }
+    choice = slc_fiber_counts_choose(all);
+    report->run = choice.run;
+    report->mode = choice.mode;
+    report->piece_nnz = choice.pieces > 0 ? (double)choice.nnz / (double)choice.pieces : 0;
+    slc_buffer_destroy(&builder->fiber_memory);
+    return status;
+}
