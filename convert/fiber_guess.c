@@ -1,21 +1,19 @@
 /*
  * See convert/fiber_guess.h.
  *
- * The beginning of the input is taken for all of it. Of a sample from all over the input, pairs of
- * rows in one piece are counted: a share p of the rows holds p^2 of the pairs. Only pairs from
- * different stretches count, for rows beside each other in a sorted file say nothing but how it was
- * sorted.
+ * The beginning of the input is taken for all of it. Of a sample from all over the input, rows are
+ * counted that have another one in their piece. Within a stretch, which has no gaps, that is what
+ * a reader of the input would see around it: fibers it is sorted by, numbers given as they came up.
+ * Of mates far apart the sample shows but the share that it is of the whole, so these count that
+ * many times more.
  */
 #include "convert/fiber_guess.h"
 
 #include "base/memory.h"
 #include "convert/heap_sort.h"
 
-/*
- * Pairs tell the mean over nonzeros of the piece they lie in, which is above the mean of pieces:
- * where this one is 1.5, that one is 2 and more on skewed tensors.
- */
-static const double mates_min = 1.0;
+/* Mates per row; a mean piece of 1.75 gives 0.43, and uneven ones more. */
+static const double mates_min = 0.5;
 
 /* A sampled row's piece. */
 struct member {
@@ -33,30 +31,32 @@ static bool member_less(const void *context, const void *a, const void *b)
 }
 
 /*
- * Pairs of equal numbers from stretches that do not touch (which row is the first of a stretch is
- * known only about); of all pairs where every row is a stretch of its own, `apart` being 0.
+ * Rows beyond the first of each piece: within a stretch, and `far_weight` for each further stretch.
+ * Stretches that touch (their first rows are known only about) count as one, unless every row is a
+ * stretch of its own: `touching` is 0 then.
  */
-static uint64_t count_pairs(struct member *members, uint32_t count, uint32_t apart)
+static double
+count_mates(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
-    uint64_t pairs = 0;
-    uint32_t first = 0; /* of the group */
-    uint32_t below = 0; /* the members first .. below - 1 are far enough before */
+    uint64_t near = 0;
+    uint64_t far = 0;
+    uint32_t stretch = 0; /* the last that counted */
 
     slc_heap_sort(members, count, sizeof *members, member_less, NULL);
     for (uint32_t i = 0; i < count; i++) {
-        if (members[i].number != members[first].number) {
-            first = i;
-            below = i;
+        if (i == 0 || members[i].number != members[i - 1].number) {
+            stretch = members[i].stretch;
+        } else if (members[i].stretch > stretch + touching) {
+            far++;
+            stretch = members[i].stretch;
+        } else {
+            near++;
         }
-        while (below < i && members[below].stretch + apart < members[i].stretch) {
-            below++;
-        }
-        pairs += below - first;
     }
-    return pairs;
+    return (double)near + (double)far * far_weight;
 }
 
-static struct slc_fiber_run guess_from_pairs(const struct slc_fiber_counts *counts,
+static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *counts,
                                              const uint64_t *rows,
                                              uint32_t count,
                                              uint32_t stretches,
@@ -64,29 +64,28 @@ static struct slc_fiber_run guess_from_pairs(const struct slc_fiber_counts *coun
                                              struct member *members)
 {
     unsigned order = counts->order;
-    uint64_t most = 0;
-    uint64_t same = 0; /* pairs of one coordinate */
+    double far_weight = (double)entries_expected / count;
+    double most = 0;
+    double same = 0; /* of equal coordinates */
     unsigned mode = 0;
-    double mates;
 
     for (unsigned n = order + 1; n-- > 0;) {
-        uint64_t pairs;
+        double mates;
 
         for (uint32_t i = 0; i < count; i++) {
             members[i].number = slc_fiber_number(counts, rows + (size_t)i * order, n);
             members[i].stretch = (uint32_t)((uint64_t)i * stretches / count);
         }
-        pairs = count_pairs(members, count, stretches < count ? 1 : 0);
+        mates = count_mates(members, count, stretches < count ? 1 : 0, far_weight);
         if (n == order) {
-            same = pairs;
-        } else if (pairs >= most) {
-            most = pairs;
+            same = mates;
+        } else if (mates >= most) {
+            most = mates;
             mode = n;
         }
     }
-    mates = 2 * (double)(most - same) / count * ((double)entries_expected / count);
-    return mates >= mates_min ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
-                              : (struct slc_fiber_run){0, 0};
+    return most - same >= mates_min * count ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
+                                            : (struct slc_fiber_run){0, 0};
 }
 
 static struct slc_fiber_run
@@ -129,7 +128,7 @@ enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
     if (members == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
     }
-    *run = guess_from_pairs(counts, rows, count, stretches, entries_expected, members);
+    *run = guess_from_mates(counts, rows, count, stretches, entries_expected, members);
     slc_free(members);
     return SLC_OK;
 }
