@@ -2,18 +2,18 @@
  * See convert/fiber_guess.h.
  *
  * The beginning of the input is taken for all of it. Of a sample from all over the input, rows are
- * counted that have another one in their piece. Within a stretch, which has no gaps, that is what
- * a reader of the input would see around it: fibers it is sorted by, numbers given as they came up.
+ * counted that have another one in their piece. Within a stretch, which has no gaps, they tell of
+ * the pieces that lie together in the input: fibers it is sorted by, numbers given as they came up.
  * Of mates far apart the sample shows but the share that it is of the whole, so these count that
- * many times more.
+ * many times more. The two together give the length of a piece.
  */
 #include "convert/fiber_guess.h"
 
 #include "base/memory.h"
 #include "convert/heap_sort.h"
 
-/* Mates per row; a mean piece of 1.75 gives 0.43, and uneven ones more. */
-static const double mates_min = 0.5;
+/* Far mates are seen more of long pieces: means below this are mostly below 1.75 in truth. */
+static const double piece_nnz_min = 2;
 
 /* A sampled row's piece. */
 struct member {
@@ -31,12 +31,12 @@ static bool member_less(const void *context, const void *a, const void *b)
 }
 
 /*
- * Rows beyond the first of each piece: within a stretch, and `far_weight` for each further stretch.
- * Stretches that touch (their first rows are known only about) count as one, unless every row is a
- * stretch of its own: `touching` is 0 then.
+ * The nonzeros of a piece, on average, from rows beyond the first of each: within a stretch, and
+ * `far_weight` for every further stretch. Stretches that touch (their first rows are known only
+ * about) count as one, unless every row is a stretch of its own: `touching` is 0 then.
  */
 static double
-count_mates(struct member *members, uint32_t count, uint32_t touching, double far_weight)
+estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
     uint64_t near = 0;
     uint64_t far = 0;
@@ -53,7 +53,7 @@ count_mates(struct member *members, uint32_t count, uint32_t touching, double fa
             near++;
         }
     }
-    return (double)near + (double)far * far_weight;
+    return (double)count / (double)(count - near) + 2 * (double)far / count * far_weight;
 }
 
 static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *counts,
@@ -66,26 +66,26 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
     double most = 0;
-    double same = 0; /* of equal coordinates */
+    double same = 0; /* entries of one coordinate */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {
-        double mates;
+        double length;
 
         for (uint32_t i = 0; i < count; i++) {
             members[i].number = slc_fiber_number(counts, rows + (size_t)i * order, n);
             members[i].stretch = (uint32_t)((uint64_t)i * stretches / count);
         }
-        mates = count_mates(members, count, stretches < count ? 1 : 0, far_weight);
+        length = estimate_length(members, count, stretches < count ? 1 : 0, far_weight);
         if (n == order) {
-            same = mates;
-        } else if (mates >= most) {
-            most = mates;
+            same = length;
+        } else if (length >= most) {
+            most = length;
             mode = n;
         }
     }
-    return most - same >= mates_min * count ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
-                                            : (struct slc_fiber_run){0, 0};
+    return most >= piece_nnz_min * same ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
+                                        : (struct slc_fiber_run){0, 0};
 }
 
 static struct slc_fiber_run
