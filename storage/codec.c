@@ -48,12 +48,10 @@ static unsigned gap_bytes_max(const struct slc_key_layout *layout)
 
 uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec codec, uint32_t nnz)
 {
-    uint64_t groups = slc_groups_of(nnz);
-
     switch (codec) {
     case SLC_CODEC_PACKED:
         /* Plain f64 is always among the value forms; each section may be padded by 7 bytes. */
-        return (8 + slc_packed_bytes(groups, layout->bits) + 7 +
+        return (8 + slc_packed_bytes(slc_bases_of(nnz), layout->bits) + 7 +
                 slc_patched_bound(nnz, layout->bits) + 7 + UINT64_C(8) * nnz + 7) &
                ~UINT64_C(7);
     case SLC_CODEC_LZ4:

@@ -53,6 +53,12 @@ void slc_encoder_destroy(struct slc_encoder *encoder);
 /* Bytes of memory an encoder holds, for plans. */
 uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_codec codec);
 
+/* Bases of a tile of codec `packed`. */
+static inline uint32_t slc_bases_of(uint32_t nnz)
+{
+    return (nnz + SLC_BASE_NNZ - 1) / SLC_BASE_NNZ;
+}
+
 /* Upper bound of data_bytes for a tile of `nnz` nonzeros, whatever they are. */
 uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec codec, uint32_t nnz);
 

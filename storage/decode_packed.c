@@ -1,7 +1,7 @@
 /*
- * Codec 1, `packed` (docs/FORMAT.md, section 7.1): keys from patched gaps and group bases.
+ * Codec 1, `packed` (docs/FORMAT.md, section 7.1): keys from patched gaps, and bases.
  *
- * Decoding in order needs no bases, only checks them; they are there for devices that decode groups
+ * Decoding in order needs no bases, only checks them; they are there for devices that decode a tile
  * in parallel.
  */
 #include "storage/decode_internal.h"
@@ -10,26 +10,26 @@ bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     struct slc_packed_plan *packed = &decoder->plan.packed;
     const uint8_t *data = decoder->data;
-    uint32_t groups = slc_groups_of(decoder->entry.nnz);
+    uint32_t bases = slc_bases_of(decoder->entry.nnz);
     uint64_t values_at = slc_load_u32(data + 4);
     uint64_t base_bits, gaps_at, gaps_bytes = 0;
     unsigned width = data[0];
 
     if (width > decoder->span_bits) {
-        return slc_damage_set(damage, data, "the width of group bases", width, "at most ",
+        return slc_damage_set(damage, data, "the width of bases", width, "at most ",
                               decoder->span_bits);
     }
     if (slc_load_u16(data + 2) != 0) {
         return slc_damage_set(damage, data + 2, "a reserved field", slc_load_u16(data + 2), "", 0);
     }
-    base_bits = (uint64_t)groups * width;
-    gaps_at = 8 + ((slc_packed_bytes(groups, width) + 7) & ~UINT64_C(7));
+    base_bits = (uint64_t)bases * width;
+    gaps_at = 8 + ((slc_packed_bytes(bases, width) + 7) & ~UINT64_C(7));
     if (values_at < gaps_at || values_at % 8 != 0 || values_at > decoder->entry.data_bytes) {
         return slc_damage_set(damage, data + 4, "the offset of the values", values_at,
                               "a multiple of 8 and at most ", decoder->entry.data_bytes);
     }
     if (!slc_bits_zero_from(data + 8, base_bits, gaps_at - 8)) {
-        return slc_damage_set(damage, data + gaps_at - 8, "padding after group bases", 1, "", 0);
+        return slc_damage_set(damage, data + gaps_at - 8, "padding after bases", 1, "", 0);
     }
     packed->bases = data + 8;
     packed->base_width = width;
@@ -48,23 +48,23 @@ bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage)
                            decoder->entry.data_bytes - values_at, damage);
 }
 
-static bool check_base(const struct slc_decoder *decoder, uint32_t group, struct slc_damage *damage)
+static bool check_base(const struct slc_decoder *decoder, uint32_t index, struct slc_damage *damage)
 {
     const struct slc_packed_plan *packed = &decoder->plan.packed;
     unsigned width = packed->base_width;
-    uint64_t bit = (uint64_t)group * width;
+    uint64_t bit = (uint64_t)index * width;
     slc_u128 base = slc_bits_get(packed->bases, bit, width < 64 ? width : 64);
 
     if (width > 64) {
         base |= (slc_u128)slc_bits_get(packed->bases, bit + 64, width - 64) << 64;
     }
     if (base != decoder->next) {
-        return slc_damage_set(damage, packed->bases + bit / 8, "the base of a group",
-                              (uint64_t)base, "", (uint64_t)decoder->next);
+        return slc_damage_set(damage, packed->bases + bit / 8, "a base", (uint64_t)base, "",
+                              (uint64_t)decoder->next);
     }
-    if (group + 1 == slc_groups_of(decoder->entry.nnz) &&
+    if (index + 1 == slc_bases_of(decoder->entry.nnz) &&
         slc_bit_length_u128((uint64_t)base, (uint64_t)(base >> 64)) != width) {
-        return slc_damage_set(damage, decoder->data, "the width of group bases", width, "",
+        return slc_damage_set(damage, decoder->data, "the width of bases", width, "",
                               slc_bit_length_u128((uint64_t)base, (uint64_t)(base >> 64)));
     }
     return true;
@@ -91,10 +91,11 @@ bool slc_packed_keys(struct slc_decoder *decoder,
         }
     }
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
-        uint32_t group = (start + done) / SLC_GROUP_NNZ;
+        uint32_t at = start + done;
+        uint32_t group = at / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);
 
-        if (!check_base(decoder, group, damage) ||
+        if ((at % SLC_BASE_NNZ == 0 && !check_base(decoder, at / SLC_BASE_NNZ, damage)) ||
             !slc_decoder_sum(decoder, done, size, gaps->widths + group, damage)) {
             return false;
         }

@@ -4,13 +4,13 @@
 #include "base/bytes.h"
 #include "storage/encode_internal.h"
 
-/* Key before the group's first plus 1, minus the tile's first key. */
-static slc_u128 group_base(const struct slc_tile_source *source, uint32_t group)
+/* Key before nonzero SLC_BASE_NNZ * `index` plus 1, minus the tile's first key. */
+static slc_u128 base_at(const struct slc_tile_source *source, uint32_t index)
 {
     const uint64_t *lo = source->key_lo, *hi = source->key_hi;
-    uint32_t before = group * SLC_GROUP_NNZ - 1;
+    uint32_t before = index * SLC_BASE_NNZ - 1;
 
-    if (group == 0) {
+    if (index == 0) {
         return 0;
     }
     if (hi == NULL) {
@@ -24,14 +24,14 @@ uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            uint32_t *index_bytes)
 {
     uint8_t *const out = encoder->out;
-    uint32_t groups = slc_groups_of(source->nnz);
-    slc_u128 last_base = group_base(source, groups - 1); /* bases ascend */
+    uint32_t count = slc_bases_of(source->nnz);
+    slc_u128 last_base = base_at(source, count - 1); /* bases ascend */
     unsigned base_width = slc_bit_length_u128((uint64_t)last_base, (uint64_t)(last_base >> 64));
     struct slc_bit_writer bases = {out + 8, 0, 0};
     uint8_t *end, *values, form = 0;
 
-    for (uint32_t g = 0; g < groups; g++) {
-        slc_u128 base = group_base(source, g);
+    for (uint32_t i = 0; i < count; i++) {
+        slc_u128 base = base_at(source, i);
 
         slc_bits_put_wide(&bases, (uint64_t)base, (uint64_t)(base >> 64), base_width);
     }

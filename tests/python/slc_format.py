@@ -202,18 +202,18 @@ def read_values(data, start, form, count):
 def read_packed(data, nnz, first):
     base_width, form, zero, values_at = struct.unpack_from("<BBHI", data, 0)
     require(zero == 0 and values_at % 8 == 0, "bad tile head")
-    groups = (nnz + 127) // 128
-    size = (groups * base_width + 7) // 8
-    bases = unpack_bits(data[8:8 + size], base_width, groups)
+    count = (nnz + 511) // 512
+    size = (count * base_width + 7) // 8
+    bases = unpack_bits(data[8:8 + size], base_width, count)
     place = round_up(8 + size, 8)
     zero_to(data, 8 + size, place, "bases")
     gaps, end = read_patched(data, place, nnz)
     zero_to(data, end, values_at, "gaps")
     require(gaps[0] == 0, "the first gap is not zero")
     keys = first + np.cumsum(gaps + 1) - 1
-    for g in range(groups):
-        want = 0 if g == 0 else keys[128 * g - 1] + 1 - first
-        require(int(bases[g]) == want, f"base of group {g} is wrong")
+    for b in range(count):
+        want = 0 if b == 0 else keys[512 * b - 1] + 1 - first
+        require(int(bases[b]) == want, f"base {b} is wrong")
     require(base_width == max(int(b) for b in bases).bit_length(), "the base width is not the least")
     values, end = read_values(data, values_at, form, nnz)
     zero_to(data, end, len(data), "values")
@@ -555,7 +555,7 @@ def encode_values(values):
 
 
 def encode_packed(keys, values):
-    bases = [0] + [int(keys[s - 1]) + 1 - int(keys[0]) for s in range(128, len(keys), 128)]
+    bases = [0] + [int(keys[s - 1]) + 1 - int(keys[0]) for s in range(512, len(keys), 512)]
     width = max(b.bit_length() for b in bases)
     packed = pack_bits(bases, width)
     body = packed.ljust(round_up(len(packed), 8), b"\0")

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "codec_image.h"
 #include "slc_test.h"
+#include "storage/bitpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,41 @@ static void test_unsound_integers(void)
     tile_case_free(&tile);
 }
 
+/* The bases of a tile stand where the format says, one for 512 nonzeros, and none may be another.
+ */
+static void test_bases(void)
+{
+    static const unsigned widths[] = {40, 100}; /* of the keys: bases of one word and of two */
+    struct random_stream random = {slc_test_seed(), 26, 0};
+    const uint64_t dims[4] = {1 << 25, 1 << 25, 1 << 25, 1 << 25};
+
+    for (size_t w = 0; w < SLC_COUNT(widths); w++) {
+        struct tile_case tile;
+        struct block_image image;
+        uint8_t *data;
+
+        tile_case_make(&tile, &random, 4, dims, widths[w], 4 * SLC_BASE_NNZ, VALUES_CONSTANT);
+        CU_ASSERT_FATAL(tile.nnz > 2 * SLC_BASE_NNZ);
+        block_image_make(&image, &tile, SLC_CODEC_PACKED);
+        data = image.bytes + slc_tile_entry_offset(4, 1);
+        CU_ASSERT_EQUAL_FATAL(slc_bases_of(tile.nnz), (tile.nnz + 511) / 512);
+        for (uint32_t i = 0; i < slc_bases_of(tile.nnz); i++) {
+            uint64_t bit = (uint64_t)i * data[0];
+            unsigned low_bits = data[0] < 64 ? data[0] : 64;
+            uint64_t base = i == 0 ? 0 : tile.key_lo[512 * i - 1] + 1 - tile.key_lo[0];
+            struct slc_error err = SLC_ERROR_INIT;
+
+            CU_ASSERT_EQUAL(slc_bits_get(data + 8, bit, low_bits), base & slc_low_mask(low_bits));
+            data[8 + bit / 8] ^= (uint8_t)(1 << bit % 8);
+            SLC_ASSERT_FAILS(block_image_decode(&image, &tile.info, SLC_F64, 1024, NULL, &err),
+                             SLC_ERR_DAMAGED, &err, "base");
+            data[8 + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+        block_image_free(&image);
+        tile_case_free(&tile);
+    }
+}
+
 /* A tile of codec lz4 with 128-bit keys whose 16 planes of gap bytes lie plainly in the file. */
 struct plain_gaps {
     struct tile_case tile;
@@ -403,6 +439,7 @@ static const struct slc_test tests[] = {
     {"directory entries that lie are refused", test_lies},
     {"values that are zero, infinite or NaN are refused", test_unsound_values},
     {"integers that are zero or too large are refused", test_unsound_integers},
+    {"bases are one for 512 nonzeros, and another one is refused", test_bases},
     {"a first key that is not the directory's is refused", test_first_gap},
     {"keys that start over behind the largest are refused", test_wrapped_keys},
 };
