@@ -57,7 +57,7 @@ struct slc_tile_view {
                             uint32_t max_nnz,
                             struct slc_chunk_view *chunk,
                             struct slc_error *err);
-    /* The same cut into runs; NULL where the order or the codec of the tile gives none. Calls of
+    /* The same cut into runs; NULL where the order of the tile gives none. Calls of
      * the two may alternate within a tile. */
     enum slc_status (*next_fibers)(struct slc_tile_view *tile,
                                    uint32_t max_nnz,

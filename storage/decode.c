@@ -530,6 +530,7 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     struct slc_decoder *decoder = tile->decoder;
     const uint32_t count = chunk_size(decoder, max_nnz);
     struct slc_damage damage;
+    bool sound;
 
     fibers->nnz = count;
     fibers->runs = 0;
@@ -542,9 +543,14 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (!decode_keys(decoder, count, &damage) ||
-        !runs_from_keys(decoder, count, &fibers->runs, &damage) ||
-        !finish_chunk(decoder, count, &damage)) {
+    if (decoder->codec == SLC_CODEC_BLCO) {
+        sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
+        fibers->runs = sound ? slc_blco_runs(decoder, count) : 0;
+    } else {
+        sound = decode_keys(decoder, count, &damage) &&
+                runs_from_keys(decoder, count, &fibers->runs, &damage);
+    }
+    if (!sound || !finish_chunk(decoder, count, &damage)) {
         fibers->nnz = 0;
         return fail_damaged(decoder, &damage, err);
     }
@@ -584,10 +590,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
         return fail_damaged(decoder, &damage, err);
     }
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
-    tile->next_fibers =
-        decoder->keys.run.bits > 0 && decoder->codec != SLC_CODEC_BLCO && !decoder->two_words
-            ? next_fibers
-            : NULL;
+    tile->next_fibers = decoder->keys.run.bits > 0 && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
     tile->ordinal = block->entry.first_tile + index;
     tile->block = block->block;

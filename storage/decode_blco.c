@@ -172,3 +172,42 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
     }
     return true;
 }
+
+/* Whether nonzero i of the chunk differs from the one before outside the run's bits. */
+static bool run_begins(const struct slc_decoder *decoder, uint32_t i)
+{
+    const struct slc_fiber_run run = decoder->keys.run;
+    const uint64_t corner = decoder->entry.corner[run.mode];
+    const uint32_t *own = decoder->offset[run.mode];
+
+    if (((corner + own[i]) ^ (corner + own[i - 1])) >> run.bits != 0) {
+        return true;
+    }
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        if (n != run.mode && decoder->offset[n][i] != decoder->offset[n][i - 1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count)
+{
+    uint32_t *begin = decoder->run_begin;
+    uint32_t runs = 1;
+
+    begin[0] = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        begin[runs] = i;
+        runs += run_begins(decoder, i);
+    }
+    begin[runs] = count;
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        uint32_t *offset = decoder->offset[n];
+
+        for (uint32_t r = 0; n != decoder->keys.run.mode && r < runs; r++) {
+            offset[r] = offset[begin[r]];
+        }
+    }
+    return runs;
+}

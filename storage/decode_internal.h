@@ -128,6 +128,11 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
                       uint32_t start,
                       uint32_t count,
                       struct slc_damage *damage);
+/*
+ * Cuts `count` nonzeros with offsets of all modes into the runs that keys would give, so that
+ * results do not depend on the codec; of the modes a run shares, one offset a run is left.
+ */
+uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count);
 
 /*
  * Turns the `count` gaps at index `at` of key_lo (key_hi) into keys, continuing from decoder->next.
