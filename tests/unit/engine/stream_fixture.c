@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "make_store.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -156,6 +157,22 @@ static bool commit(struct consumer *consumer, uint64_t ordinal)
     return turn;
 }
 
+/*
+ * Raises `stop` in the tile begun as number `stop_at`; later ones wait for that, so that the pass
+ * cannot end first, however the threads are scheduled.
+ */
+static void raise_stop(struct consumer *consumer)
+{
+    const uint64_t number = atomic_fetch_add(&consumer->begun, 1);
+
+    if (number == consumer->stop_at) {
+        __atomic_store_n(&consumer->stop, 1, __ATOMIC_RELAXED);
+    }
+    while (number > consumer->stop_at && !__atomic_load_n(&consumer->stop, __ATOMIC_RELAXED)) {
+        (void)sched_yield();
+    }
+}
+
 static enum slc_status
 consume(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -168,9 +185,7 @@ consume(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_e
     if (tile->ordinal == consumer->fail_at) {
         return slc_fail(err, SLC_ERR_NUMERIC, "tile %u is bad", (unsigned)tile->ordinal);
     }
-    if (tile->ordinal == consumer->stop_at) {
-        __atomic_store_n(&consumer->stop, 1, __ATOMIC_RELAXED);
-    }
+    raise_stop(consumer);
     do {
         enum slc_status status = tile->next(tile, 1024, &chunk, err);
 

@@ -58,7 +58,8 @@ struct consumer {
     enum slc_value_type precision;
     bool ordered;     /* wait for all tiles before this one, as ordered commits do */
     uint64_t fail_at; /* ordinal whose tile fails; SLC_NOWHERE: none */
-    uint64_t stop_at; /* ordinal at which `stop` is raised */
+    uint64_t stop_at; /* tiles begun before the one that raises `stop`; SLC_NOWHERE: none */
+    atomic_uint_fast64_t begun;
     volatile int stop;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
