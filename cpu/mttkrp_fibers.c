@@ -6,6 +6,7 @@
  * Measured, one thread, R = 16, all modes, runs against the plain order: flights-4d 23.0 against
  * 54.0 ms (63 nonzeros a run), cmudict 9.5 against 16.8 (24), gitlog 10.8 against 18.9 (5).
  */
+#include "base/checked.h"
 #include "cpu/mttkrp.h"
 
 #include <string.h>
@@ -14,12 +15,18 @@
 enum { LONG_RUN = 16 };
 
 /*
- * Shorter runs than 3 nonzeros in 2 runs cost more than they save: a branch that is mispredicted at
- * the end of most runs, about 6 ns, against one row product saved.
+ * A run costs a branch that is mispredicted at its end, some 20 cycles, and saves in each nonzero
+ * but one the rows of the other modes: about 2.5 cycles for 128 bytes of a row. So runs pay from 6
+ * nonzeros on with three modes and R = 16 (measured: 2.8 against 3.0 ms at 3.2, kg-fb15k-237), from
+ * 4 with four modes, from 3 with five (46 against 55 ms at 2.9, five letters of text).
  */
-static bool worth_runs(const struct slc_fiber_view *fibers)
+static bool worth_runs(const struct slc_cpu_backend *cpu, const struct slc_fiber_view *fibers)
 {
-    return 2 * (uint64_t)fibers->nnz >= 3 * (uint64_t)fibers->runs;
+    const uint64_t row_units = slc_max_u64(cpu->stride / 128, 1);
+    const uint64_t saved = row_units * (5 * (uint64_t)(cpu->job.order - 1) - 2);
+    const uint64_t cost = 40;
+
+    return (fibers->nnz - fibers->runs) * saved >= fibers->runs * cost;
 }
 
 static void span_init(const struct slc_cpu_backend *cpu,
@@ -88,6 +95,6 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
         }
         span_init(cpu, tile, &fibers, output, &span);
         accumulate(cpu, &span);
-    } while (worth_runs(&fibers));
+    } while (worth_runs(cpu, &fibers));
     return SLC_OK;
 }
