@@ -41,8 +41,8 @@ struct slc_splitters {
 
 /*
  * Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
- * in the order of keys with the fiber run `run`. Equal ones are merged, so heavy coordinates give fewer.
- * Owns: slc_splitters_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
+ * in the order of keys with the fiber run `run`. Equal ones are merged, so heavy coordinates give
+ * fewer. Owns: slc_splitters_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
  */
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,

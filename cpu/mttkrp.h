@@ -1,11 +1,11 @@
 /*
  * State of a running MTTKRP; shared by the files that make up the CPU backend.
  *
- *   mttkrp_plan.c  strategy and scratch from the shape of a job
+ *   mttkrp_plan.c    strategy and scratch from the shape of a job
+ *   mttkrp.c         begin, tile, end: the table of base/backend.h
  *   mttkrp_fibers.c  tiles that come in runs of fibers
- *   mttkrp.c       begin, tile, end: the table of base/backend.h
- *   partial.c      tile-local sums: a dense window of rows, or the tile sorted by output row
- *   commit.c       adding tile-local sums to the output, under locks or in tile order
+ *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
+ *   commit.c         adding tile-local sums to the output, under locks or in tile order
  */
 #ifndef SLC_CPU_MTTKRP_H
 #define SLC_CPU_MTTKRP_H

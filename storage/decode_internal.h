@@ -135,8 +135,8 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
 uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count);
 
 /*
- * Turns the `count` gaps at index `at` of key_lo (key_hi) into keys, continuing from decoder->next.
- The keys are then strictly ascending and at most the last key. `where`: the bytes
+ * Turns the `count` gaps at index `at` of key_lo (key_hi) into keys, continuing from
+ * decoder->next. The keys are then strictly ascending and at most the last key. `where`: the bytes
  * to blame otherwise.
  */
 bool slc_decoder_sum(struct slc_decoder *decoder,
