@@ -2,7 +2,7 @@
  * The benchmarks of `sluice bench`, and the options they share. Each is a command of its own table:
  * one file per benchmark, listed in tools/cmd_bench.c. A benchmark
  *
- *   1. parses its options (command_begin) and starts its record (record.h),
+ *   1. hands its steps to bench_run (run.h), which parses options and starts the record (record.h),
  *   2. measures by timing.h, beside every figure the ceiling measured in the same run,
  *   3. prints tables from the record (table.h), or with --json the record and nothing else.
  */

@@ -12,9 +12,8 @@
 #include "codec_image.h"
 #include "codec_sample.h"
 #include "record.h"
+#include "run.h"
 #include "table.h"
-#include "tools/commands.h"
-#include "tools/console.h"
 #include "tools/session.h"
 
 #include "base/clock.h"
@@ -265,9 +264,9 @@ record_figures(struct codec_bench *bench, json_t *record, struct slc_error *err)
     return status;
 }
 
-static enum slc_status
-measure(struct codec_bench *bench, const char *path, json_t *record, struct slc_error *err)
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
+    struct codec_bench *bench = state;
     const struct bench_options *often = &bench->args->bench;
     enum slc_status status = choose_sets(bench, err);
 
@@ -287,51 +286,32 @@ measure(struct codec_bench *bench, const char *path, json_t *record, struct slc_
     return status == SLC_OK ? record_figures(bench, record, err) : status;
 }
 
-static void close_all(struct codec_bench *bench)
+static void print_tables(const json_t *record)
 {
+    bench_table_print(json_object_get(record, "codecs"), size_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "rows"), decode_columns);
+}
+
+static void close_all(void *state)
+{
+    struct codec_bench *bench = state;
+
     for (unsigned c = 0; c < CODECS; c++) {
         bench_image_destroy(&bench->images[c]);
     }
     bench_sample_destroy(&bench->sample);
     slc_store_close(&bench->store);
-    slc_free(bench);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.nnz_max = 0};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct codec_bench *bench;
-    struct operands operands;
-    json_t *record = NULL;
-    enum slc_status status;
-    int code = 0;
+    struct codec_bench bench = {.args = &args};
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    bench = slc_calloc(1, sizeof *bench);
-    if (bench == NULL) {
-        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for samples");
-        return console_error(&err);
-    }
-    bench->args = &args;
-    status = bench_record_start(command, &args, &record, &err);
-    if (status == SLC_OK) {
-        status = measure(bench, operands.text[0], record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        bench_table_print(json_object_get(record, "codecs"), size_columns);
-        putchar('\n');
-        bench_table_print(json_object_get(record, "rows"), decode_columns);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    close_all(bench);
-    return code;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
 }
 
 const struct command bench_codec = {

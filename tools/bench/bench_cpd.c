@@ -20,9 +20,8 @@
 #include "bench.h"
 #include "ceiling.h"
 #include "record.h"
+#include "run.h"
 #include "table.h"
-#include "tools/commands.h"
-#include "tools/console.h"
 #include "tools/session.h"
 
 #include "engine/solve/cp_als.h"
@@ -186,9 +185,9 @@ record_figures(struct cpd_bench *bench, json_t *record, struct slc_error *err)
     return status;
 }
 
-static enum slc_status
-measure(struct cpd_bench *bench, const char *path, json_t *record, struct slc_error *err)
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
+    struct cpd_bench *bench = state;
     const struct arguments *args = bench->args;
     struct session *session = &bench->session;
     const struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
@@ -222,41 +221,22 @@ static void print_tables(const json_t *record)
            json_number_value(json_object_get(record, "nnz_per_row")));
 }
 
+static void close_all(void *state)
+{
+    struct cpd_bench *bench = state;
+
+    slc_cp_result_destroy(&bench->result);
+    session_close(&bench->session);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct operands operands;
-    struct cpd_bench *bench;
-    json_t *record = NULL;
-    enum slc_status status;
-    int code = 0;
+    struct cpd_bench bench = {.args = &args, .session = SESSION_INIT};
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    bench = slc_calloc(1, sizeof *bench);
-    if (bench == NULL) {
-        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for samples");
-        return console_error(&err);
-    }
-    bench->args = &args;
-    status = bench_record_start(command, &args, &record, &err);
-    if (status == SLC_OK) {
-        status = measure(bench, operands.text[0], record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        print_tables(record);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    slc_cp_result_destroy(&bench->result);
-    session_close(&bench->session);
-    slc_free(bench);
-    return code;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
 }
 
 const struct command bench_cpd = {

@@ -10,11 +10,10 @@
 #include "bench.h"
 #include "raw_read.h"
 #include "record.h"
+#include "run.h"
 #include "scan.h"
 #include "table.h"
-#include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/console.h"
 #include "tools/session.h"
 
 #include <string.h>
@@ -195,9 +194,9 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     bench_set(row, "direct", json_boolean(direct));
 }
 
-static enum slc_status
-measure(struct io_bench *bench, const char *path, json_t *record, struct slc_error *err)
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
+    struct io_bench *bench = state;
     const unsigned warm_up = (unsigned)bench->args->bench.warm_up;
     const unsigned repeats = (unsigned)bench->args->bench.repeats;
     json_t *rows = json_array();
@@ -220,36 +219,29 @@ measure(struct io_bench *bench, const char *path, json_t *record, struct slc_err
     return status;
 }
 
+static void print_table(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), columns);
+}
+
+static void close_all(void *state)
+{
+    struct io_bench *bench = state;
+
+    bench_raw_close(bench->raw);
+    for (unsigned w = 0; w < bench->way_count; w++) {
+        session_close(&bench->ways[w].session);
+    }
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.threads = 0};
     struct io_bench bench = {.args = &args};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct operands operands;
-    json_t *record = NULL;
-    enum slc_status status;
-    int code = 0;
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    status = bench_record_start(command, &args, &record, &err);
-    if (status == SLC_OK) {
-        status = measure(&bench, operands.text[0], record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        bench_table_print(json_object_get(record, "rows"), columns);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    bench_raw_close(bench.raw);
-    for (unsigned w = 0; w < bench.way_count; w++) {
-        session_close(&bench.ways[w].session);
-    }
-    return code;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_table, close_all});
 }
 
 const struct command bench_io = {

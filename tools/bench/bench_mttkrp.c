@@ -21,10 +21,9 @@
 #include "cpu/cpu.h"
 #include "mttkrp_group.h"
 #include "record.h"
+#include "run.h"
 #include "table.h"
-#include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/console.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -368,9 +367,9 @@ static enum slc_status measure_all(struct mttkrp_bench *bench, struct slc_error 
 }
 
 /* Opens the store, measures and fills the record. */
-static enum slc_status
-measure(struct mttkrp_bench *bench, const char *path, json_t *record, struct slc_error *err)
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
+    struct mttkrp_bench *bench = state;
     const struct arguments *args = bench->args;
     struct bench_mttkrp_group *group = &bench->group;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
@@ -404,36 +403,29 @@ measure(struct mttkrp_bench *bench, const char *path, json_t *record, struct slc
     return status;
 }
 
+static void print_tables(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), mode_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "totals"), total_columns);
+}
+
+static void close_all(void *state)
+{
+    struct mttkrp_bench *bench = state;
+
+    slc_free(bench->cells);
+    session_close(&bench->session);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
     struct mttkrp_bench bench = {.args = &args, .session = SESSION_INIT};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct operands operands;
-    json_t *record = NULL;
-    enum slc_status status;
-    int code = 0;
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    status = bench_record_start(command, &args, &record, &err);
-    if (status == SLC_OK) {
-        status = measure(&bench, operands.text[0], record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        bench_table_print(bench.rows, mode_columns);
-        putchar('\n');
-        bench_table_print(bench.totals, total_columns);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    slc_free(bench.cells);
-    session_close(&bench.session);
-    return code;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
 }
 
 const struct command bench_mttkrp = {

@@ -17,11 +17,10 @@
 #include "raw_read.h"
 #include "record.h"
 #include "resident.h"
+#include "run.h"
 #include "scan.h"
 #include "table.h"
-#include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/console.h"
 
 #include <math.h>
 #include <string.h>
@@ -260,9 +259,9 @@ static enum slc_status measure_row(
     return status;
 }
 
-static enum slc_status
-measure(struct pass_bench *bench, const char *path, json_t *record, struct slc_error *err)
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
+    struct pass_bench *bench = state;
     const struct arguments *args = bench->args;
     const struct slc_manifest *manifest = &bench->drive.store.manifest;
     json_t *rows = json_array();
@@ -290,34 +289,27 @@ measure(struct pass_bench *bench, const char *path, json_t *record, struct slc_e
     return status;
 }
 
+static void print_table(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), columns);
+}
+
+static void close_stores(void *state)
+{
+    struct pass_bench *bench = state;
+
+    session_close(&bench->memory);
+    session_close(&bench->drive);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
     struct pass_bench bench = {.args = &args, .memory = SESSION_INIT, .drive = SESSION_INIT};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct operands operands;
-    json_t *record = NULL;
-    enum slc_status status;
-    int code = 0;
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    status = bench_record_start(command, &args, &record, &err);
-    if (status == SLC_OK) {
-        status = measure(&bench, operands.text[0], record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        bench_table_print(json_object_get(record, "rows"), columns);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    session_close(&bench.memory);
-    session_close(&bench.drive);
-    return code;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_table, close_stores});
 }
 
 const struct command bench_pass = {

@@ -13,12 +13,10 @@
 #include "ceiling.h"
 #include "machine.h"
 #include "record.h"
+#include "run.h"
 #include "table.h"
-#include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/console.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct arguments {
@@ -140,15 +138,22 @@ static enum slc_status choose_sets(const char *isa,
                     isa, sets[0]->name);
 }
 
-static enum slc_status measure(const struct arguments *args, json_t *record, struct slc_error *err)
+static enum slc_status
+measure(void *state, const char *operand, json_t *record, struct slc_error *err)
 {
+    const struct arguments *args = state;
     const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
     const unsigned all = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
     json_t *rows = json_array();
     unsigned set_count;
     enum slc_status status = choose_sets(args->isa, sets, &set_count, err);
 
+    (void)operand;
     bench_set(record, "rows", rows);
+    if (status == SLC_OK && args->row_bytes % 64 != 0) {
+        status = slc_fail(err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
+                          (unsigned long long)args->row_bytes);
+    }
     bench_set_count(record, "row_bytes", args->row_bytes);
     for (unsigned level = 1; level <= BENCH_CACHE_LEVELS + 1; level++) {
         for (unsigned threads = 1; threads <= all; threads += threads == all ? 1 : all - 1) {
@@ -160,37 +165,17 @@ static enum slc_status measure(const struct arguments *args, json_t *record, str
     return status;
 }
 
+static void print_table(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), columns);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.threads = 0};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct operands operands;
-    json_t *record = NULL;
-    enum slc_status status = SLC_OK;
-    int code = 0;
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
-        return code;
-    }
-    console_start(CONSOLE_NORMAL);
-    if (args.row_bytes % 64 != 0) {
-        status = slc_fail(&err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
-                          (unsigned long long)args.row_bytes);
-    }
-    if (status == SLC_OK) {
-        status = bench_record_start(command, &args, &record, &err);
-    }
-    if (status == SLC_OK) {
-        status = measure(&args, record, &err);
-    }
-    if (status == SLC_OK && args.bench.json) {
-        status = bench_record_print(record, &err);
-    } else if (status == SLC_OK) {
-        bench_table_print(json_object_get(record, "rows"), columns);
-    }
-    code = status == SLC_OK ? 0 : console_error(&err);
-    json_decref(record);
-    return code;
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &args, measure, print_table, NULL});
 }
 
 const struct command bench_stream = {

@@ -1,0 +1,36 @@
+/* The frame of a benchmark; see run.h. */
+#include "run.h"
+
+#include "record.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+int bench_run(const struct command *command, int argc, char **argv, const struct bench_steps *steps)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    json_t *record = NULL;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, steps->values, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    status = bench_record_start(command, steps->values, &record, &err);
+    if (status == SLC_OK) {
+        status = steps->measure(steps->state, operands.count > 0 ? operands.text[0] : NULL, record,
+                                &err);
+    }
+    if (status == SLC_OK && steps->common->json) {
+        status = bench_record_print(record, &err);
+    } else if (status == SLC_OK) {
+        steps->print(record);
+    }
+    code = status == SLC_OK ? 0 : console_error(&err);
+    if (steps->close != NULL) {
+        steps->close(steps->state);
+    }
+    json_decref(record);
+    return code;
+}
