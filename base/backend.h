@@ -24,8 +24,10 @@ enum slc_conflict {
     SLC_CONFLICT_DIRECT,  /* one worker: add straight into the output */
     SLC_CONFLICT_PRIVATE, /* each worker owns a copy of the output, reduced in mttkrp_end */
     SLC_CONFLICT_LOCKED, /* tile-local rows (dense window or sorted segments), then striped locks */
-    SLC_CONFLICT_ORDERED /* tile-local rows, committed in tile order: the same bits for any number
-                            of workers; needs tiles to be started in ascending order */
+    SLC_CONFLICT_ORDERED, /* tile-local rows, committed in tile order: the same bits for any number
+                             of workers; needs tiles to be started in ascending order */
+    SLC_CONFLICT_OWNED /* from copies of the tensor in the device's memory, sorted such that every
+                          output row has one owner; see owned_begin */
 };
 
 const char *slc_conflict_name(enum slc_conflict conflict);
@@ -44,6 +46,14 @@ struct slc_mttkrp_job {
     enum slc_conflict conflict; /* AUTO unless a test or benchmark forces one */
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; entry `mode` is not read */
     struct slc_matrix *output; /* dims[mode] x rank, same type as the factors */
+};
+
+/* What copies of a tensor are made for. */
+struct slc_tensor_shape {
+    unsigned order;
+    uint64_t nnz;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint32_t tile_nnz; /* of every tile but the last */
 };
 
 struct slc_backend;
@@ -85,6 +95,48 @@ struct slc_backend_ops {
 
     /* Ends the job: the output is complete when this returns SLC_OK. Called by one thread. */
     enum slc_status (*mttkrp_end)(struct slc_backend *backend, struct slc_error *err);
+
+    /*
+     * Copies of a whole tensor, one per mode, decoded and sorted in the device's memory, for
+     * solvers that compute many MTTKRPs of a tensor that fits:
+     *
+     *     owned_begin -> owned_tile (every tile once, from all workers, any order) -> owned_end
+     *
+     * after which mttkrp_owned computes without a stream. They hold until owned_drop, the next
+     * owned_begin, or destroy.
+     */
+
+    /*
+     * What all of this takes at its peak, for MTTKRPs up to `rank`; UINT64_MAX where the device
+     * cannot hold such copies.
+     */
+    uint64_t (*owned_bytes)(const struct slc_tensor_shape *shape,
+                            uint32_t rank,
+                            enum slc_value_type type,
+                            unsigned workers);
+    /* Errors: SLC_ERR_MEMORY; no copies are held then. */
+    enum slc_status (*owned_begin)(struct slc_backend *backend,
+                                   const struct slc_tensor_shape *shape,
+                                   enum slc_value_type type,
+                                   unsigned workers,
+                                   struct slc_error *err);
+    /* Errors: those of decoding; SLC_ERR_USAGE for a tile of another tensor. */
+    enum slc_status (*owned_tile)(struct slc_backend *backend,
+                                  unsigned worker,
+                                  struct slc_tile_view *tile,
+                                  struct slc_error *err);
+    /* Sorts what came in. Errors: SLC_ERR_USAGE when tiles are missing, SLC_ERR_MEMORY,
+     * SLC_ERR_SYSTEM; no copies are held then. */
+    enum slc_status (*owned_end)(struct slc_backend *backend, struct slc_error *err);
+    void (*owned_drop)(struct slc_backend *backend);
+    /*
+     * The whole of an MTTKRP, by job->workers threads of its own. Errors: SLC_ERR_USAGE where
+     * copies of this tensor, type and number of workers are not held, SLC_ERR_MEMORY,
+     * SLC_ERR_SYSTEM.
+     */
+    enum slc_status (*mttkrp_owned)(struct slc_backend *backend,
+                                    const struct slc_mttkrp_job *job,
+                                    struct slc_error *err);
 
     void (*destroy)(struct slc_backend *backend); /* takes NULL */
 };

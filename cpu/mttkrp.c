@@ -150,17 +150,9 @@ static void reset_state(struct slc_cpu_backend *cpu)
     (void)pthread_mutex_unlock(&cpu->order_mutex);
 }
 
-static enum slc_status
-begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
+/* Takes over a job that has been checked; its scratch follows. */
+static void set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job)
 {
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = check_job(job, err);
-    uint64_t bytes;
-
-    cpu->running = false;
-    if (status != SLC_OK) {
-        return status;
-    }
     cpu->job = *job;
     cpu->type = job->output->type;
     cpu->stride = slc_mttkrp_stride(job, cpu->type);
@@ -168,14 +160,37 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
     cpu->conflict = slc_mttkrp_choose(job, cpu->type, job->output->rows);
     cpu->kernels = slc_kernels();
     cpu->prefetch = factors_exceed_cache(job);
+}
+
+static enum slc_status
+reserve_scratch(struct slc_cpu_backend *cpu, uint64_t bytes, struct slc_error *err)
+{
+    if (bytes <= cpu->scratch.bytes) {
+        return SLC_OK;
+    }
+    slc_buffer_destroy(&cpu->scratch);
+    return slc_buffer_create(&cpu->scratch, bytes, slc_mttkrp_pages(bytes), err);
+}
+
+static enum slc_status
+begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = check_job(job, err);
+
+    cpu->running = false;
+    if (status == SLC_OK && job->conflict == SLC_CONFLICT_OWNED) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "the strategy \"owned\" takes no tiles: it computes from copies");
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
-    bytes = slc_mttkrp_total_bytes(&cpu->layout, job, cpu->conflict);
-    if (bytes > cpu->scratch.bytes) {
-        slc_buffer_destroy(&cpu->scratch);
-        status = slc_buffer_create(&cpu->scratch, bytes, slc_mttkrp_pages(bytes), err);
-        if (status != SLC_OK) {
-            return status;
-        }
+    status = reserve_scratch(cpu, slc_mttkrp_total_bytes(&cpu->layout, job, cpu->conflict), err);
+    if (status != SLC_OK) {
+        return status;
     }
     cpu->sums = cpu->layout.wide_bytes > 0 ? cpu->scratch.data : job->output->buffer.data;
     if (job->order == 1) {
@@ -410,6 +425,76 @@ static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
     return SLC_OK;
 }
 
+static enum slc_status owned_begin(struct slc_backend *backend,
+                                   const struct slc_tensor_shape *shape,
+                                   enum slc_value_type type,
+                                   unsigned workers,
+                                   struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    return slc_owned_begin(&cpu->owned, shape, type, workers, err);
+}
+
+static enum slc_status owned_tile(struct slc_backend *backend,
+                                  unsigned worker,
+                                  struct slc_tile_view *tile,
+                                  struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    (void)worker;
+    return slc_owned_add_tile(&cpu->owned, tile, err);
+}
+
+static enum slc_status owned_end(struct slc_backend *backend, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    return slc_owned_end(&cpu->owned, err);
+}
+
+static void owned_drop(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    slc_owned_drop(&cpu->owned);
+}
+
+static enum slc_status check_owned(const struct slc_cpu_backend *cpu,
+                                   const struct slc_mttkrp_job *job,
+                                   struct slc_error *err)
+{
+    const struct slc_tensor_shape *shape = &cpu->owned.shape;
+    bool fits = cpu->owned.ready && job->order == shape->order && job->nnz == shape->nnz &&
+                job->output->type == cpu->owned.type && job->workers == cpu->owned.workers;
+
+    for (unsigned m = 0; fits && m < job->order; m++) {
+        fits = (m == job->mode ? job->output : job->factors[m])->rows == shape->dims[m];
+    }
+    return fits ? SLC_OK
+                : slc_fail(err, SLC_ERR_USAGE,
+                           "copies of this tensor, for %u threads and this type, are not held",
+                           job->workers);
+}
+
+static enum slc_status
+compute_owned(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = check_job(job, err);
+
+    if (status == SLC_OK) {
+        status = check_owned(cpu, job, err);
+    }
+    if (status == SLC_OK) {
+        cpu->running = false;
+        set_job(cpu, job);
+        status = reserve_scratch(cpu, slc_owned_scratch_bytes(cpu), err);
+    }
+    return status == SLC_OK ? slc_owned_mttkrp(cpu, err) : status;
+}
+
 static void destroy(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
@@ -424,6 +509,7 @@ static void destroy(struct slc_backend *backend)
     (void)pthread_mutex_destroy(&cpu->order_mutex);
     (void)pthread_cond_destroy(&cpu->order_changed);
     slc_buffer_destroy(&cpu->scratch);
+    slc_owned_drop(&cpu->owned);
     own = cpu->own;
     slc_buffer_destroy(&own);
 }
@@ -436,6 +522,12 @@ static const struct slc_backend_ops cpu_ops = {
     .mttkrp_tile = add_tile,
     .mttkrp_abort = abort_job,
     .mttkrp_end = end,
+    .owned_bytes = slc_owned_bytes,
+    .owned_begin = owned_begin,
+    .owned_tile = owned_tile,
+    .owned_end = owned_end,
+    .owned_drop = owned_drop,
+    .mttkrp_owned = compute_owned,
     .destroy = destroy,
 };
 

@@ -6,12 +6,14 @@
  *   mttkrp_fibers.c  tiles that come in runs of fibers
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
+ *   owned.h          copies in memory whose rows have one owner, in place of a stream of tiles
  */
 #ifndef SLC_CPU_MTTKRP_H
 #define SLC_CPU_MTTKRP_H
 
 #include "base/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/owned.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -61,6 +63,7 @@ struct slc_cpu_backend {
     struct slc_buffer own;     /* holds this struct */
     struct slc_buffer scratch; /* kept from job to job while large enough */
     struct slc_mttkrp_worker workers[SLC_MAX_THREADS];
+    struct slc_owned owned;
     /* Order 1 has no factors; this row of ones (zeros in the padding) stands in for one. */
     _Alignas(64) unsigned char ones[SLC_MAX_RANK * 8];
 
@@ -116,6 +119,11 @@ slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t 
 /* Runs the kernels over all panels of columns; decides span->merge_runs. */
 void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span);
 
+/* The same for runs, and whether runs of this mean length are worth several sums side by side. */
+void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
+                                  const struct slc_fiber_span *span);
+bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
+
 /* Fills in what is the same for all chunks of a tile. `output` is the row of the tile's corner. */
 void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           const struct slc_tile_view *tile,
@@ -161,5 +169,11 @@ enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       uint64_t ordinal,
                                       struct slc_error *err) SLC_NODISCARD;
+
+/* Scratch of an MTTKRP from copies: windows of the rows that several workers compute. */
+uint64_t slc_owned_scratch_bytes(const struct slc_cpu_backend *cpu);
+
+/* The MTTKRP of cpu->job from its copy. Errors: those of starting threads. */
+enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *err) SLC_NODISCARD;
 
 #endif

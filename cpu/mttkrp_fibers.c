@@ -29,6 +29,11 @@ static bool worth_runs(const struct slc_cpu_backend *cpu, const struct slc_fiber
     return (fibers->nnz - fibers->runs) * saved >= fibers->runs * cost;
 }
 
+bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs)
+{
+    return nnz / LONG_RUN >= runs;
+}
+
 static void span_init(const struct slc_cpu_backend *cpu,
                       const struct slc_tile_view *tile,
                       const struct slc_fiber_view *fibers,
@@ -38,7 +43,7 @@ static void span_init(const struct slc_cpu_backend *cpu,
     memset(span, 0, sizeof *span);
     span->runs = fibers->runs;
     span->prefetch = cpu->prefetch;
-    span->long_runs = fibers->nnz / LONG_RUN >= fibers->runs;
+    span->long_runs = slc_mttkrp_long_runs(fibers->nnz, fibers->runs);
     span->stride = cpu->stride;
     span->begin = fibers->begin;
     span->values = fibers->values;
@@ -62,7 +67,8 @@ static void span_init(const struct slc_cpu_backend *cpu,
     }
 }
 
-static void accumulate(const struct slc_cpu_backend *cpu, const struct slc_fiber_span *span)
+void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
+                                  const struct slc_fiber_span *span)
 {
     const unsigned class =
         span->factor_count < SLC_SHARED_CLASSES ? span->factor_count : SLC_SHARED_CLASSES - 1;
@@ -94,7 +100,7 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
             return status;
         }
         span_init(cpu, tile, &fibers, output, &span);
-        accumulate(cpu, &span);
+        slc_mttkrp_accumulate_fibers(cpu, &span);
     } while (worth_runs(cpu, &fibers));
     return SLC_OK;
 }

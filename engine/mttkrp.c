@@ -37,6 +37,9 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   .progress_context = progress_context};
     enum slc_status status;
 
+    if (job->conflict == SLC_CONFLICT_OWNED) {
+        return backend->ops->mttkrp_owned(backend, job, err);
+    }
     status = backend->ops->mttkrp_begin(backend, job, err);
     if (status != SLC_OK) {
         return status;

@@ -1,0 +1,34 @@
+/* Loading copies: one pass whose tiles go to the backend; see owned.h. */
+#include "engine/owned.h"
+
+static enum slc_status
+add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct slc_backend *backend = context;
+
+    return backend->ops->owned_tile(backend, worker, tile, err);
+}
+
+enum slc_status slc_owned_load(struct slc_stream *stream,
+                               struct slc_backend *backend,
+                               const struct slc_tensor_shape *shape,
+                               enum slc_value_type type,
+                               unsigned workers,
+                               const volatile int *stop,
+                               struct slc_error *err)
+{
+    const struct slc_pass pass = {.tile = add_tile, .context = backend, .stop = stop};
+    enum slc_status status = backend->ops->owned_begin(backend, shape, type, workers, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_pass(stream, &pass, err);
+    if (status == SLC_OK) {
+        status = backend->ops->owned_end(backend, err);
+    }
+    if (status != SLC_OK) {
+        backend->ops->owned_drop(backend);
+    }
+    return status;
+}

@@ -1,0 +1,22 @@
+/* Loading copies of a tensor into a device, from its stream. */
+#ifndef SLC_ENGINE_OWNED_H
+#define SLC_ENGINE_OWNED_H
+
+#include "base/backend.h"
+#include "engine/stream.h"
+
+/*
+ * Fills the backend's copies (owned_begin of base/backend.h) by one pass over the stream; MTTKRPs
+ * with SLC_CONFLICT_OWNED then need no more passes. `workers` is the number that those will have.
+ * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when *stop becomes non-zero
+ * during the pass. No copies are held then.
+ */
+enum slc_status slc_owned_load(struct slc_stream *stream,
+                               struct slc_backend *backend,
+                               const struct slc_tensor_shape *shape,
+                               enum slc_value_type type,
+                               unsigned workers,
+                               const volatile int *stop,
+                               struct slc_error *err) SLC_NODISCARD;
+
+#endif
