@@ -1,7 +1,6 @@
 /*
- * The second half of the builder: takes the buckets in key order, a round of as many as there are
- * workers at a time, sorts them in parallel and hands them to the output; splits those that are
- * larger than a sort area. Then the manifest.
+ * The second half of the builder: gives the buckets in key order to the pipeline that sorts and
+ * encodes them; splits those that are larger than a sort area. Then the manifest.
  */
 #include "convert/builder_internal.h"
 
@@ -9,11 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/team.h"
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/build_output.h"
+#include "convert/build_pipeline.h"
 #include "convert/build_split.h"
+#include "convert/build_tiles.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -28,14 +28,6 @@ struct level {
     uint32_t next;
 };
 
-/* A bucket of the round. */
-struct task {
-    struct slc_bucket bucket;
-    struct slc_sorted sorted;
-    enum slc_status status;
-    struct slc_error err;
-};
-
 struct finish {
     struct slc_builder *builder;
     struct slc_sort_plan plan;
@@ -44,8 +36,8 @@ struct finish {
     struct slc_buffer areas;
     uint8_t **chunk_data;
     struct slc_buffer chunk_memory;
-    struct task *tasks;
     struct slc_writer *writer;
+    struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_builder_report *report;
 };
@@ -182,9 +174,8 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         return status;
     }
     finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
-    finish->tasks = slc_calloc(workers, sizeof *finish->tasks);
     path = slc_path_join(builder->folder.part, "blco.blk");
-    if (finish->chunk_data == NULL || finish->tasks == NULL || path == NULL) {
+    if (finish->chunk_data == NULL || path == NULL) {
         slc_free(path);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);
     }
@@ -205,17 +196,22 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         &finish->writer, err);
     slc_free(path);
     if (status == SLC_OK) {
-        status = slc_output_create(&(struct slc_output_options){.plan = &finish->plan,
-                                                                .dims = dims,
-                                                                .codec = builder->options.codec,
-                                                                .workers = workers,
-                                                                .writer = finish->writer},
-                                   &finish->output, err);
+        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &finish->plan.layout,
+                                                              .codec = builder->options.codec,
+                                                              .workers = workers,
+                                                              .writer = finish->writer},
+                                  &finish->tiles, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_output_create(
+            &(struct slc_output_options){
+                .plan = &finish->plan, .dims = dims, .workers = workers, .tiles = finish->tiles},
+            &finish->output, err);
     }
     return status;
 }
 
-/* ---- rounds */
+/* ---- buckets */
 
 /* Splits `count` buckets at the front of the top level and puts the parts in their place. */
 static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
@@ -252,63 +248,39 @@ static struct slc_bucket *front(struct finish *finish)
     return finish->top == NULL ? NULL : &finish->top->buckets[finish->top->next];
 }
 
-static void sort_worker(void *context, unsigned worker, unsigned workers)
+/* For the pipeline: the front bucket, unless it has to be split first. */
+static bool next_bucket(void *context, struct slc_bucket *bucket)
 {
     struct finish *finish = context;
-    struct task *task = &finish->tasks[worker];
+    struct slc_bucket *next = front(finish);
 
-    (void)workers;
-    task->status =
-        slc_bucket_sort(&finish->plan, &task->bucket,
-                        (uint8_t *)finish->areas.data + worker * finish->memory.area_bytes,
-                        finish->chunk_data[worker], &task->sorted, &task->err);
-}
-
-/* Sorts the `count` tasks and hands them on. The first bucket in key order that failed is reported.
- */
-static enum slc_status run_round(struct finish *finish, unsigned count, struct slc_error *err)
-{
-    uint64_t start = slc_clock_ns();
-    enum slc_status status = slc_team_run(count, sort_worker, finish, err);
-    unsigned i;
-
-    finish->report->sort_seconds += slc_seconds_since(start);
-    for (i = 0; i < count && status == SLC_OK; i++) {
-        struct task *task = &finish->tasks[i];
-
-        status = task->status;
-        if (status != SLC_OK && err != NULL) {
-            *err = task->err;
-        }
-        if (status == SLC_OK) {
-            status = slc_output_add(finish->output, &task->bucket, &task->sorted, err);
-        }
+    if (next == NULL || need_of(finish, next) > finish->memory.area_bytes) {
+        return false;
     }
-    return status == SLC_OK ? slc_output_encode(finish->output, err) : status;
+    *bucket = *next;
+    finish->top->next++;
+    return true;
 }
 
-static enum slc_status run_rounds(struct finish *finish, struct slc_error *err)
+/* Buckets to the file, as many at a time as stand before one that has to be split. */
+static enum slc_status run(struct finish *finish, struct slc_error *err)
 {
+    struct slc_pipeline_options pipeline = {.plan = &finish->plan,
+                                            .workers = finish->memory.workers,
+                                            .areas = finish->areas.data,
+                                            .area_bytes = finish->memory.area_bytes,
+                                            .chunk_data = finish->chunk_data,
+                                            .tiles = finish->tiles,
+                                            .output = finish->output,
+                                            .next = next_bucket,
+                                            .context = finish};
     enum slc_status status = SLC_OK;
-    struct slc_bucket *bucket = front(finish);
+    const struct slc_bucket *bucket;
 
-    while (bucket != NULL && status == SLC_OK) {
-        unsigned count = 0;
-
-        if (need_of(finish, bucket) > finish->memory.area_bytes) {
-            status = split_front(finish, 1, err);
-            bucket = front(finish);
-            continue;
-        }
-        while (bucket != NULL && count < finish->memory.workers &&
-               need_of(finish, bucket) <= finish->memory.area_bytes) {
-            finish->tasks[count].bucket = *bucket;
-            slc_error_clear(&finish->tasks[count].err);
-            count++;
-            finish->top->next++;
-            bucket = front(finish);
-        }
-        status = run_round(finish, count, err);
+    while (status == SLC_OK && (bucket = front(finish)) != NULL) {
+        status = need_of(finish, bucket) > finish->memory.area_bytes
+                     ? split_front(finish, 1, err)
+                     : slc_pipeline_run(&pipeline, &finish->report->sort_seconds, err);
     }
     return status == SLC_OK ? slc_output_finish(finish->output, err) : status;
 }
@@ -325,7 +297,7 @@ static void fill_report(struct finish *finish)
     report->rounded_values = counts->rounded_values;
     report->spill_bytes = slc_spill_written_bytes(finish->builder->spill);
     report->spill_seconds += slc_spill_seconds(finish->builder->spill);
-    slc_output_seconds(finish->output, &report->encode_seconds, &report->write_seconds);
+    slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
 static enum slc_status write_manifest(const struct finish *finish,
@@ -432,10 +404,10 @@ static void end(struct finish *finish)
     }
     slc_writer_abandon(finish->writer);
     slc_output_destroy(finish->output);
+    slc_tiles_destroy(finish->tiles);
     slc_buffer_destroy(&finish->areas);
     slc_buffer_destroy(&finish->chunk_memory);
     slc_free(finish->chunk_data);
-    slc_free(finish->tasks);
     slc_key_tables_destroy(&finish->plan.tables);
 }
 
@@ -465,7 +437,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
         status = split_front(&finish, finish.top->count, err);
     }
     if (status == SLC_OK) {
-        status = run_rounds(&finish, err);
+        status = run(&finish, err);
     }
     if (status == SLC_OK) {
         struct slc_writer *writer = finish.writer;

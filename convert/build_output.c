@@ -2,23 +2,16 @@
  * See convert/build_output.h.
  *
  * Tiles that lie within one bucket are encoded from where they are; one that spans buckets is
- * assembled in a stage. There is one stage more than workers, so a round of as many buckets rarely
- * has to encode early for want of a stage.
+ * assembled in a stage. There is one stage more than workers, each of which may be encoding one.
  */
 #include "convert/build_output.h"
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/team.h"
 #include "convert/build_memory.h"
-#include "convert/turns.h"
-#include "storage/codec.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum { TILES_MAX = 1024 };
 
 /* Largest extent of a tile in a mode, docs/FORMAT.md section 5. */
 #define EXTENT_MAX (UINT64_C(0xffffffff) - 1)
@@ -37,16 +30,15 @@ struct extents {
 
 struct slc_output {
     const struct slc_sort_plan *plan;
-    struct slc_writer *writer;
+    struct slc_tiles *tiles;
     unsigned workers;
     unsigned wide_modes;
     unsigned wide_mode[SLC_MAX_ORDER];
-    struct slc_encoder **encoders;
 
-    /* Stages; `stage` is being filled, the `staged` before it belong to tiles of the list. */
+    /* Stages; `stage` is being filled. */
     struct slc_buffer stage_memory;
+    uint32_t *stage_borrowed; /* tiles of a stage that are not in the file yet: 0 or 1 */
     unsigned stage;
-    unsigned staged;
     uint32_t stage_nnz;
     struct extents stage_extents;
 
@@ -55,13 +47,11 @@ struct slc_output {
     uint64_t open_lo, open_hi;
     double open_value;
 
-    struct slc_tile_source tiles[TILES_MAX];
-    uint32_t tile_count;
+    /* The call at hand. */
+    unsigned worker;
+    uint32_t *borrowed;
 
     struct slc_sort_counts counts;
-    uint64_t encode_ns, write_ns;
-    struct slc_turns turns;
-    struct slc_error *worker_errors;
 };
 
 static struct stage *stage_of(const struct slc_output *output)
@@ -81,25 +71,21 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
     }
     o->plan = options->plan;
-    o->writer = options->writer;
+    o->tiles = options->tiles;
     o->workers = options->workers;
     for (i = 0; i < o->plan->layout.order; i++) {
         if (options->dims[i] - 1 > EXTENT_MAX) {
             o->wide_mode[o->wide_modes++] = i;
         }
     }
-    o->encoders = slc_calloc(o->workers, sizeof *o->encoders);
-    o->worker_errors = slc_calloc(o->workers, sizeof *o->worker_errors);
-    if (o->encoders == NULL || o->worker_errors == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %u encoders", o->workers);
+    o->stage_borrowed = slc_calloc(o->workers + 1, sizeof *o->stage_borrowed);
+    if (o->stage_borrowed == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
     }
     if (status == SLC_OK) {
         assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES);
         status = slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
                                    SLC_PAGES_SMALL, err);
-    }
-    for (i = 0; i < o->workers && status == SLC_OK; i++) {
-        status = slc_encoder_create(&o->plan->layout, options->codec, &o->encoders[i], err);
     }
     if (status != SLC_OK) {
         slc_output_destroy(o);
@@ -111,130 +97,35 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
 
 void slc_output_destroy(struct slc_output *output)
 {
-    unsigned i;
-
     if (output == NULL) {
         return;
     }
-    for (i = 0; i < output->workers && output->encoders != NULL; i++) {
-        slc_encoder_destroy(output->encoders[i]);
-    }
     slc_buffer_destroy(&output->stage_memory);
-    slc_free(output->encoders);
-    slc_free(output->worker_errors);
+    slc_free(output->stage_borrowed);
     slc_free(output);
 }
 
-/* ---- encoding */
-
-static enum slc_status
-deliver(struct slc_output *output, const struct slc_tile_blob *blob, struct slc_error *err)
-{
-    uint64_t start = slc_clock_ns();
-    enum slc_status status = slc_writer_append(output->writer, blob, err);
-
-    /* Only the holder of the turn is here. */
-    output->write_ns += slc_clock_ns() - start;
-    return status;
-}
-
-static void encode_worker(void *context, unsigned worker, unsigned workers)
-{
-    struct slc_output *output = context;
-    struct slc_error *err = &output->worker_errors[worker];
-    uint64_t ticket;
-
-    (void)workers;
-    while (slc_turns_take(&output->turns, &ticket) && ticket < output->tile_count) {
-        struct slc_tile_blob blob;
-        enum slc_status status =
-            slc_tile_encode(output->encoders[worker], &output->tiles[ticket], &blob, err);
-
-        if (status == SLC_OK) {
-            if (!slc_turns_wait(&output->turns, ticket)) {
-                return;
-            }
-            status = deliver(output, &blob, err);
-        }
-        if (status != SLC_OK) {
-            err->status = status;
-            slc_turns_stop(&output->turns);
-            return;
-        }
-        slc_turns_done(&output->turns);
-    }
-}
-
-static enum slc_status encode_list(struct slc_output *output, struct slc_error *err)
-{
-    uint64_t start = slc_clock_ns();
-    unsigned workers = (unsigned)slc_min_u64(output->workers, output->tile_count);
-    enum slc_status status = slc_turns_init(&output->turns, err);
-    unsigned i;
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (i = 0; i < workers; i++) {
-        slc_error_clear(&output->worker_errors[i]);
-    }
-    status = slc_team_run(workers, encode_worker, output, err);
-    for (i = 0; i < workers && status == SLC_OK; i++) {
-        status = output->worker_errors[i].status;
-        if (status != SLC_OK && err != NULL) {
-            *err = output->worker_errors[i];
-        }
-    }
-    slc_turns_destroy(&output->turns);
-    output->tile_count = 0;
-    output->staged = 0;
-    output->encode_ns += slc_clock_ns() - start;
-    return status;
-}
-
-enum slc_status slc_output_encode(struct slc_output *output, struct slc_error *err)
-{
-    return output->tile_count == 0 ? SLC_OK : encode_list(output, err);
-}
-
-static enum slc_status add_tile(struct slc_output *output,
-                                const uint64_t *lo,
-                                const uint64_t *hi,
-                                const double *values,
-                                uint32_t nnz,
-                                struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    if (output->tile_count == TILES_MAX) {
-        status = encode_list(output, err);
-    }
-    if (status == SLC_OK) {
-        output->tiles[output->tile_count++] =
-            (struct slc_tile_source){.nnz = nnz, .key_lo = lo, .key_hi = hi, .values = values};
-    }
-    return status;
-}
+/* ---- cutting tiles */
 
 /* The stage is a complete tile; the next one is filled from now on. */
 static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
 {
     const struct stage *stage = stage_of(output);
-    enum slc_status status =
-        add_tile(output, stage->lo, output->plan->tables.wide ? stage->hi : NULL, stage->values,
-                 output->stage_nnz, err);
+    struct slc_tile_source tile = {.nnz = output->stage_nnz,
+                                   .key_lo = stage->lo,
+                                   .key_hi = output->plan->tables.wide ? stage->hi : NULL,
+                                   .values = stage->values};
+    enum slc_status status = slc_tiles_put(output->tiles, output->worker, &tile,
+                                           &output->stage_borrowed[output->stage], err);
 
     if (status != SLC_OK) {
         return status;
     }
     output->stage = (output->stage + 1) % (output->workers + 1);
     output->stage_nnz = 0;
-    output->staged++;
-    /* All other stages belong to listed tiles: write those first. */
-    return output->staged > output->workers ? encode_list(output, err) : SLC_OK;
+    return slc_tiles_release(output->tiles, output->worker, &output->stage_borrowed[output->stage],
+                             err);
 }
-
-/* ---- cutting tiles */
 
 /*
  * How many of `count` nonzeros fit a tile whose ranges so far are `extents` (`started`: it has
@@ -310,7 +201,10 @@ static enum slc_status append(struct slc_output *output,
         uint32_t fit = fitting(output, lo + i, hi_at, want, started, &output->stage_extents);
 
         if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
-            status = add_tile(output, lo + i, hi_at, values + i, fit, err);
+            struct slc_tile_source tile = {
+                .nnz = fit, .key_lo = lo + i, .key_hi = hi_at, .values = values + i};
+
+            status = slc_tiles_put(output->tiles, output->worker, &tile, output->borrowed, err);
         } else {
             stage_copy(output, lo + i, hi_at, values + i, fit);
             if (fit == room || fit < want) {
@@ -370,12 +264,16 @@ join(struct slc_output *output, const struct slc_sorted *sorted, struct slc_erro
 }
 
 enum slc_status slc_output_add(struct slc_output *output,
+                               unsigned worker,
                                const struct slc_bucket *bucket,
                                const struct slc_sorted *sorted,
+                               uint32_t *borrowed,
                                struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
+    output->worker = worker;
+    output->borrowed = borrowed;
     output->counts.duplicates += sorted->counts.duplicates;
     output->counts.explicit_zeros += sorted->counts.explicit_zeros;
     output->counts.rounded_values += sorted->counts.rounded_values;
@@ -402,13 +300,17 @@ enum slc_status slc_output_add(struct slc_output *output,
 
 enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *err)
 {
-    enum slc_status status = close_open(output, err);
+    enum slc_status status;
+    unsigned i;
 
+    output->worker = 0;
+    output->borrowed = NULL;
+    status = close_open(output, err);
     if (status == SLC_OK && output->stage_nnz > 0) {
         status = close_stage(output, err);
     }
-    if (status == SLC_OK) {
-        status = slc_output_encode(output, err);
+    for (i = 0; i <= output->workers && status == SLC_OK; i++) {
+        status = slc_tiles_release(output->tiles, 0, &output->stage_borrowed[i], err);
     }
     return status;
 }
@@ -416,10 +318,4 @@ enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *e
 const struct slc_sort_counts *slc_output_counts(const struct slc_output *output)
 {
     return &output->counts;
-}
-
-void slc_output_seconds(const struct slc_output *output, double *encode, double *write)
-{
-    *encode = (double)(output->encode_ns - output->write_ns) * 1e-9;
-    *write = (double)output->write_ns * 1e-9;
 }
