@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const uint64_t page_bytes = 4096;
 static const uint64_t huge_page_bytes = UINT64_C(2) << 20;
 
 void *slc_malloc(size_t bytes)
@@ -54,9 +53,14 @@ char *slc_strdup(const char *text)
     return copy;
 }
 
+uint64_t slc_memory_page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages)
 {
-    uint64_t unit = pages == SLC_PAGES_HUGE ? huge_page_bytes : page_bytes;
+    uint64_t unit = pages == SLC_PAGES_HUGE ? huge_page_bytes : slc_memory_page_bytes();
     uint64_t rounded;
 
     if (bytes == 0) {
@@ -210,8 +214,7 @@ limit_of_cgroup(const char *root, const char *path, const char *file, uint64_t t
 uint64_t slc_memory_total(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
-    long bytes = sysconf(_SC_PAGESIZE);
-    uint64_t total = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
+    uint64_t total = pages > 0 ? (uint64_t)pages * slc_memory_page_bytes() : UINT64_MAX;
     char text[8192];
     char *rest = NULL;
 

@@ -19,7 +19,7 @@ void slc_free(void *memory);
 char *slc_strdup(const char *text);
 
 enum slc_pages {
-    SLC_PAGES_SMALL, /* 4 KiB pages: exact sizes, for small budgets */
+    SLC_PAGES_SMALL, /* the system's pages: exact sizes, for small budgets */
     /*
      * Exact sizes, in transparent huge pages as far as whole ones fit: the slots of the ring. A
      * read into 4 KiB pages is a list of a thousand pieces to the drive; a virtual NVMe drive
@@ -52,6 +52,10 @@ void slc_buffer_destroy(struct slc_buffer *buffer);
 
 /* What slc_buffer_create would map for `bytes`: what a plan has to count. */
 uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages);
+
+/* The system's page: 4096 on x86, up to 65,536 on Arm. A file's pages (SLC_PAGE_BYTES) never
+ * change. */
+uint64_t slc_memory_page_bytes(void);
 
 /* Bytes of this process that are resident now, and at most so far (VmRSS, VmHWM); 0 if unknown. */
 uint64_t slc_memory_resident(void);

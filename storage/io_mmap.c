@@ -11,10 +11,15 @@
  * of every page is read through the table instead, which finds the place and the reason and leaves
  * the pages in the cache. A file that is cut later, while its pages are in use, is caught by
  * storage/map_guard.h: the pages turn to zeros, and mmap_check tells.
+ *
+ * The system's pages may be longer than those of the file (16 or 64 KiB on Arm): a map begins at
+ * the system's page that holds the first byte, and a cut inside the last one is found by the file's
+ * length alone, because what lies behind it in the page reads as zeros.
  */
 #include "storage/io_impl.h"
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "storage/map_guard.h"
 
 #include <errno.h>
@@ -33,6 +38,7 @@ struct window {
     struct slc_io_request *request;
     void *address; /* NULL: not mapped */
     uint64_t bytes;
+    uint64_t lead; /* bytes of the map before the request's first */
 };
 
 struct mmap_backend {
@@ -59,36 +65,49 @@ static void window_drop(const struct slc_io *io, struct window *window)
     }
 }
 
+/* How many bytes of the request from `done` on the file still has, or an errno. */
+static int64_t
+bytes_left(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
+{
+    const uint64_t from = request->offset + done;
+    struct slc_file_stat stat;
+    int rc = io->files->stat_fd(io->files->self, io->fd, &stat);
+
+    if (rc < 0) {
+        return rc;
+    }
+    return stat.bytes > from ? (int64_t)slc_min_u64(stat.bytes - from, request->bytes - done) : 0;
+}
+
 /* Maps the range if the file still reaches so far; a refusal travels with the completion. */
 static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
     struct slc_guarded_range *range = range_of(io, window);
-    struct slc_file_stat stat;
-    int rc = io->files->stat_fd(io->files->self, io->fd, &stat);
+    const int64_t left = bytes_left(io, request, 0);
+    int rc;
 
-    if (rc < 0) {
-        slc_io_fail_request(io, request, -rc, request->offset);
+    if (left < 0) {
+        slc_io_fail_request(io, request, (int)-left, request->offset);
         return;
     }
-    if (stat.bytes < request->offset + request->bytes) {
-        struct slc_io_progress progress = {0, 0};
+    if ((uint64_t)left < request->bytes) {
+        struct slc_io_progress progress = {(uint64_t)left, 0};
 
-        if (stat.bytes > request->offset) {
-            progress.done = stat.bytes - request->offset;
-        }
         (void)slc_io_advance(io, request, &progress, NULL, 0);
         return;
     }
-    rc = io->files->map(io->files->self, io->fd, request->bytes, request->offset, &window->address);
+    window->lead = request->offset % slc_memory_page_bytes();
+    window->bytes = window->lead + request->bytes;
+    rc = io->files->map(io->files->self, io->fd, window->bytes, request->offset - window->lead,
+                        &window->address);
     if (rc < 0) {
         window->address = NULL;
         slc_io_fail_request(io, request, -rc, request->offset);
         return;
     }
-    window->bytes = request->bytes;
     atomic_store(&range->faulted, false);
-    atomic_store(&range->bytes, request->bytes);
+    atomic_store(&range->bytes, window->bytes);
     atomic_store(&range->begin, (uintptr_t)window->address);
     for (uint64_t at = 0; at < window->bytes; at += READ_AHEAD_BYTES) {
         (void)io->files->advise(io->files->self, (char *)window->address + at,
@@ -116,15 +135,19 @@ touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint6
 
 static int64_t make_resident(const struct slc_io *io, const struct window *window, uint64_t done)
 {
-    uint64_t from = done - done % SLC_PAGE_BYTES;
-    int64_t result = (int64_t)(window->bytes - done);
+    const struct slc_io_request *request = window->request;
+    const uint64_t at = window->lead + done, from = at - at % slc_memory_page_bytes();
+    int64_t result;
 
     if (io->files->advise(io->files->self, (char *)window->address + from, window->bytes - from,
                           MADV_POPULATE_READ) < 0) {
-        result = touch_pages(io, window->request, done);
+        result = touch_pages(io, request, done);
+    } else {
+        /* A page that the file ends in is resident, and an emulator may not have done anything. */
+        result = bytes_left(io, request, done);
     }
-    return io->files->completed(io->files->self, io->fd, window->request->offset + done,
-                                window->bytes - done, result);
+    return io->files->completed(io->files->self, io->fd, request->offset + done,
+                                request->bytes - done, result);
 }
 
 static enum slc_status
@@ -152,7 +175,9 @@ mmap_wait(struct slc_io *io, struct slc_io_request **result, struct slc_error *e
     (void)err;
     mmap->head = (mmap->head + 1) % io->slot_count;
     if (request->status == SLC_OK) {
-        while (!slc_io_advance(io, request, &progress, window->address,
+        const char *data = (const char *)window->address + window->lead;
+
+        while (!slc_io_advance(io, request, &progress, data,
                                make_resident(io, window, progress.done))) {
         }
     }
@@ -176,19 +201,17 @@ static enum slc_status
 mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
 {
     const struct mmap_backend *mmap = io->backend;
+    const int64_t left = bytes_left(io, request, 0);
     enum slc_status status;
-    struct slc_file_stat stat;
 
-    if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
+    if (left >= 0 && (uint64_t)left < request->bytes) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "of its mapped part at bytes %" PRIu64 " to %" PRIu64
+                          " the file now has only %" PRId64
+                          " bytes: it was cut while in use; restore or convert it again",
+                          request->offset, request->offset + request->bytes, left);
+    } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
-    }
-    if (io->files->stat_fd(io->files->self, io->fd, &stat) == 0 &&
-        stat.bytes < request->offset + request->bytes) {
-        status =
-            slc_fail(err, SLC_ERR_DAMAGED,
-                     "the file now ends at byte %" PRIu64 ", before its mapped part at %" PRIu64
-                     " to %" PRIu64 ": it was cut while in use; restore or convert it again",
-                     stat.bytes, request->offset, request->offset + request->bytes);
     } else {
         status = slc_fail_errno(err, EIO, io->path, "reading a mapped part of the file");
     }

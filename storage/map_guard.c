@@ -7,7 +7,7 @@
  */
 #include "storage/map_guard.h"
 
-#include "base/limits.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +26,8 @@ static struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two below, and of adding */
 static unsigned set_count;
 static struct sigaction before;
+/* Set before the handler is: asking the system inside it is not allowed. */
+static uint64_t page_bytes;
 
 /* The guarded range that holds `address`, or NULL. */
 static struct slc_guarded_range *find(uintptr_t address)
@@ -65,10 +67,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
     uintptr_t address = (uintptr_t)info->si_addr;
     /* Codes above 0 are the kernel's; a signal that was sent has no address. */
     struct slc_guarded_range *range = info->si_code > 0 ? find(address) : NULL;
-    void *page = (void *)(address & ~(uintptr_t)(SLC_PAGE_BYTES - 1));
+    void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
 
-    if (range != NULL && mmap(page, SLC_PAGE_BYTES, PROT_READ,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
+    if (range != NULL &&
+        mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
         atomic_store(&range->faulted, true);
     } else {
         pass_on(number, info, context);
@@ -91,6 +93,7 @@ slc_map_guard_add(struct slc_guarded_range *ranges, unsigned count, struct slc_e
         status = slc_fail(err, SLC_ERR_SYSTEM,
                           "%d files are being read through maps already; use --io pread", MAX_SETS);
     } else if (set_count == 0) {
+        page_bytes = slc_memory_page_bytes();
         memset(&action, 0, sizeof action);
         action.sa_sigaction = on_fault;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
