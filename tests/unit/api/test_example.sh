@@ -1,17 +1,18 @@
 #!/bin/sh
 # The example program converts a tiny tensor, factorizes it and writes the factors.
-# usage: test_example.sh PROGRAM
+# usage: test_example.sh PROGRAM (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
 echo 1..2
-out=$("$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) && echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
+out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
+    echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
     echo "ok 1 - factorizes" || {
     echo "not ok 1 - factorizes"
     echo "$out" | sed 's/^/# /'
 }
-out=$("$1" "$folder/missing.tns" 2 "$folder/factors" 2>&1) || code=$?
+out=$($MESON_EXE_WRAPPER "$1" "$folder/missing.tns" 2 "$folder/factors" 2>&1) || code=$?
 [ "$code" = 1 ] && echo "$out" | grep -q 'missing.tns' &&
     echo "ok 2 - says what is wrong" || {
     echo "not ok 2 - says what is wrong"
