@@ -4,6 +4,7 @@
  */
 #include "cpu/kernels.h"
 
+#include "cpu/column.h"
 #include "cpu/dense_kernels.h"
 #include "cpu/set_names.h"
 

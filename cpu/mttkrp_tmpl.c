@@ -1,14 +1,14 @@
 /*
  * The kernels of one element type and one instruction set; included by kernel_set.c with ELEMENT
- * and TYPE. Panels of every power of two from one element to the widest the registers hold, so that
- * any row pitch (a power of two up to 64 bytes, then a multiple of 64) is covered without a tail.
+ * and TYPE. One column, and panels of every power of two from two elements to the widest the
+ * registers hold, so that any row pitch (a power of two up to 64 bytes, then a multiple of 64) is
+ * covered without a tail.
  */
-#if ELEMENT_LOG2 <= 2
-#define PANEL_LOG2 2
-#include "cpu/mttkrp_panel_tmpl.h"
-#endif
+#include "cpu/mttkrp_column_tmpl.h"
+#if ELEMENT_LOG2 < 3
 #define PANEL_LOG2 3
 #include "cpu/mttkrp_panel_tmpl.h"
+#endif
 #define PANEL_LOG2 4
 #include "cpu/mttkrp_panel_tmpl.h"
 #define PANEL_LOG2 5

@@ -216,7 +216,7 @@ static void test_ordered_bits(void)
 {
     static const uint64_t dims[][4] = {
         {500, 20, 30, 10}, {20000, 20, 30, 10}, {1, 20, 30, 40}, {130, 1, 1, 7}};
-    static const uint32_t ranks[] = {5, 16, 72};
+    static const uint32_t ranks[] = {1, 5, 16, 72};
     struct slc_backend *backend = NULL;
     struct slc_error err = SLC_ERROR_INIT;
 
@@ -238,20 +238,17 @@ static void test_ordered_bits(void)
 }
 
 /* The same over runs of fibers, cut where the decoder cuts them: of any mode, short and long. */
-static void test_ordered_run_bits(void)
+static void check_run_bits(struct slc_backend *backend, uint32_t rank)
 {
     static const uint64_t dims[] = {130, 900, 7, 40};
     static const unsigned means[] = {2, 6, 50};
-    struct slc_backend *backend = NULL;
-    struct slc_error err = SLC_ERROR_INIT;
 
-    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (unsigned mode = 0; mode < 4; mode++) {
         for (size_t m = 0; m < SLC_COUNT(means); m++) {
             for (int type = SLC_F32; type <= SLC_F64; type++) {
                 struct problem problem;
 
-                problem_create_runs(&problem, 4, dims, 9000, 1, 40, (enum slc_value_type)type,
+                problem_create_runs(&problem, 4, dims, 9000, 1, rank, (enum slc_value_type)type,
                                     false, (struct runs){mode, means[m]});
                 problem.tensor.tile_nnz = 700;
                 check_same_bits(backend, &problem);
@@ -259,6 +256,16 @@ static void test_ordered_run_bits(void)
             }
         }
     }
+}
+
+static void test_ordered_run_bits(void)
+{
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    check_run_bits(backend, 1);
+    check_run_bits(backend, 40);
     backend->ops->destroy(backend);
 }
 
@@ -266,18 +273,22 @@ static void test_ordered_run_bits(void)
 static void test_direct_bits(void)
 {
     static const uint64_t dims[] = {90, 50, 70};
+    static const uint32_t ranks[] = {1, 19};
     struct slc_backend *backend = NULL;
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_mttkrp_job job;
-    struct problem problem;
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 20000, 1, 19, SLC_F64, false);
-    problem_job(&problem, 1, &job);
-    CU_ASSERT_EQUAL(backend->ops->mttkrp_strategy(&job, 50), SLC_CONFLICT_DIRECT);
-    SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
-    CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
-    problem_destroy(&problem);
+    for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
+        struct slc_mttkrp_job job;
+        struct problem problem;
+
+        problem_create(&problem, 3, dims, 20000, 1, ranks[r], SLC_F64, false);
+        problem_job(&problem, 1, &job);
+        CU_ASSERT_EQUAL(backend->ops->mttkrp_strategy(&job, 50), SLC_CONFLICT_DIRECT);
+        SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
+        problem_destroy(&problem);
+    }
     backend->ops->destroy(backend);
 }
 

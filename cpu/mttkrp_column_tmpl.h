@@ -1,0 +1,287 @@
+/*
+ * MTTKRP of rank 1; included by mttkrp_tmpl.c in place of the panel of one element, with its five
+ * functions for nonzeros and five for runs of fibers. Needs ELEMENT, ELEMENT_LOG2 and TYPE.
+ *
+ * Rows of one element lie packed, so that a row is found by its number, without a multiplication,
+ * and all work on it is one load. The sums of single nonzeros are those of mttkrp_panel_tmpl.h bit
+ * for bit. A run of a fiber is a dot product: its nonzeros are dealt out to eight sums, whatever
+ * the instruction set.
+ *
+ * Single nonzeros go two at a time, by scalars: gathering the rows of eight costs as much as its
+ * loads (AVX-512: 1.4 against 1.2 ns a nonzero, three modes), and their sums wait for one another
+ * where rows repeat. Nothing is prefetched: with so few instructions to a nonzero the processor
+ * runs ahead over dozens of them by itself.
+ */
+#define COLUMN_PASTE(name, type)       name##_##type
+#define COLUMN_EXPAND(name, type)      COLUMN_PASTE(name, type)
+#define COLUMN(name)                   COLUMN_EXPAND(column_##name, TYPE)
+#define ENTRY_PASTE(name, type, log2)  name##_##type##_##log2
+#define ENTRY_EXPAND(name, type, log2) ENTRY_PASTE(name, type, log2)
+#define ENTRY(name)                    ENTRY_EXPAND(name, TYPE, ELEMENT_LOG2)
+
+/* What both kinds of span say of their factors, in registers where the number is a constant. */
+struct COLUMN(factors) {
+    const ELEMENT *row[SLC_MAX_ORDER];
+    const uint32_t *offset[SLC_MAX_ORDER];
+};
+
+static inline __attribute__((always_inline)) void COLUMN(take)(struct COLUMN(factors) * factors,
+                                                               const unsigned char *const *factor,
+                                                               const uint32_t *const *offset,
+                                                               unsigned count)
+{
+    for (unsigned m = 0; m < count; m++) {
+        factors->row[m] = (const ELEMENT *)(const void *)factor[m];
+        factors->offset[m] = offset[m];
+    }
+}
+
+/* *value times the rows that nonzero i names. */
+static inline __attribute__((always_inline)) void
+COLUMN(times)(const struct COLUMN(factors) * factors, unsigned count, uint32_t i, ELEMENT *value)
+{
+    for (unsigned m = 0; m < count; m++) {
+        *value *= factors->row[m][factors->offset[m][i]];
+    }
+}
+
+/* The same for nonzeros i and i + 1. */
+static inline __attribute__((always_inline)) void COLUMN(times_pair)(
+    const struct COLUMN(factors) * factors, unsigned count, uint32_t i, ELEMENT value[2])
+{
+    for (unsigned m = 0; m < count; m++) {
+        const struct column_pair pair = column_pair(factors->offset[m] + i);
+
+        value[0] *= factors->row[m][pair.first];
+        value[1] *= factors->row[m][pair.second];
+    }
+}
+
+#if SLC_SET != SET_AVX512
+static inline double
+COLUMN(dot)(const ELEMENT *values, const uint32_t *offset, uint32_t count, const ELEMENT *rows)
+{
+    double parts[8] = {0};
+    uint32_t i = 0;
+
+    for (; i + 8 <= count; i += 8) {
+        UNROLL
+        for (uint32_t k = 0; k < 8; k++) {
+            parts[k] += (double)(ELEMENT)(values[i + k] * rows[offset[i + k]]);
+        }
+    }
+    for (uint32_t k = 0; i + k < count; k++) {
+        parts[k] += (double)(ELEMENT)(values[i + k] * rows[offset[i + k]]);
+    }
+    return column_tree(parts);
+}
+#endif
+
+static inline __attribute__((always_inline)) void
+COLUMN(add_products)(const struct slc_mttkrp_span *span, unsigned count)
+{
+    const ELEMENT *values = span->values;
+    const uint32_t *rows = span->rows;
+    double *output = (double *)(void *)span->output;
+    const uint32_t nnz = span->nnz;
+    struct COLUMN(factors) factors;
+    uint32_t i = 0;
+
+    COLUMN(take)(&factors, span->factor, span->offset, count);
+    for (; i + 2 <= nnz; i += 2) {
+        const struct column_pair row = column_pair(rows + i);
+        ELEMENT pair[2] = {values[i], values[i + 1]};
+
+        COLUMN(times_pair)(&factors, count, i, pair);
+        output[row.first] += (double)pair[0];
+        output[row.second] += (double)pair[1];
+    }
+    if (i < nnz) {
+        ELEMENT last = values[i];
+
+        COLUMN(times)(&factors, count, i, &last);
+        output[rows[i]] += (double)last;
+    }
+}
+
+/* The same with each run of one output row in a register. */
+static inline __attribute__((always_inline)) void
+COLUMN(merge_products)(const struct slc_mttkrp_span *span, unsigned count)
+{
+    const ELEMENT *values = span->values;
+    const uint32_t *rows = span->rows;
+    double *output = (double *)(void *)span->output;
+    struct COLUMN(factors) factors;
+
+    COLUMN(take)(&factors, span->factor, span->offset, count);
+    for (uint32_t i = 0; i < span->nnz;) {
+        const uint32_t row = rows[i];
+        double sum = output[row];
+
+        do {
+            ELEMENT value = values[i];
+
+            COLUMN(times)(&factors, count, i, &value);
+            sum += (double)value;
+            i++;
+        } while (i < span->nnz && rows[i] == row);
+        output[row] = sum;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+COLUMN(nonzeros)(const struct slc_mttkrp_span *span, unsigned count)
+{
+    if (span->merge_runs) {
+        COLUMN(merge_products)(span, count);
+    } else {
+        COLUMN(add_products)(span, count);
+    }
+}
+
+/* The output is of another mode than the fibers: a dot product over each run. */
+static inline __attribute__((always_inline)) void
+COLUMN(gather_runs)(const struct slc_fiber_span *span, unsigned count)
+{
+    const ELEMENT *values = span->values;
+    const ELEMENT *run_rows = (const ELEMENT *)(const void *)span->run_factor;
+    const uint32_t *begin = span->begin;
+    double *output = (double *)(void *)span->output;
+    struct COLUMN(factors) factors;
+
+    COLUMN(take)(&factors, span->factor, span->offset, count);
+    for (uint32_t r = 0; r < span->runs; r++) {
+        const uint32_t i = begin[r];
+        double sum = COLUMN(dot)(values + i, span->run_offset + i, begin[r + 1] - i, run_rows);
+
+        for (unsigned m = 0; m < count; m++) {
+            sum *= (double)factors.row[m][factors.offset[m][r]];
+        }
+        output[span->rows[r]] += sum;
+    }
+}
+
+/* Adds multiples of shared[i] to the rows of nonzeros `begin` + i up to `end`. */
+static inline __attribute__((always_inline)) void COLUMN(add_waiting)(
+    const struct slc_fiber_span *span, const double *shared, uint32_t begin, uint32_t end)
+{
+    const ELEMENT *values = (const ELEMENT *)span->values + begin;
+    const uint32_t *rows = span->run_offset + begin;
+    double *output = (double *)(void *)span->output;
+
+    for (uint32_t i = 0; i < end - begin; i++) {
+        output[rows[i]] += (double)values[i] * shared[i];
+    }
+}
+
+/*
+ * The output is of the fibers' own mode: multiples of what a run shares go to different rows. What
+ * they share waits, once for each nonzero, so that a run of eight and less takes no branch that
+ * depends on its length.
+ */
+static inline __attribute__((always_inline)) void
+COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
+{
+    const uint32_t *begin = span->begin;
+    double shared[COLUMN_WAITING + 8];
+    struct COLUMN(factors) factors;
+    uint32_t from = begin[0];
+
+    COLUMN(take)(&factors, span->factor, span->offset, count);
+    for (uint32_t r = 0; r < span->runs; r++) {
+        double product = (double)factors.row[0][factors.offset[0][r]];
+
+        for (unsigned m = 1; m < count; m++) {
+            product *= (double)factors.row[m][factors.offset[m][r]];
+        }
+        for (uint32_t i = begin[r]; i < begin[r + 1]; i += 8) {
+            if (i - from >= COLUMN_WAITING) {
+                COLUMN(add_waiting)(span, shared, from, i);
+                from = i;
+            }
+            /* What reaches past the end belongs to the next run, which comes later. */
+            *(column_eight *)(void *)(shared + (i - from)) = (column_eight){
+                product, product, product, product, product, product, product, product};
+        }
+    }
+    COLUMN(add_waiting)(span, shared, from, begin[span->runs]);
+}
+
+static inline __attribute__((always_inline)) void COLUMN(runs)(const struct slc_fiber_span *span,
+                                                               unsigned count)
+{
+    if (span->run_factor == NULL) {
+        COLUMN(scatter_runs)(span, count);
+    } else {
+        COLUMN(gather_runs)(span, count);
+    }
+}
+
+/* A row is one column, which begins at 0. */
+static void ENTRY(factors_1)(const struct slc_mttkrp_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(nonzeros)(span, 1);
+}
+
+static void ENTRY(factors_2)(const struct slc_mttkrp_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(nonzeros)(span, 2);
+}
+
+static void ENTRY(factors_3)(const struct slc_mttkrp_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(nonzeros)(span, 3);
+}
+
+static void ENTRY(factors_4)(const struct slc_mttkrp_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(nonzeros)(span, 4);
+}
+
+static void ENTRY(factors_any)(const struct slc_mttkrp_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(nonzeros)(span, span->factor_count);
+}
+
+/* No shared factor: two modes, and the output is not of the fibers' own. */
+static void ENTRY(shared_0)(const struct slc_fiber_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(gather_runs)(span, 0);
+}
+
+static void ENTRY(shared_1)(const struct slc_fiber_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(runs)(span, 1);
+}
+
+static void ENTRY(shared_2)(const struct slc_fiber_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(runs)(span, 2);
+}
+
+static void ENTRY(shared_3)(const struct slc_fiber_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(runs)(span, 3);
+}
+
+static void ENTRY(shared_any)(const struct slc_fiber_span *span, uint64_t column)
+{
+    (void)column;
+    COLUMN(runs)(span, span->factor_count);
+}
+
+#undef ENTRY
+#undef ENTRY_EXPAND
+#undef ENTRY_PASTE
+#undef COLUMN
+#undef COLUMN_EXPAND
+#undef COLUMN_PASTE
