@@ -55,37 +55,46 @@ static inline bool settled(const struct slc_sort_plan *plan, double value)
     return plan->value != SLC_VALUE_F32 && isfinite(value) && value != 0;
 }
 
-#define RECORD     struct narrow_record
-#define WIDE       0
-#define NAME(name) name##_narrow
-#define HI(record) UINT64_C(0)
+#define RECORD      struct narrow_record
+#define WIDE        0
+#define NAME(name)  name##_narrow
+#define KEY(record) (bucket->first + (record)->lo)
 #include "convert/bucket_sort_tmpl.h"
 #undef RECORD
 #undef WIDE
 #undef NAME
-#undef HI
+#undef KEY
 
-#define RECORD     struct wide_record
-#define WIDE       1
-#define NAME(name) name##_wide
-#define HI(record) ((record)->hi)
+#define RECORD      struct wide_record
+#define WIDE        1
+#define NAME(name)  name##_wide
+#define KEY(record) ((slc_u128)(record)->hi << 64 | (record)->lo)
 #include "convert/bucket_sort_tmpl.h"
 #undef RECORD
 #undef WIDE
 #undef NAME
-#undef HI
+#undef KEY
 
-static size_t record_bytes(const struct slc_sort_plan *plan)
+/* Whether records hold whole keys of more than 64 bits. */
+static bool is_wide(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
 {
-    return plan->tables.wide ? sizeof(struct wide_record) : sizeof(struct narrow_record);
+    return plan->tables.wide && bucket->last - bucket->first > UINT64_MAX;
 }
 
-uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, uint64_t entries, uint64_t runs)
+static size_t record_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
 {
+    return is_wide(plan, bucket) ? sizeof(struct wide_record) : sizeof(struct narrow_record);
+}
+
+uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
+{
+    uint64_t entries = bucket->chain.entries;
+    uint64_t runs = bucket->chain.runs;
+
     if (entries > UINT32_MAX || runs > UINT32_MAX) {
         return UINT64_MAX;
     }
-    return entries * 2 * record_bytes(plan) + runs * sizeof(struct run_slot);
+    return entries * 2 * record_bytes(plan, bucket) + runs * sizeof(struct run_slot);
 }
 
 /* ---- values */
@@ -181,7 +190,7 @@ void slc_chunk_keys(const struct slc_sort_plan *plan,
 
     assert(count <= SLC_KEY_BATCH);
     memset(lo, 0, count * sizeof *lo);
-    if (plan->tables.wide) {
+    if (hi != NULL) {
         memset(hi, 0, count * sizeof *hi);
     }
     for (mode = 0; mode < chunk->order; mode++) {
@@ -191,12 +200,14 @@ void slc_chunk_keys(const struct slc_sort_plan *plan,
 }
 
 static void load_records(const struct slc_sort_plan *plan,
+                         const struct slc_bucket *bucket,
                          const struct slc_chunk *chunk,
                          void *records,
                          uint64_t at)
 {
+    bool wide = is_wide(plan, bucket);
     struct narrow_record *narrow = records;
-    struct wide_record *wide = records;
+    struct wide_record *whole = records;
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     double values[SLC_KEY_BATCH];
@@ -206,15 +217,17 @@ static void load_records(const struct slc_sort_plan *plan,
         uint32_t count =
             chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
 
-        slc_chunk_keys(plan, chunk, begin, count, lo, hi);
+        slc_chunk_keys(plan, chunk, begin, count, lo, wide ? hi : NULL);
         slc_chunk_values(chunk, begin, count, values);
-        if (plan->tables.wide) {
+        if (wide) {
             for (i = 0; i < count; i++) {
-                wide[at + begin + i] = (struct wide_record){lo[i], hi[i], values[i]};
+                whole[at + begin + i] = (struct wide_record){lo[i], hi[i], values[i]};
             }
         } else {
+            /* The lower halves' difference is the keys' difference: that is below 2^64. */
             for (i = 0; i < count; i++) {
-                narrow[at + begin + i] = (struct narrow_record){lo[i], values[i]};
+                narrow[at + begin + i] =
+                    (struct narrow_record){lo[i] - (uint64_t)bucket->first, values[i]};
             }
         }
     }
@@ -246,7 +259,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         }
         assert(at + chunk.count <= bucket->chain.entries);
         assert(slot + chunk.run_count <= bucket->chain.runs);
-        load_records(plan, &chunk, records, at);
+        load_records(plan, bucket, &chunk, records, at);
         cursor = chunk.runs;
         for (i = 0; i < chunk.run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
@@ -281,7 +294,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 struct slc_error *err)
 {
     uint32_t count = (uint32_t)bucket->chain.entries;
-    size_t width = record_bytes(plan);
+    size_t width = record_bytes(plan, bucket);
     void *scratch = area;
     void *records = (uint8_t *)area + count * width;
     void *slot_bytes = (uint8_t *)area + 2 * count * width;
@@ -293,7 +306,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     }
     /* In place: the runs of a bucket may be as many as its entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
-    if (plan->tables.wide) {
+    if (is_wide(plan, bucket)) {
         sort_runs_wide(scratch, slots, bucket->chain.runs, records, count);
         return combine_wide(plan, bucket, records, count, scratch, sorted, err);
     }

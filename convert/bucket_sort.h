@@ -26,6 +26,8 @@ struct slc_bucket {
     struct slc_chain chain;
     bool lower_shared; /* the bucket before may end with this one's first coordinate */
     bool upper_shared; /* the bucket after may begin with this one's last coordinate */
+    /* No key is outside of these: long ones that are near are sorted by 64-bit differences. */
+    slc_u128 first, last;
 };
 
 /* What all buckets of a tensor have in common. */
@@ -50,10 +52,15 @@ struct slc_sorted {
     uint64_t raw_count;
     uint64_t raw_lo, raw_hi;
     const double *raw_values;
-    /* Final nonzeros, strictly ascending. key_hi is NULL where keys have 64 bits at most. */
+    /*
+     * Final nonzeros, strictly ascending. Where key_hi is NULL, bits 64..127 are `upper` of the
+     * first `carry`, and one more of all others.
+     */
     uint64_t count;
     const uint64_t *key_lo;
     const uint64_t *key_hi;
+    uint64_t upper;
+    uint64_t carry;
     const double *values;
     /* The last coordinate, combined as far as it is known (upper_shared only). */
     bool open;
@@ -62,8 +69,8 @@ struct slc_sorted {
     struct slc_sort_counts counts;
 };
 
-/* Bytes of area that sorting so many entries in so many runs takes; UINT64_MAX when too many. */
-uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, uint64_t entries, uint64_t runs);
+/* Bytes of area that sorting the bucket takes; UINT64_MAX when it has too many entries. */
+uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket);
 
 /*
  * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned); `chunk_data` (in pages)
@@ -97,7 +104,9 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
                                 struct slc_sort_counts *counts,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk; hi only if wide.
+/*
+ * Keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk. hi: only where
+ * they are wide, and not if NULL.
  */
 void slc_chunk_keys(const struct slc_sort_plan *plan,
                     const struct slc_chunk *chunk,

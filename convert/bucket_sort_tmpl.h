@@ -1,6 +1,7 @@
 /*
  * Stable sorting and combining of records; included once per key width by bucket_sort.c, which
- * defines RECORD (a struct with lo, value, and hi where WIDE), WIDE (0 or 1) and NAME(x).
+ * defines RECORD (a struct with lo, value, and hi where WIDE), WIDE (0 or 1), NAME(x) and
+ * KEY(record), the whole key of a record of `bucket`.
  */
 
 static inline unsigned NAME(digit)(const RECORD *record, unsigned shift, unsigned mask)
@@ -168,10 +169,10 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     size_t out = 0;
     size_t i = 0;
 
-    *sorted = (struct slc_sorted){0};
+    *sorted = (struct slc_sorted){.upper = WIDE ? 0 : (uint64_t)(bucket->first >> 64)};
     if (bucket->lower_shared && count > 0) {
-        sorted->raw_lo = records[0].lo;
-        sorted->raw_hi = HI(&records[0]);
+        sorted->raw_lo = (uint64_t)KEY(&records[0]);
+        sorted->raw_hi = (uint64_t)(KEY(&records[0]) >> 64);
         for (; i < count && NAME(same)(&records[i], &records[0]); i++) {
             values[i] = records[i].value;
         }
@@ -181,11 +182,14 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     values += i;
     while (i < count) {
         const RECORD *first = &records[i];
+        const slc_u128 key = KEY(first);
+        const uint64_t key_lo = (uint64_t)key;
+        const uint64_t key_hi = (uint64_t)(key >> 64);
         double value = first->value;
         bool keep = true;
 
         for (i++; i < count && NAME(same)(&records[i], first); i++) {
-            status = slc_sort_combine(plan, first->lo, HI(first), records[i].value, &value, err);
+            status = slc_sort_combine(plan, key_lo, key_hi, records[i].value, &value, err);
             if (status != SLC_OK) {
                 return status;
             }
@@ -193,21 +197,22 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         }
         if (i == count && bucket->upper_shared) {
             sorted->open = true;
-            sorted->open_lo = first->lo;
-            sorted->open_hi = HI(first);
+            sorted->open_lo = key_lo;
+            sorted->open_hi = key_hi;
             sorted->open_value = value;
             break;
         }
         if (!settled(plan, value)) {
-            status =
-                slc_sort_settle(plan, first->lo, HI(first), &value, &keep, &sorted->counts, err);
+            status = slc_sort_settle(plan, key_lo, key_hi, &value, &keep, &sorted->counts, err);
             if (status != SLC_OK) {
                 return status;
             }
         }
-        lo[out] = first->lo;
+        lo[out] = key_lo;
 #if WIDE
-        hi[out] = first->hi;
+        hi[out] = key_hi;
+#else
+        sorted->carry += keep && key_hi == sorted->upper;
 #endif
         values[out] = value;
         out += keep;

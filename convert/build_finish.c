@@ -98,8 +98,43 @@ static void pop_level(struct finish *finish)
     slc_free(level);
 }
 
+/* The key of a splitter. False for one that the sample had and the lengths do not allow. */
+static bool splitter_key(const struct finish *finish, uint32_t splitter, slc_u128 *key)
+{
+    const struct slc_splitters *splitters = &finish->builder->splitters;
+    const uint64_t *coords = splitters->coords + (size_t)splitter * splitters->order;
+    unsigned mode;
+
+    for (mode = 0; mode < splitters->order; mode++) {
+        if (slc_bits_for_length(coords[mode] + 1) > finish->plan.layout.mode_bits[mode]) {
+            return false;
+        }
+    }
+    *key = slc_key_encode(&finish->plan.layout, coords);
+    return true;
+}
+
+/* What keys the buckets hold, as far as splitters tell; all are possible in regrouped ones. */
+static void set_ranges(const struct finish *finish, struct slc_bucket *buckets, bool regroup)
+{
+    uint32_t count = finish->builder->bucket_count;
+    unsigned bits = finish->plan.layout.bits;
+    slc_u128 most = bits == 0 ? 0 : ~(slc_u128)0 >> (128 - bits);
+    slc_u128 first = 0;
+    slc_u128 next = 0;
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        bool bounded = !regroup && i + 1 < count && splitter_key(finish, i, &next);
+
+        buckets[i].first = first;
+        buckets[i].last = bounded ? next - 1 : most;
+        first = bounded ? next : first;
+    }
+}
+
 /* The buckets that the push filled become the first level; its buffers are given back. */
-static enum slc_status take_buckets(struct finish *finish, struct slc_error *err)
+static enum slc_status take_buckets(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
     uint32_t count = builder->bucket_count;
@@ -113,6 +148,7 @@ static enum slc_status take_buckets(struct finish *finish, struct slc_error *err
         buckets[i].chain = builder->chains[i];
         finish->report->buckets += buckets[i].chain.entries > 0;
     }
+    set_ranges(finish, buckets, regroup);
     slc_free(builder->chains);
     builder->chains = NULL;
     slc_splitters_destroy(&builder->splitters);
@@ -121,7 +157,7 @@ static enum slc_status take_buckets(struct finish *finish, struct slc_error *err
 
 static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bucket)
 {
-    return slc_bucket_area_bytes(&finish->plan, bucket->chain.entries, bucket->chain.runs);
+    return slc_bucket_area_bytes(&finish->plan, bucket);
 }
 
 /* Divides memory: chunks that are still in memory stay there if sorting fits beside them. */
@@ -428,7 +464,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
 
     status = prepare(&finish, dims, &regroup, err);
     if (status == SLC_OK) {
-        status = take_buckets(&finish, err);
+        status = take_buckets(&finish, regroup, err);
     }
     if (status == SLC_OK) {
         status = take_memory(&finish, regroup, dims, err);

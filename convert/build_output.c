@@ -111,9 +111,11 @@ void slc_output_destroy(struct slc_output *output)
 static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
 {
     const struct stage *stage = stage_of(output);
+    bool one_upper = stage->hi[0] == stage->hi[output->stage_nnz - 1]; /* they ascend */
     struct slc_tile_source tile = {.nnz = output->stage_nnz,
                                    .key_lo = stage->lo,
-                                   .key_hi = output->plan->tables.wide ? stage->hi : NULL,
+                                   .key_hi = one_upper ? NULL : stage->hi,
+                                   .upper = stage->hi[0],
                                    .values = stage->values};
     enum slc_status status = slc_tiles_put(output->tiles, output->worker, &tile,
                                            &output->stage_borrowed[output->stage], err);
@@ -134,6 +136,7 @@ static enum slc_status close_stage(struct slc_output *output, struct slc_error *
 static uint32_t fitting(const struct slc_output *output,
                         const uint64_t *lo,
                         const uint64_t *hi,
+                        uint64_t upper,
                         uint32_t count,
                         bool started,
                         struct extents *extents)
@@ -150,8 +153,9 @@ static uint32_t fitting(const struct slc_output *output,
             uint64_t below = (uint64_t)__builtin_popcountll(layout->mask_lo[mode]);
             uint64_t coord = slc_bits_gather(lo[i], layout->mask_lo[mode]);
 
-            if (hi != NULL && below < 64) {
-                coord |= slc_bits_gather(hi[i], layout->mask_hi[mode]) << below;
+            if (below < 64) {
+                coord |= slc_bits_gather(hi == NULL ? upper : hi[i], layout->mask_hi[mode])
+                         << below;
             }
             next.min[w] = started ? slc_min_u64(next.min[w], coord) : coord;
             next.max[w] = started ? slc_max_u64(next.max[w], coord) : coord;
@@ -168,24 +172,31 @@ static uint32_t fitting(const struct slc_output *output,
 static void stage_copy(struct slc_output *output,
                        const uint64_t *lo,
                        const uint64_t *hi,
+                       uint64_t upper,
                        const double *values,
                        uint32_t count)
 {
     struct stage *stage = stage_of(output);
     uint32_t at = output->stage_nnz;
+    uint32_t i;
 
     memcpy(stage->lo + at, lo, count * sizeof *lo);
     if (hi != NULL) {
         memcpy(stage->hi + at, hi, count * sizeof *hi);
+    } else {
+        for (i = 0; i < count; i++) {
+            stage->hi[at + i] = upper;
+        }
     }
     memcpy(stage->values + at, values, count * sizeof *values);
     output->stage_nnz += count;
 }
 
-/* Appends nonzeros to the stream of tiles. */
+/* Appends nonzeros to the stream of tiles; `upper`: as in struct slc_tile_source. */
 static enum slc_status append(struct slc_output *output,
                               const uint64_t *lo,
                               const uint64_t *hi,
+                              uint64_t upper,
                               const double *values,
                               uint64_t count,
                               struct slc_error *err)
@@ -198,15 +209,18 @@ static enum slc_status append(struct slc_output *output,
         uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
         uint32_t want = (uint32_t)slc_min_u64(room, count - i);
         const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
-        uint32_t fit = fitting(output, lo + i, hi_at, want, started, &output->stage_extents);
+        uint32_t fit = fitting(output, lo + i, hi_at, upper, want, started, &output->stage_extents);
 
         if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
-            struct slc_tile_source tile = {
-                .nnz = fit, .key_lo = lo + i, .key_hi = hi_at, .values = values + i};
+            struct slc_tile_source tile = {.nnz = fit,
+                                           .key_lo = lo + i,
+                                           .key_hi = hi_at,
+                                           .upper = upper,
+                                           .values = values + i};
 
             status = slc_tiles_put(output->tiles, output->worker, &tile, output->borrowed, err);
         } else {
-            stage_copy(output, lo + i, hi_at, values + i, fit);
+            stage_copy(output, lo + i, hi_at, upper, values + i, fit);
             if (fit == room || fit < want) {
                 status = close_stage(output, err);
             }
@@ -231,9 +245,8 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
                              &keep, &output->counts, err);
     if (status == SLC_OK && keep) {
         /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
-        const uint64_t *hi = output->plan->tables.wide ? &output->open_hi : NULL;
-
-        status = append(output, &output->open_lo, hi, &output->open_value, 1, err);
+        status =
+            append(output, &output->open_lo, NULL, output->open_hi, &output->open_value, 1, err);
     }
     return status;
 }
@@ -271,6 +284,7 @@ enum slc_status slc_output_add(struct slc_output *output,
                                struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
+    unsigned part;
 
     output->worker = worker;
     output->borrowed = borrowed;
@@ -286,8 +300,17 @@ enum slc_status slc_output_add(struct slc_output *output,
     if (status == SLC_OK && (sorted->count > 0 || sorted->open)) {
         status = close_open(output, err);
     }
-    if (status == SLC_OK) {
-        status = append(output, sorted->key_lo, sorted->key_hi, sorted->values, sorted->count, err);
+    if (status == SLC_OK && sorted->key_hi != NULL) {
+        status =
+            append(output, sorted->key_lo, sorted->key_hi, 0, sorted->values, sorted->count, err);
+    } else {
+        for (part = 0; part <= 1 && status == SLC_OK; part++) {
+            uint64_t from = part == 0 ? 0 : sorted->carry;
+            uint64_t to = part == 0 ? sorted->carry : sorted->count;
+
+            status = append(output, sorted->key_lo + from, NULL, sorted->upper + part,
+                            sorted->values + from, to - from, err);
+        }
     }
     if (status == SLC_OK && sorted->open) {
         output->open = true;

@@ -336,8 +336,12 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
 static uint32_t parts_wanted(const struct split *split, uint64_t runs)
 {
     const struct slc_split_options *options = split->options;
-    uint64_t bytes = slc_bucket_area_bytes(options->plan, 1, 0) * split->entries +
-                     slc_bucket_area_bytes(options->plan, 0, 1) * runs;
+    slc_u128 first = split->buckets[0].first;
+    slc_u128 last = split->buckets[split->bucket_count - 1].last;
+    const struct slc_bucket entry = {.chain = {.entries = 1}, .first = first, .last = last};
+    const struct slc_bucket run = {.chain = {.runs = 1}, .first = first, .last = last};
+    uint64_t bytes = slc_bucket_area_bytes(options->plan, &entry) * split->entries +
+                     slc_bucket_area_bytes(options->plan, &run) * runs;
     uint64_t most =
         options->memory_bytes / ((uint64_t)options->workers * PART_BUFFER_BYTES_MIN * 2);
     uint64_t parts = bytes / (options->area_bytes / 2 + 1) + 1;
@@ -374,6 +378,10 @@ collect(const struct split *split, struct slc_bucket **parts, struct slc_error *
     for (i = 0; i < count; i++) {
         assert(split->bucket_count > 1 || split->chains[i].entries < split->entries);
         list[i].chain = split->chains[i];
+        list[i].first = i > 0 ? slc_key_join(split->key_lo[i - 1], split->key_hi[i - 1])
+                              : split->buckets[0].first;
+        list[i].last = i + 1 < count ? slc_key_join(split->key_lo[i], split->key_hi[i])
+                                     : split->buckets[split->bucket_count - 1].last;
         /* As long as only empty parts stand before it, a part is the bucket's beginning. */
         list[i].lower_shared = (i > 0 && split->shared[i - 1]) || beginning;
         list[i].upper_shared =

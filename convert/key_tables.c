@@ -143,14 +143,14 @@ void slc_key_tables_add(const struct slc_key_tables *tables,
 {
     if (tables->spread) {
         spread_column(tables->mask_lo[mode], 0, coords, count, lo);
-        if (tables->mask_hi[mode] != 0) {
+        if (hi != NULL && tables->mask_hi[mode] != 0) {
             /* Fewer than 64 bits are below: a mode has at most 62. */
             spread_column(tables->mask_hi[mode], tables->low_bits[mode], coords, count, hi);
         }
         return;
     }
     add_column(tables->lo[mode], tables->byte_count[mode], coords, count, lo);
-    if (tables->wide) {
+    if (hi != NULL && tables->wide) {
         add_column(tables->hi[mode], tables->byte_count[mode], coords, count, hi);
     }
 }

@@ -37,8 +37,8 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
 void slc_key_tables_destroy(struct slc_key_tables *tables);
 
 /*
- * Adds (ORs) the key bits of `count` coordinates of `mode` to lo[] (and hi[] where wide). Bits of a
- * coordinate beyond the mode's bytes are not looked at: the caller checks.
+ * Adds (ORs) the key bits of `count` coordinates of `mode` to lo[] (and hi[] where wide and not
+ * NULL). Bits of a coordinate beyond the mode's bytes are not looked at: the caller checks.
  */
 void slc_key_tables_add(const struct slc_key_tables *tables,
                         unsigned mode,

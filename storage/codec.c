@@ -162,17 +162,20 @@ void slc_encoder_destroy(struct slc_encoder *encoder)
 
 static uint64_t key_hi(const struct slc_tile_source *source, uint32_t i)
 {
-    return source->key_hi == NULL ? 0 : source->key_hi[i];
+    return source->key_hi == NULL ? source->upper : source->key_hi[i];
 }
 
 /* gap[i] = key[i] - key[i-1] - 1, gap[0] = 0. */
 static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     encoder->gap_lo[0] = 0;
-    if (encoder->gap_hi == NULL) {
+    if (source->key_hi == NULL) {
         for (uint32_t i = 1; i < source->nnz; i++) {
             assert(source->key_lo[i] > source->key_lo[i - 1]);
             encoder->gap_lo[i] = source->key_lo[i] - source->key_lo[i - 1] - 1;
+        }
+        if (encoder->gap_hi != NULL) {
+            memset(encoder->gap_hi, 0, source->nnz * sizeof *encoder->gap_hi);
         }
         return;
     }
@@ -199,10 +202,14 @@ static void mode_range(const struct slc_encoder *encoder,
     const struct slc_decode_ops *ops = slc_decode_ops();
     uint64_t field[PIECE + 16], upper[PIECE + 16];
     struct slc_gather lo, hi;
-    uint64_t smallest = UINT64_MAX, largest = 0;
+    uint64_t smallest = UINT64_MAX, largest = 0, above = 0;
 
     slc_gather_init(&lo, encoder->keys.mask_lo[n]);
     slc_gather_init(&hi, source->key_hi == NULL ? 0 : encoder->keys.mask_hi[n]);
+    if (source->key_hi == NULL && encoder->keys.mask_hi[n] != 0) {
+        /* The same for all; a mode has at most 62 bits. */
+        above = slc_bits_gather(source->upper, encoder->keys.mask_hi[n]) << lo.bits;
+    }
     for (uint32_t at = 0; at < source->nnz; at += PIECE) {
         uint32_t count = source->nnz - at < PIECE ? source->nnz - at : PIECE;
 
@@ -219,8 +226,8 @@ static void mode_range(const struct slc_encoder *encoder,
         }
     }
     assert(largest - smallest < UINT32_MAX);
-    *min = smallest;
-    *max = largest;
+    *min = smallest | above;
+    *max = largest | above;
 }
 
 static bool is_integer(double value)

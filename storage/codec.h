@@ -23,8 +23,9 @@ bool slc_codec_parse(const char *name, enum slc_codec *codec);
 struct slc_tile_source {
     uint32_t nnz;           /* 1 .. SLC_TILE_NNZ */
     const uint64_t *key_lo; /* bits 0..63 */
-    const uint64_t *key_hi; /* bits 64..127, or NULL where all are zero */
+    const uint64_t *key_hi; /* bits 64..127, or NULL where all are `upper` */
     const double *values;   /* finite, not zero */
+    uint64_t upper;
 };
 
 /* One encoded tile, owned by the encoder until its next call unless copied. */

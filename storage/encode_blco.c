@@ -7,7 +7,7 @@
 
 static uint64_t upper_bits(const struct slc_tile_source *source, uint32_t i)
 {
-    return source->key_hi == NULL ? 0 : source->key_hi[i];
+    return source->key_hi == NULL ? source->upper : source->key_hi[i];
 }
 
 /* Writes (hi, first, count) of every run of equal upper bits; returns the end. */

@@ -23,6 +23,7 @@ uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            uint32_t *index_bytes)
 {
+    const uint64_t *gap_hi = source->key_hi == NULL ? NULL : encoder->gap_hi;
     uint8_t *const out = encoder->out;
     uint32_t count = slc_bases_of(source->nnz);
     slc_u128 last_base = base_at(source, count - 1); /* bases ascend */
@@ -36,8 +37,8 @@ uint32_t slc_packed_encode(struct slc_encoder *encoder,
         slc_bits_put_wide(&bases, (uint64_t)base, (uint64_t)(base >> 64), base_width);
     }
     end = slc_pad8(out, slc_bits_finish(&bases));
-    slc_patched_measure(encoder->gap_lo, encoder->gap_hi, source->nnz, &encoder->gaps);
-    values = slc_patched_write(&encoder->gaps, encoder->gap_lo, encoder->gap_hi, end);
+    slc_patched_measure(encoder->gap_lo, gap_hi, source->nnz, &encoder->gaps);
+    values = slc_patched_write(&encoder->gaps, encoder->gap_lo, gap_hi, end);
     values = slc_pad8(out, values);
     end = slc_values_encode(encoder, source, values, &form);
     out[0] = (uint8_t)base_width;

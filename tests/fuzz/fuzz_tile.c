@@ -22,7 +22,7 @@ static struct slc_reader *wide_reader(void)
     static struct slc_reader *reader;
     const uint64_t key = 0;
     const double value = 1;
-    const struct slc_tile_source source = {1, &key, NULL, &value};
+    const struct slc_tile_source source = {1, &key, NULL, &value, 0};
     struct slc_writer_options options = {.path = fuzz_path("wide.blk"),
                                          .layout = SLC_LAYOUT_BLCO,
                                          .order = MODES,

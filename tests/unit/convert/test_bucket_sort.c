@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT_MAX = 20000 };
+enum { COUNT_MAX = 20000, NEAR = 1000 /* a spread */ };
 
 struct record {
     slc_u128 key;
@@ -37,6 +37,31 @@ struct made {
     uint8_t *data;
     void *area;
 };
+
+/*
+ * A random coordinate: all over the tensor, in a corner of it, or (NEAR) with a key within 2^39 of
+ * one that ends in 64 zeros.
+ */
+static void draw(const struct slc_key_layout *layout,
+                 uint64_t seed,
+                 uint64_t i,
+                 unsigned spread,
+                 uint64_t *coords)
+{
+    unsigned m;
+
+    if (spread == NEAR && layout->bits > 64) {
+        slc_u128 key = ((slc_u128)1 << 64) - (UINT64_C(1) << 39);
+
+        slc_key_decode(layout, key + slc_random_below(seed, 0, i, UINT64_C(1) << 40), coords);
+        return;
+    }
+    for (m = 0; m < 4; m++) {
+        uint64_t length = UINT64_C(1) << layout->mode_bits[m];
+
+        coords[m] = slc_random_below(seed, m, i, length) >> spread % (layout->bits / 4 + 1);
+    }
+}
 
 /* Pushes random entries piece by piece in a scrambled order of pieces. */
 static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count, unsigned spread)
@@ -74,8 +99,8 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
             double value = slc_random_normal(seed, 9, i);
             uint64_t *row = slc_scatter_row(&scatter, 0, 0, i - piece * 100);
 
+            draw(&made->plan.layout, seed, i, spread, coords);
             for (m = 0; m < 4; m++) {
-                coords[m] = slc_random_below(seed, m, i, dims[m]) >> spread % (bits / 4 + 1);
                 row[m] = coords[m] + 1;
             }
             memcpy(&row[4], &value, 8);
@@ -88,9 +113,8 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
     }
     SLC_ASSERT_OK(slc_scatter_flush_all(&scatter, NULL), NULL);
     qsort(made->records, count, sizeof *made->records, compare);
-    made->area = malloc(
-        slc_bucket_area_bytes(&made->plan, made->bucket.chain.entries, made->bucket.chain.runs) +
-        8);
+    made->bucket.last = ~(slc_u128)0;
+    made->area = malloc(slc_bucket_area_bytes(&made->plan, &made->bucket) + 8);
 }
 
 static void unmake(struct made *made)
@@ -101,6 +125,12 @@ static void unmake(struct made *made)
     free(made->memory);
     free(made->data);
     free(made->area);
+}
+
+/* Bits 64..127 of a final nonzero's key. */
+static uint64_t upper_of(const struct slc_sorted *sorted, uint64_t at)
+{
+    return sorted->key_hi != NULL ? sorted->key_hi[at] : sorted->upper + (at >= sorted->carry);
 }
 
 /* Checks what the sort gave against the sorted records; both ends may be shared. */
@@ -134,12 +164,21 @@ static void check(const struct made *made)
         }
         wrong += out >= sorted.count || sorted.values[out] != value ||
                  sorted.key_lo[out] != (uint64_t)key ||
-                 (sorted.key_hi == NULL ? 0 : sorted.key_hi[out]) != (uint64_t)(key >> 64);
+                 upper_of(&sorted, out) != (uint64_t)(key >> 64);
         out++;
     }
     CU_ASSERT_EQUAL(sorted.count, out);
     CU_ASSERT_EQUAL(sorted.counts.duplicates, duplicates);
     CU_ASSERT_EQUAL(wrong, 0);
+}
+
+/* A range as splitters give it: near the keys, and carrying into the upper half somewhere. */
+static void bound_tightly(struct made *made, uint64_t seed)
+{
+    slc_u128 smallest = made->count > 0 ? made->records[0].key : 0;
+
+    made->bucket.first = smallest - slc_random_below(seed, 30, 0, (uint64_t)smallest | 1);
+    made->bucket.last = made->count > 0 ? made->records[made->count - 1].key : smallest;
 }
 
 static void test_sorting(void)
@@ -155,9 +194,14 @@ static void test_sorting(void)
             uint32_t count = (uint32_t)slc_random_below(seed, 20, b * 100 + round,
                                                         round % 3 == 0 ? 40 : COUNT_MAX);
 
-            make(&made, seed + round, bits[b], count, round % 4 == 3 ? round * 3 : 0);
+            make(&made, seed + round, bits[b], count,
+                 round % 4 == 3   ? round * 3
+                 : round % 4 == 2 ? NEAR
+                                  : 0);
             made.bucket.lower_shared = round % 2 == 1;
             made.bucket.upper_shared = round % 4 >= 2;
+            check(&made);
+            bound_tightly(&made, seed + round);
             check(&made);
             unmake(&made);
         }

@@ -162,7 +162,7 @@ void block_image_make(struct block_image *image, const struct tile_case *tile, e
 {
     unsigned order = tile->info.order;
     uint64_t data_at = slc_tile_entry_offset(order, 1);
-    struct slc_tile_source source = {tile->nnz, tile->key_lo, tile->key_hi, tile->values};
+    struct slc_tile_source source = {tile->nnz, tile->key_lo, tile->key_hi, tile->values, 0};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_encoder *encoder = NULL;
     struct slc_tile_entry entry;

@@ -271,6 +271,42 @@ static void test_blob(void)
     tile_case_free(&tile);
 }
 
+/* Keys with one upper half need not spell it out: the same bytes, sums and ranges. */
+static void test_one_upper_half(void)
+{
+    struct random_stream random = stream_of(8);
+    const uint64_t dims[3] = {1 << 30, 1 << 30, 1 << 30};
+    struct tile_case tile;
+
+    tile_case_make(&tile, &random, 3, dims, 55, 5000, VALUES_INTEGER);
+    for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
+        struct slc_tile_source source = {tile.nnz, tile.key_lo, tile.key_hi, tile.values, 0};
+        struct slc_encoder *encoders[2] = {NULL, NULL};
+        struct slc_tile_blob spelt, blob;
+        struct slc_error err = SLC_ERROR_INIT;
+
+        for (uint32_t i = 0; i < tile.nnz; i++) {
+            tile.key_hi[i] = 5;
+        }
+        SLC_ASSERT_OK(slc_encoder_create(&tile.info.keys, codecs[c], &encoders[0], &err), &err);
+        SLC_ASSERT_OK(slc_encoder_create(&tile.info.keys, codecs[c], &encoders[1], &err), &err);
+        SLC_ASSERT_OK(slc_tile_encode(encoders[0], &source, &spelt, &err), &err);
+        source.key_hi = NULL;
+        source.upper = 5;
+        SLC_ASSERT_OK(slc_tile_encode(encoders[1], &source, &blob, &err), &err);
+        CU_ASSERT_EQUAL(blob.data_bytes, spelt.data_bytes);
+        CU_ASSERT_EQUAL(memcmp(blob.data, spelt.data, spelt.data_bytes), 0);
+        CU_ASSERT_EQUAL(memcmp(blob.min, spelt.min, sizeof blob.min), 0);
+        CU_ASSERT_EQUAL(memcmp(blob.max, spelt.max, sizeof blob.max), 0);
+        CU_ASSERT_EQUAL(blob.content_sum, spelt.content_sum);
+        CU_ASSERT_EQUAL(blob.first_hi, 5);
+        CU_ASSERT_EQUAL(blob.last_hi, 5);
+        slc_encoder_destroy(encoders[0]);
+        slc_encoder_destroy(encoders[1]);
+    }
+    tile_case_free(&tile);
+}
+
 /* Allocations that fail give SLC_ERR_MEMORY and leave nothing behind. */
 static void test_refused_memory(void)
 {
@@ -316,6 +352,7 @@ static const struct slc_test tests[] = {
     {"values take their cheapest form", test_value_forms},
     {"integers up to 2^53", test_largest_integers},
     {"sums and ranges of a tile", test_blob},
+    {"keys with one upper half", test_one_upper_half},
     {"refused memory", test_refused_memory},
 };
 

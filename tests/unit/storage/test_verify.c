@@ -377,7 +377,7 @@ static void short_tiles(void)
     for (uint64_t begin = 0; begin < tensor.nnz; begin += 500) {
         uint64_t nnz = tensor.nnz - begin < 500 ? tensor.nnz - begin : 500;
         struct slc_tile_source source = {(uint32_t)nnz, tensor.key_lo + begin, NULL,
-                                         tensor.values + begin};
+                                         tensor.values + begin, 0};
 
         SLC_ASSERT_OK(slc_tile_encode(encoder, &source, &blob, &err), &err);
         SLC_ASSERT_OK(slc_writer_append(writer, &blob, &err), &err);
