@@ -93,14 +93,22 @@ const struct slc_decode_ops *slc_decode_ops_portable(void)
     return &portable_ops;
 }
 
-static const struct slc_decode_ops *best_ops(void)
-{
-    const struct slc_decode_ops *ops = slc_decode_ops_avx512();
+/* Best first; the last is always there. */
+static const struct slc_decode_ops *(*const tables[])(void) = {
+    slc_decode_ops_avx512, slc_decode_ops_avx2, slc_decode_ops_neon, slc_decode_ops_portable};
+enum { TABLES = sizeof tables / sizeof tables[0] };
 
-    if (ops == NULL) {
-        ops = slc_decode_ops_avx2();
+/* The best table of this machine that has the name, any for NULL; NULL where there is none. */
+static const struct slc_decode_ops *find_ops(const char *name)
+{
+    for (unsigned t = 0; t < TABLES; t++) {
+        const struct slc_decode_ops *ops = tables[t]();
+
+        if (ops != NULL && (name == NULL || strcmp(ops->name, name) == 0)) {
+            return ops;
+        }
     }
-    return ops != NULL ? ops : &portable_ops;
+    return NULL;
 }
 
 /* NULL until first used; every thread that finds it NULL computes the same choice. */
@@ -111,7 +119,7 @@ const struct slc_decode_ops *slc_decode_ops(void)
     const struct slc_decode_ops *ops = atomic_load_explicit(&chosen_ops, memory_order_relaxed);
 
     if (ops == NULL) {
-        ops = best_ops();
+        ops = find_ops(NULL);
         atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
     }
     return ops;
@@ -119,17 +127,8 @@ const struct slc_decode_ops *slc_decode_ops(void)
 
 bool slc_decoder_force(const char *name)
 {
-    const struct slc_decode_ops *ops = NULL;
+    const struct slc_decode_ops *ops = find_ops(name);
 
-    if (name == NULL) {
-        ops = best_ops();
-    } else if (strcmp(name, "portable") == 0) {
-        ops = &portable_ops;
-    } else if (strcmp(name, "avx2") == 0) {
-        ops = slc_decode_ops_avx2();
-    } else if (strcmp(name, "avx512") == 0) {
-        ops = slc_decode_ops_avx512();
-    }
     if (ops == NULL) {
         return false;
     }

@@ -82,5 +82,6 @@ const struct slc_decode_ops *slc_decode_ops(void);
 const struct slc_decode_ops *slc_decode_ops_portable(void);
 const struct slc_decode_ops *slc_decode_ops_avx2(void);
 const struct slc_decode_ops *slc_decode_ops_avx512(void);
+const struct slc_decode_ops *slc_decode_ops_neon(void);
 
 #endif

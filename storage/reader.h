@@ -134,8 +134,8 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Restricts the process to instruction set `name` ("portable", "avx2", "avx512") for decoding; NULL
- * is the best this machine has. False when unknown or not available here. For tests and benchmarks.
+ * Restricts the process to instruction set `name` ("portable", "avx2", "avx512", "neon") for
+ * decoding; NULL is the best this machine has. False when unknown or not available here. For tests and benchmarks.
  */
 bool slc_decoder_force(const char *name);
 

@@ -32,7 +32,8 @@ struct arguments {
     struct bench_options bench;
 };
 
-static const char *const isa_choices[] = {"all", "best", "portable", "avx2", "avx512", NULL};
+static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
+                                          "avx512", "neon", NULL};
 
 static const struct option options[] = {
     {.name = "nnz",
@@ -47,7 +48,7 @@ static const struct option options[] = {
      .value = "SET",
      .fallback = "all",
      .choices = isa_choices,
-     .help = "instruction set of the decoders: all, best, portable, avx2 or avx512",
+     .help = "instruction set of the decoders: all, best, portable, avx2, avx512 or neon",
      .offset = offsetof(struct arguments, isa)},
     {.name = "temp-dir",
      .kind = OPTION_STRING,
@@ -82,7 +83,7 @@ static const struct bench_column decode_columns[] = {{"codec", "codec", 0, 0},
                                                      {NULL, NULL, 0, 0}};
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
-static const char *const decoder_sets[] = {"avx512", "avx2", "portable"};
+static const char *const decoder_sets[] = {"avx512", "avx2", "neon", "portable"};
 enum {
     CODECS = sizeof codecs / sizeof codecs[0],
     DECODER_SETS = sizeof decoder_sets / sizeof decoder_sets[0]

@@ -58,8 +58,8 @@ static void test_bits(void)
 /* All unpacking loops, every width and count, on buffers without a byte to spare. */
 static void test_unpack(void)
 {
-    const struct slc_decode_ops *tables[3] = {slc_decode_ops_portable(), slc_decode_ops_avx2(),
-                                              slc_decode_ops_avx512()};
+    const struct slc_decode_ops *tables[] = {slc_decode_ops_portable(), slc_decode_ops_avx2(),
+                                             slc_decode_ops_avx512(), slc_decode_ops_neon()};
 
     for (unsigned width = 0; width <= 64; width++) {
         for (uint32_t count = 1; count <= SLC_GROUP_NNZ; count += count < 20 ? 1 : 27) {
@@ -90,8 +90,8 @@ static void test_unpack(void)
 /* The other loops against their definitions. */
 static void test_loops(void)
 {
-    const struct slc_decode_ops *tables[3] = {slc_decode_ops_portable(), slc_decode_ops_avx2(),
-                                              slc_decode_ops_avx512()};
+    const struct slc_decode_ops *tables[] = {slc_decode_ops_portable(), slc_decode_ops_avx2(),
+                                             slc_decode_ops_avx512(), slc_decode_ops_neon()};
 
     for (unsigned t = 0; t < SLC_COUNT(tables); t++) {
         for (uint32_t round = 0; round < 120 && tables[t] != NULL; round++) {
