@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
-static const char *const sets[] = {"portable", "avx2", "avx512"};
+static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 
 static struct random_stream stream_of(uint64_t stream)
 {
