@@ -114,19 +114,21 @@ struct slc_backend_ops {
                             uint32_t rank,
                             enum slc_value_type type,
                             unsigned workers);
-    /* Errors: SLC_ERR_MEMORY; no copies are held then. */
+    /* Errors: SLC_ERR_USAGE for a shape or number of workers out of the limits, SLC_ERR_MEMORY; no
+     * copies are held then. */
     enum slc_status (*owned_begin)(struct slc_backend *backend,
                                    const struct slc_tensor_shape *shape,
                                    enum slc_value_type type,
                                    unsigned workers,
                                    struct slc_error *err);
-    /* Errors: those of decoding; SLC_ERR_USAGE for a tile of another tensor. */
+    /* Errors: those of decoding; SLC_ERR_DAMAGED where that gives another number of nonzeros than
+     * the tile declares; SLC_ERR_USAGE for a tile of another tensor, or without owned_begin. */
     enum slc_status (*owned_tile)(struct slc_backend *backend,
                                   unsigned worker,
                                   struct slc_tile_view *tile,
                                   struct slc_error *err);
-    /* Sorts what came in. Errors: SLC_ERR_USAGE when tiles are missing, SLC_ERR_MEMORY,
-     * SLC_ERR_SYSTEM; no copies are held then. */
+    /* Sorts what came in. Errors: SLC_ERR_USAGE when tiles are missing or came twice, or without
+     * owned_begin; SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then. */
     enum slc_status (*owned_end)(struct slc_backend *backend, struct slc_error *err);
     void (*owned_drop)(struct slc_backend *backend);
     /*

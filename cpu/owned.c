@@ -18,15 +18,25 @@ static uint32_t record_bytes(unsigned order, enum slc_value_type type)
     return order * (uint32_t)sizeof(uint32_t) + slc_value_bytes(type);
 }
 
+/*
+ * Items of all ranges that are cut, at most: such a range has more nonzeros than two others should,
+ * and gives fewer than twice as many items as its nonzeros would fill ranges.
+ */
+static uint64_t cut_items(unsigned workers)
+{
+    return UINT64_C(2) * workers * SLC_OWNED_RANGES_PER_WORKER;
+}
+
 /* Ranges, items and pieces of one mode at most, and the counts that they are made from. */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t buckets = slc_min_u64(shape->dims[mode], SLC_OWNED_BUCKETS);
-    const uint64_t pieces = shape->nnz / SLC_OWNED_PIECE_NNZ + 2 * buckets;
+    const uint64_t items = buckets + cut_items(workers);
+    const uint64_t pieces = shape->nnz / SLC_OWNED_PIECE_NNZ + items + 1;
 
-    return buckets * (sizeof(struct slc_owned_range) + 2 * sizeof(struct slc_owned_item) +
-                      workers * sizeof(uint64_t) + sizeof(uint32_t)) +
-           pieces * sizeof(struct slc_owned_piece);
+    return buckets *
+               (sizeof(struct slc_owned_range) + workers * sizeof(uint64_t) + sizeof(uint32_t)) +
+           items * sizeof(struct slc_owned_item) + pieces * sizeof(struct slc_owned_piece);
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -37,8 +47,8 @@ static uint64_t sum(uint64_t a, uint64_t b)
 }
 
 /*
- * Windows of one mode at most. A short mode has one for each of its items; of other modes only
- * ranges of one bucket are cut, into no more items than all nonzeros and two for each range give.
+ * Windows of one mode at most, and for f32 one range of each worker. A short mode has a window for
+ * each of its items; of other modes only ranges of one bucket are cut.
  */
 static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
@@ -46,10 +56,9 @@ static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode,
     const uint64_t bucket_rows = slc_div_up_u64(rows, SLC_OWNED_BUCKETS / 2);
 
     if (rows <= SLC_OWNED_SHORT_ROWS) {
-        return rows * workers * SLC_OWNED_SHARES_PER_WORKER;
+        return rows * workers * (SLC_OWNED_SHARES_PER_WORKER + 1);
     }
-    return bucket_rows * 2 * workers * SLC_OWNED_RANGES_PER_WORKER +
-           slc_max_u64(bucket_rows, SLC_OWNED_ROWS) * workers;
+    return bucket_rows * cut_items(workers) + slc_max_u64(bucket_rows, SLC_OWNED_ROWS) * workers;
 }
 
 uint64_t slc_owned_bytes(const struct slc_tensor_shape *shape,
@@ -59,6 +68,7 @@ uint64_t slc_owned_bytes(const struct slc_tensor_shape *shape,
 {
     const uint64_t chunks = slc_owned_chunks_bytes_max(shape->order, type, shape->nnz);
     uint64_t rows = 0;
+    uint64_t window_bytes;
     uint64_t records;
     uint64_t bytes;
 
@@ -67,7 +77,8 @@ uint64_t slc_owned_bytes(const struct slc_tensor_shape *shape,
         return UINT64_MAX;
     }
     records = slc_buffer_footprint(records, SLC_PAGES_HUGE);
-    bytes = sum(sum(records, records), slc_owned_sort_bytes() * workers);
+    bytes = sum(sum(records, records),
+                slc_buffer_footprint(slc_owned_sort_bytes() * workers, SLC_PAGES_HUGE));
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > UINT32_MAX) {
             return UINT64_MAX; /* coordinates of copies have 32 bits */
@@ -76,7 +87,8 @@ uint64_t slc_owned_bytes(const struct slc_tensor_shape *shape,
         bytes = sum(bytes, table_bytes(shape, m, workers));
         rows = slc_max_u64(rows, window_rows(shape, m, workers));
     }
-    return sum(bytes, rows * slc_matrix_pitch(type, rank) * sizeof(double));
+    window_bytes = rows * slc_matrix_pitch(type, rank) * sizeof(double);
+    return sum(bytes, slc_buffer_footprint(window_bytes, slc_mttkrp_pages(window_bytes)));
 }
 
 void slc_owned_drop(struct slc_owned *owned)
@@ -93,7 +105,25 @@ void slc_owned_drop(struct slc_owned *owned)
         slc_free(copy->pieces);
         memset(copy, 0, sizeof *copy);
     }
+    owned->begun = false;
     owned->ready = false;
+}
+
+static enum slc_status
+check_shape(const struct slc_tensor_shape *shape, unsigned workers, struct slc_error *err)
+{
+    bool fits = shape->order >= 1 && shape->order <= SLC_MAX_ORDER && workers >= 1 &&
+                workers <= SLC_MAX_THREADS && (shape->nnz == 0 || shape->tile_nnz > 0);
+
+    for (unsigned m = 0; fits && m < shape->order; m++) {
+        fits = shape->dims[m] > 0;
+    }
+    return fits ? SLC_OK
+                : slc_fail(err, SLC_ERR_USAGE,
+                           "no copies can be made of a tensor of order %u in tiles of %u nonzeros "
+                           "for %u threads: all of these and the lengths of its modes have to be "
+                           "1 or more, up to %d modes and %d threads",
+                           shape->order, shape->tile_nnz, workers, SLC_MAX_ORDER, SLC_MAX_THREADS);
 }
 
 enum slc_status slc_owned_begin(struct slc_owned *owned,
@@ -102,10 +132,13 @@ enum slc_status slc_owned_begin(struct slc_owned *owned,
                                 unsigned workers,
                                 struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status = check_shape(shape, workers, err);
     uint64_t bytes;
 
     slc_owned_drop(owned);
+    if (status != SLC_OK) {
+        return status;
+    }
     if (slc_owned_bytes(shape, 1, type, workers) == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "copies of %" PRIu64 " nonzeros cannot be held in memory", shape->nnz);
@@ -124,10 +157,30 @@ enum slc_status slc_owned_begin(struct slc_owned *owned,
         status = slc_buffer_create(&owned->scratch, slc_owned_sort_bytes() * workers,
                                    SLC_PAGES_HUGE, err);
     }
+    owned->begun = status == SLC_OK;
     if (status != SLC_OK) {
         slc_owned_drop(owned);
     }
     return status;
+}
+
+/*
+ * Whether a tile is of the tensor, and the place of its first nonzero. No mode is long enough to
+ * have cut a tile short: all but the last are full.
+ */
+static bool
+place_tile(const struct slc_owned *owned, const struct slc_tile_view *tile, uint64_t *at)
+{
+    const struct slc_tensor_shape *shape = &owned->shape;
+    bool fits = owned->begun && tile->order == shape->order && tile->value_type == owned->type &&
+                slc_mul_u64(tile->ordinal, shape->tile_nnz, at) && *at < shape->nnz &&
+                tile->nnz == slc_min_u64(shape->nnz - *at, shape->tile_nnz);
+
+    for (unsigned m = 0; fits && m < shape->order; m++) {
+        fits = tile->corner[m] < shape->dims[m] &&
+               tile->extent[m] <= shape->dims[m] - 1 - tile->corner[m];
+    }
+    return fits;
 }
 
 static void add_chunk(const struct slc_owned *owned,
@@ -153,12 +206,10 @@ static void add_chunk(const struct slc_owned *owned,
 enum slc_status
 slc_owned_add_tile(struct slc_owned *owned, struct slc_tile_view *tile, struct slc_error *err)
 {
-    /* No mode is long enough to have cut a tile short: all but the last are full. */
-    uint64_t at = tile->ordinal * owned->shape.tile_nnz;
     uint64_t left = tile->nnz;
+    uint64_t at;
 
-    if (tile->order != owned->shape.order || tile->value_type != owned->type ||
-        at >= owned->shape.nnz || left > owned->shape.nnz - at) {
+    if (!place_tile(owned, tile, &at)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "tile %" PRIu64
                         " (order %u, %u nonzeros) is not one of the tensor of %" PRIu64
@@ -172,20 +223,20 @@ slc_owned_add_tile(struct slc_owned *owned, struct slc_tile_view *tile, struct s
         if (status != SLC_OK) {
             return status;
         }
+        if (chunk.nnz > left || (chunk.nnz == 0 && left > 0)) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "tile %" PRIu64 " decodes to %s than the %u nonzeros it declares",
+                            tile->ordinal, chunk.nnz == 0 ? "fewer" : "more", tile->nnz);
+        }
         if (chunk.nnz == 0) {
             break;
-        }
-        if (chunk.nnz > left) {
-            return slc_fail(err, SLC_ERR_DAMAGED,
-                            "tile %" PRIu64 " decodes to more than the %u nonzeros it declares",
-                            tile->ordinal, tile->nnz);
         }
         add_chunk(owned, tile, &chunk,
                   (unsigned char *)owned->records.data + at * owned->record_bytes);
         at += chunk.nnz;
         left -= chunk.nnz;
     }
-    atomic_fetch_add(&owned->loaded, tile->nnz - left);
+    atomic_fetch_add(&owned->loaded, tile->nnz);
     return SLC_OK;
 }
 
@@ -213,7 +264,9 @@ enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err)
     const uint64_t loaded = atomic_load(&owned->loaded);
     enum slc_status status = SLC_OK;
 
-    if (loaded != owned->shape.nnz) {
+    if (!owned->begun) {
+        status = slc_fail(err, SLC_ERR_USAGE, "no copies were begun that could end");
+    } else if (loaded != owned->shape.nnz) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "copies were begun for %" PRIu64 " nonzeros, but %" PRIu64 " came",
                           owned->shape.nnz, loaded);
@@ -228,6 +281,7 @@ enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err)
     slc_buffer_destroy(&owned->records);
     slc_buffer_destroy(&owned->sorted);
     slc_buffer_destroy(&owned->scratch);
+    owned->begun = false;
     owned->ready = true;
     return SLC_OK;
 }

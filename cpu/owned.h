@@ -97,7 +97,8 @@ struct slc_owned {
     struct slc_buffer sorted;  /* by range */
     struct slc_buffer scratch; /* of the workers, for sorting */
     atomic_uint_fast64_t loaded;
-    bool ready;
+    bool begun; /* tiles may come */
+    bool ready; /* copies are held */
     struct slc_owned_mode modes[SLC_MAX_ORDER];
 };
 

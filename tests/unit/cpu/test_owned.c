@@ -1,57 +1,11 @@
-/* Copies whose rows have one owner: built from tiles, multiplied, refused. */
-#include "base/fault.h"
-#include "mttkrp_fixture.h"
+/* Copies whose rows have one owner: the numbers that come of them. */
+#include "base/team.h"
+#include "cpu/mttkrp.h"
+#include "owned_fixture.h"
 #include "slc_test.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void shape_of(const struct fake_tensor *tensor, struct slc_tensor_shape *shape)
-{
-    *shape = (struct slc_tensor_shape){
-        .order = tensor->order, .nnz = tensor->nnz, .tile_nnz = tensor->tile_nnz};
-    memcpy(shape->dims, tensor->dims, sizeof shape->dims);
-}
-
-/* Loads all tiles of the problem, in descending order: their order must not matter. */
-static enum slc_status load(struct slc_backend *backend,
-                            const struct problem *problem,
-                            unsigned workers,
-                            struct slc_error *err)
-{
-    struct slc_tensor_shape shape;
-    struct fake_tile tile;
-    enum slc_status status;
-
-    shape_of(&problem->tensor, &shape);
-    status = backend->ops->owned_begin(backend, &shape, problem->type, workers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    fake_tile_create(&tile, &problem->tensor, problem->type);
-    for (uint64_t t = fake_tensor_tiles(&problem->tensor); t-- > 0 && status == SLC_OK;) {
-        fake_tile_open(&tile, t);
-        status = backend->ops->owned_tile(backend, 0, &tile.view, err);
-    }
-    fake_tile_destroy(&tile);
-    if (status == SLC_OK) {
-        return backend->ops->owned_end(backend, err);
-    }
-    backend->ops->owned_drop(backend);
-    return status;
-}
-
-static enum slc_status multiply(struct slc_backend *backend,
-                                struct problem *problem,
-                                unsigned workers,
-                                struct slc_error *err)
-{
-    struct slc_mttkrp_job job;
-
-    problem_job(problem, workers, &job);
-    job.conflict = SLC_CONFLICT_OWNED;
-    return backend->ops->mttkrp_owned(backend, &job, err);
-}
 
 static void check_problem(struct problem *problem, double tolerance)
 {
@@ -60,12 +14,12 @@ static void check_problem(struct problem *problem, double tolerance)
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (unsigned workers = 1; workers <= 5; workers += 2) {
-        SLC_ASSERT_OK(load(backend, problem, workers, &err), &err);
+        SLC_ASSERT_OK(owned_load(backend, &problem->tensor, problem->type, workers, &err), &err);
         for (int again = 0; again < 2; again++) {
             memset(problem->out.output.buffer.data, 0x55,
                    problem->out.output.rows * problem->out.output.pitch *
                        slc_value_bytes(problem->type));
-            SLC_ASSERT_OK(multiply(backend, problem, workers, &err), &err);
+            SLC_ASSERT_OK(owned_multiply(backend, problem, workers, &err), &err);
             CU_ASSERT_EQUAL(count_wrong(problem, tolerance), 0);
             CU_ASSERT(canaries_live(&problem->out));
         }
@@ -159,15 +113,15 @@ static void test_repeatable(void)
         bytes = output->rows * output->pitch * sizeof(double);
         first = malloc(bytes);
         CU_ASSERT_PTR_NOT_NULL_FATAL(first);
-        SLC_ASSERT_OK(load(backend, &problem, 4, &err), &err);
-        SLC_ASSERT_OK(multiply(backend, &problem, 4, &err), &err);
+        SLC_ASSERT_OK(owned_load(backend, &problem.tensor, SLC_F64, 4, &err), &err);
+        SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
         memcpy(first, output->buffer.data, bytes);
         for (int again = 0; again < 20; again++) {
-            SLC_ASSERT_OK(multiply(backend, &problem, 4, &err), &err);
+            SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
             CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
         }
-        SLC_ASSERT_OK(load(backend, &problem, 4, &err), &err);
-        SLC_ASSERT_OK(multiply(backend, &problem, 4, &err), &err);
+        SLC_ASSERT_OK(owned_load(backend, &problem.tensor, SLC_F64, 4, &err), &err);
+        SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
         CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
         free(first);
         problem_destroy(&problem);
@@ -175,103 +129,138 @@ static void test_repeatable(void)
     backend->ops->destroy(backend);
 }
 
-/* What the operations refuse, and that nothing is held afterwards. */
-static void test_refused(void)
+/* Every instruction set gives the same bits, from chunks with runs, long runs and none. */
+static void check_sets(struct slc_backend *backend, struct problem *problem)
 {
-    static const uint64_t dims[] = {50, 20, 30};
+    static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
+    const struct slc_matrix *output = &problem->out.output;
+    const uint64_t bytes = output->rows * output->pitch * slc_value_bytes(problem->type);
+    struct slc_error err = SLC_ERROR_INIT;
+    unsigned char *first = malloc(bytes);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    SLC_ASSERT_OK(owned_load(backend, &problem->tensor, problem->type, 3, &err), &err);
+    for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+        if (!slc_cpu_force_instruction_set(sets[s])) {
+            continue;
+        }
+        SLC_ASSERT_OK(owned_multiply(backend, problem, 3, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(problem, 1e-5), 0);
+        if (s == 0) {
+            memcpy(first, output->buffer.data, bytes);
+        }
+        CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+    free(first);
+}
+
+static void test_instruction_sets(void)
+{
+    static const uint64_t dims[] = {900, 60, 40, 7};
+    static const uint32_t ranks[] = {1, 2, 5, 16, 100};
+    static const unsigned means[] = {0, 3, 80};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_backend *backend;
-    struct slc_tensor_shape shape;
-    struct slc_mttkrp_job job;
-    struct problem problem;
-    struct fake_tile tile;
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    problem.tensor.tile_nnz = 100;
-    SLC_ASSERT_FAILS(multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
+    for (unsigned order = 2; order <= 4; order++) {
+        for (size_t i = 0; i < SLC_COUNT(ranks) * SLC_COUNT(means); i++) {
+            const struct runs runs = {(unsigned)i % order, means[i % SLC_COUNT(means)]};
+            struct problem problem;
 
-    shape_of(&problem.tensor, &shape);
-    slc_error_clear(&err);
-    shape.dims[1] = (UINT64_C(1) << 32) + 1;
-    CU_ASSERT_EQUAL(backend->ops->owned_bytes(&shape, 8, SLC_F64, 2), UINT64_MAX);
-    SLC_ASSERT_FAILS(backend->ops->owned_begin(backend, &shape, SLC_F64, 2, &err), SLC_ERR_MEMORY,
-                     &err, "copies");
-    shape_of(&problem.tensor, &shape);
-    shape.order = 1;
-    CU_ASSERT_EQUAL(backend->ops->owned_bytes(&shape, 8, SLC_F64, 2), UINT64_MAX);
-
-    shape_of(&problem.tensor, &shape);
-    slc_error_clear(&err);
-    SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 2, &err), &err);
-    fake_tile_create(&tile, &problem.tensor, SLC_F64);
-    fake_tile_open(&tile, 3);
-    SLC_ASSERT_OK(backend->ops->owned_tile(backend, 1, &tile.view, &err), &err);
-    fake_tile_open(&tile, 4);
-    tile.view.ordinal = 10;
-    SLC_ASSERT_FAILS(backend->ops->owned_tile(backend, 1, &tile.view, &err), SLC_ERR_USAGE, &err,
-                     "tile 10");
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, &err), SLC_ERR_USAGE, &err, "100 came");
-    fake_tile_destroy(&tile);
-
-    slc_error_clear(&err);
-    problem.tensor.chunk_nnz = 10;
-    problem.tensor.fail_tile = 7;
-    SLC_ASSERT_FAILS(load(backend, &problem, 2, &err), SLC_ERR_DAMAGED, &err, "damaged");
-    problem.tensor.fail_tile = UINT64_MAX;
-    slc_error_clear(&err);
-    SLC_ASSERT_OK(load(backend, &problem, 2, &err), &err);
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(multiply(backend, &problem, 3, &err), SLC_ERR_USAGE, &err, "3 threads");
-    problem_job(&problem, 2, &job);
-    job.conflict = SLC_CONFLICT_OWNED;
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->mttkrp_begin(backend, &job, &err), SLC_ERR_USAGE, &err, "tiles");
-    slc_error_clear(&err);
-    SLC_ASSERT_OK(multiply(backend, &problem, 2, &err), &err);
-    CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
-    backend->ops->owned_drop(backend);
-    SLC_ASSERT_FAILS(multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
-    problem_destroy(&problem);
+            problem_create_runs(&problem, order, dims, 6000, (unsigned)(i / 2) % order,
+                                ranks[i / SLC_COUNT(means)], i % 2 == 0 ? SLC_F64 : SLC_F32, false,
+                                runs);
+            check_sets(backend, &problem);
+            problem_destroy(&problem);
+        }
+    }
     backend->ops->destroy(backend);
 }
 
-/* The k-th allocation, or thread, is refused, for every k. */
-static void check_faults(enum slc_fault_kind kind, enum slc_status refused)
+/* Heavy rows all over a long mode: many ranges in several items, each with windows. */
+static void test_heavy_rows(void)
 {
-    static const uint64_t dims[] = {50, 2000, 30};
-    struct problem problem;
-    bool done = false;
+    static const uint64_t dims[] = {40000, 90};
+    const uint64_t nnz = 30000;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
 
-    problem_create(&problem, 3, dims, 3000, 0, 8, SLC_F64, true);
-    for (uint64_t k = 1; !done && k < 200; k++) {
-        struct slc_error err = SLC_ERROR_INIT;
-        struct slc_backend *backend;
-        enum slc_status status;
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (unsigned types = 0; types < 2; types++) {
+        struct problem problem;
+        struct slc_owned_mode *copy;
 
-        SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-        slc_fault_arm(kind, k);
-        status = load(backend, &problem, 2, &err);
-        if (status == SLC_OK) {
-            status = multiply(backend, &problem, 2, &err);
-        }
-        done = slc_fault_seen(kind) < k;
-        slc_fault_arm(kind, 0);
-        CU_ASSERT_EQUAL(status, done ? SLC_OK : refused);
-        if (done) {
-            CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
-        }
-        backend->ops->destroy(backend);
+        problem_create_runs(&problem, 2, dims, nnz, 0, 3, types == 0 ? SLC_F64 : SLC_F32, true,
+                            (struct runs){1, 3000});
+        SLC_ASSERT_OK(owned_load(backend, &problem.tensor, problem.type, 4, &err), &err);
+        copy = &((struct slc_cpu_backend *)(void *)backend)->owned.modes[0];
+        CU_ASSERT(copy->item_count >= copy->range_count + 3);
+        SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
+        CU_ASSERT(canaries_live(&problem.out));
+        problem_destroy(&problem);
     }
-    CU_ASSERT(done);
-    problem_destroy(&problem);
+    backend->ops->destroy(backend);
 }
 
-static void test_faults(void)
+/* Tiles from several workers at a time, as a stream delivers them. */
+struct loading {
+    struct slc_backend *backend;
+    const struct fake_tensor *tensor;
+    atomic_uint_fast64_t next;
+    atomic_uint failures;
+};
+
+static void load_tiles(void *context, unsigned worker, unsigned workers)
 {
-    check_faults(SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY);
-    check_faults(SLC_FAULT_THREAD, SLC_ERR_SYSTEM);
+    struct loading *loading = context;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct fake_tile tile;
+
+    (void)workers;
+    fake_tile_create(&tile, loading->tensor, SLC_F64);
+    for (;;) {
+        const uint64_t t = atomic_fetch_add(&loading->next, 1);
+
+        if (t >= fake_tensor_tiles(loading->tensor)) {
+            break;
+        }
+        fake_tile_open(&tile, t);
+        if (loading->backend->ops->owned_tile(loading->backend, worker, &tile.view, &err) !=
+            SLC_OK) {
+            atomic_fetch_add(&loading->failures, 1);
+        }
+    }
+    fake_tile_destroy(&tile);
+}
+
+static void test_loading_together(void)
+{
+    static const uint64_t dims[] = {70, 4000, 30};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_tensor_shape shape;
+    struct slc_backend *backend;
+    struct problem problem;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    problem_create(&problem, 3, dims, 20011, 1, 8, SLC_F64, true);
+    problem.tensor.tile_nnz = 128;
+    owned_shape(&problem.tensor, &shape);
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        struct loading loading = {.backend = backend, .tensor = &problem.tensor};
+
+        /* More loaders than workers of the copies, and fewer. */
+        SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 5 - workers, &err), &err);
+        SLC_ASSERT_OK(slc_team_run(workers, load_tiles, &loading, &err), &err);
+        CU_ASSERT_EQUAL(atomic_load(&loading.failures), 0);
+        SLC_ASSERT_OK(backend->ops->owned_end(backend, &err), &err);
+        SLC_ASSERT_OK(owned_multiply(backend, &problem, 5 - workers, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
+    }
+    problem_destroy(&problem);
+    backend->ops->destroy(backend);
 }
 
 static const struct slc_test tests[] = {
@@ -279,8 +268,9 @@ static const struct slc_test tests[] = {
     {"several pieces a range", test_large},
     {"coordinates too wide to sort by", test_wide_keys},
     {"the same bits every time", test_repeatable},
-    {"refused: tiles and jobs that do not fit", test_refused},
-    {"every failing allocation and thread", test_faults},
+    {"the same bits from every instruction set", test_instruction_sets},
+    {"heavy rows of a long mode", test_heavy_rows},
+    {"tiles from several workers at a time", test_loading_together},
 };
 
 int main(int argc, char **argv)

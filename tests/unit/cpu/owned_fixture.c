@@ -1,0 +1,51 @@
+/* See owned_fixture.h. */
+#include "owned_fixture.h"
+
+#include <string.h>
+
+void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape)
+{
+    *shape = (struct slc_tensor_shape){
+        .order = tensor->order, .nnz = tensor->nnz, .tile_nnz = tensor->tile_nnz};
+    memcpy(shape->dims, tensor->dims, sizeof shape->dims);
+}
+
+enum slc_status owned_load(struct slc_backend *backend,
+                           const struct fake_tensor *tensor,
+                           enum slc_value_type type,
+                           unsigned workers,
+                           struct slc_error *err)
+{
+    struct slc_tensor_shape shape;
+    struct fake_tile tile;
+    enum slc_status status;
+
+    owned_shape(tensor, &shape);
+    status = backend->ops->owned_begin(backend, &shape, type, workers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    fake_tile_create(&tile, tensor, type);
+    for (uint64_t t = fake_tensor_tiles(tensor); t-- > 0 && status == SLC_OK;) {
+        fake_tile_open(&tile, t);
+        status = backend->ops->owned_tile(backend, 0, &tile.view, err);
+    }
+    fake_tile_destroy(&tile);
+    if (status == SLC_OK) {
+        return backend->ops->owned_end(backend, err);
+    }
+    backend->ops->owned_drop(backend);
+    return status;
+}
+
+enum slc_status owned_multiply(struct slc_backend *backend,
+                               struct problem *problem,
+                               unsigned workers,
+                               struct slc_error *err)
+{
+    struct slc_mttkrp_job job;
+
+    problem_job(problem, workers, &job);
+    job.conflict = SLC_CONFLICT_OWNED;
+    return backend->ops->mttkrp_owned(backend, &job, err);
+}

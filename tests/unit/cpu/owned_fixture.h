@@ -1,0 +1,22 @@
+/* What the tests of copies share: copies made of a problem's tiles, and an MTTKRP from them. */
+#ifndef SLC_OWNED_FIXTURE_H
+#define SLC_OWNED_FIXTURE_H
+
+#include "mttkrp_fixture.h"
+
+void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);
+
+/* Loads all tiles of a tensor, in descending order: their order must not matter. Drops copies after
+ * an error, as the engine does. */
+enum slc_status owned_load(struct slc_backend *backend,
+                           const struct fake_tensor *tensor,
+                           enum slc_value_type type,
+                           unsigned workers,
+                           struct slc_error *err) SLC_NODISCARD;
+
+enum slc_status owned_multiply(struct slc_backend *backend,
+                               struct problem *problem,
+                               unsigned workers,
+                               struct slc_error *err) SLC_NODISCARD;
+
+#endif
