@@ -169,7 +169,7 @@ static uint64_t key_hi(const struct slc_tile_source *source, uint32_t i)
 static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     encoder->gap_lo[0] = 0;
-    if (source->key_hi == NULL) {
+    if (source->key_hi == NULL || encoder->gap_hi == NULL) { /* short keys have no upper half */
         for (uint32_t i = 1; i < source->nnz; i++) {
             assert(source->key_lo[i] > source->key_lo[i - 1]);
             encoder->gap_lo[i] = source->key_lo[i] - source->key_lo[i - 1] - 1;
