@@ -160,11 +160,27 @@ static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bu
     return slc_bucket_area_bytes(&finish->plan, bucket);
 }
 
+/*
+ * With one more thread where areas stay large enough for every bucket then.
+ */
+static struct slc_sort_memory
+plan_memory(const struct finish *finish, uint64_t wanted, bool spilled)
+{
+    const struct slc_builder *builder = finish->builder;
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t resident = slc_spill_resident_bytes(builder->spill);
+    unsigned most = slc_sort_workers(options, spilled);
+    struct slc_sort_memory plan = slc_sort_memory_plan(options, most, resident, wanted);
+
+    return plan.area_bytes >= wanted
+               ? plan
+               : slc_sort_memory_plan(options, options->workers, resident, wanted);
+}
+
 /* Divides memory: chunks that are still in memory stay there if sorting fits beside them. */
 static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
-    const struct slc_builder_options *options = &builder->options;
     uint64_t wanted = 0;
     enum slc_status status = SLC_OK;
     uint32_t i;
@@ -172,15 +188,13 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     for (i = 0; i < finish->top->count; i++) {
         wanted = slc_max_u64(wanted, need_of(finish, &finish->top->buckets[i]));
     }
-    finish->memory =
-        slc_sort_memory_plan(options, slc_spill_resident_bytes(builder->spill), wanted);
+    finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
     if (finish->memory.area_bytes < wanted || regroup) {
         uint64_t start = slc_clock_ns();
 
         status = slc_spill_shrink(builder->spill, err);
         finish->report->spill_seconds += slc_seconds_since(start);
-        finish->memory =
-            slc_sort_memory_plan(options, slc_spill_resident_bytes(builder->spill), UINT64_MAX);
+        finish->memory = plan_memory(finish, regroup ? UINT64_MAX : wanted, true);
     }
     return status;
 }
@@ -314,9 +328,13 @@ static enum slc_status run(struct finish *finish, struct slc_error *err)
     const struct slc_bucket *bucket;
 
     while (status == SLC_OK && (bucket = front(finish)) != NULL) {
-        status = need_of(finish, bucket) > finish->memory.area_bytes
-                     ? split_front(finish, 1, err)
-                     : slc_pipeline_run(&pipeline, &finish->report->sort_seconds, err);
+        if (need_of(finish, bucket) > finish->memory.area_bytes) {
+            status = split_front(finish, 1, err);
+        } else {
+            slc_spill_freeze(finish->plan.spill, true);
+            status = slc_pipeline_run(&pipeline, &finish->report->sort_seconds, err);
+            slc_spill_freeze(finish->plan.spill, false);
+        }
     }
     return status == SLC_OK ? slc_output_finish(finish->output, err) : status;
 }

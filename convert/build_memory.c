@@ -118,19 +118,24 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     return plan;
 }
 
+unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled)
+{
+    return options->workers + (spilled ? 1 : 0);
+}
+
 struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
+                                            unsigned workers,
                                             uint64_t resident_bytes,
                                             uint64_t area_wanted)
 {
     struct slc_sort_memory plan = {0, 0};
-    unsigned workers;
 
     /* Any amount may be wanted: where rounding up would wrap, the largest multiple. */
     area_wanted = area_wanted > UINT64_MAX - AREA_ALIGN_BYTES
                       ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
                       : slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
     /* Fewer workers where areas would get too small to be worth it. */
-    for (workers = options->workers; workers >= 1; workers--) {
+    for (; workers >= 1; workers--) {
         uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
         uint64_t area =
             options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;

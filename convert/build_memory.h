@@ -48,11 +48,15 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             uint32_t buckets,
                                             uint64_t entries);
 
+/* Threads that sort: one more where they read what was spilled, for one of them waits then. */
+unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled);
+
 /*
- * `resident_bytes`: what the spill stream keeps in memory meanwhile; `area_wanted`: no area needs
- * to be larger.
+ * `workers` at most; `resident_bytes`: what the spill stream keeps in memory meanwhile;
+ * `area_wanted`: no area needs to be larger.
  */
 struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
+                                            unsigned workers,
                                             uint64_t resident_bytes,
                                             uint64_t area_wanted);
 

@@ -92,7 +92,7 @@ static enum slc_status take_push_memory(struct slc_builder *builder,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
     }
     status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
-                               SLC_PAGES_SMALL, err);
+                               SLC_PAGES_MIXED, err);
     if (status == SLC_OK) {
         status = slc_spill_create(&spill_options, &builder->spill, err);
     }
@@ -262,7 +262,9 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
 {
     const struct slc_builder_options *options = &builder->options;
     uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
-    struct slc_sort_memory plan = slc_sort_memory_plan(options, resident, UINT64_MAX);
+    bool spilled = !slc_push_stays_in_memory(options, entries_expected);
+    struct slc_sort_memory plan =
+        slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
     uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
     uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
     unsigned bits = 0;
@@ -282,7 +284,7 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
         uint64_t each = bits > 62 ? 50 : 34;
 
         buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;
-        if (slc_push_stays_in_memory(options, entries_expected)) {
+        if (!spilled) {
             buckets = slc_max_u64(buckets, entries_expected / CACHE_BUCKET_ENTRIES);
         }
         if (entries_expected >= UINT64_C(16) * SLC_TILE_NNZ) {

@@ -1,9 +1,8 @@
 /*
  * See convert/spill.h. Segment s lives in slot s mod slots until it is written; slots are reused in
  * order, so the newest `slots` segments are in memory and older ones are in the file at
- * s * segment_bytes (the unused tail of a segment is a hole). The thread that fills a segment
- * writes the one whose slot is needed next, outside the lock, so the others go on appending
- * meanwhile.
+ * s * segment_bytes (the unused tail of a segment is a hole). The writing thread keeps a slot or
+ * two free, outside the lock, so the others go on appending meanwhile.
  */
 #include "convert/spill.h"
 
@@ -11,6 +10,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,10 +25,14 @@ struct slc_spill {
     uint32_t segment_bytes;
     uint32_t slots;
     struct slc_buffer memory;
-    uint32_t *used;      /* bytes filled, per slot */
-    uint32_t current;    /* segment being filled */
-    uint32_t written;    /* segments 0 .. written - 1 are in the file */
-    bool writing;        /* a thread is writing segment `written` */
+    uint32_t *used;   /* bytes filled, per slot */
+    uint32_t current; /* segment being filled */
+    uint32_t written; /* segments 0 .. written - 1 are in the file */
+    bool writing;     /* segment `written` is being written */
+    bool frozen;      /* nothing is appended */
+    bool has_writer;  /* the thread is there */
+    bool stop;        /* and shall end */
+    pthread_t writer;
     uint64_t file_bytes; /* written so far, holes not counted */
     uint64_t wait_ns;
     int fd;
@@ -66,7 +70,7 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
         goto cleanup;
     }
     status =
-        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_SMALL, err);
+        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_MIXED, err);
     if (status != SLC_OK) {
         goto cleanup;
     }
@@ -82,6 +86,13 @@ void slc_spill_destroy(struct slc_spill *spill)
 {
     if (spill == NULL) {
         return;
+    }
+    if (spill->has_writer) {
+        pthread_mutex_lock(&spill->mutex);
+        spill->stop = true;
+        pthread_cond_broadcast(&spill->changed);
+        pthread_mutex_unlock(&spill->mutex);
+        pthread_join(spill->writer, NULL);
     }
     if (spill->direct_fd >= 0) {
         spill->files->close(spill->files->self, spill->direct_fd);
@@ -188,6 +199,48 @@ static void write_oldest(struct slc_spill *spill)
     pthread_cond_broadcast(&spill->changed);
 }
 
+/* Whether the slots ahead of the current one get short. The lock is held. */
+static bool must_write(const struct slc_spill *spill)
+{
+    /* Two free ones, where there are as many: a writer that is late once makes nobody wait. */
+    uint32_t ahead = spill->slots > SLC_SPILL_SEGMENTS_MIN ? 2 : 1;
+
+    return spill->fault.status == SLC_OK && !spill->frozen && spill->written < spill->current &&
+           spill->current - spill->written + 1 + ahead > spill->slots;
+}
+
+static void *write_when_needed(void *context)
+{
+    struct slc_spill *spill = context;
+
+    pthread_mutex_lock(&spill->mutex);
+    while (!spill->stop) {
+        if (must_write(spill) && !spill->writing) {
+            write_oldest(spill);
+        } else {
+            pthread_cond_wait(&spill->changed, &spill->mutex);
+        }
+    }
+    pthread_mutex_unlock(&spill->mutex);
+    return NULL;
+}
+
+/* Wakes the writer, which is started when it is first needed. The lock is held. */
+static void wake_writer(struct slc_spill *spill)
+{
+    if (!must_write(spill)) {
+        return;
+    }
+    if (!spill->has_writer) {
+        enum slc_status status =
+            slc_thread_start(&spill->writer, write_when_needed, spill,
+                             "the thread that writes the spill file", &spill->fault);
+
+        spill->has_writer = status == SLC_OK;
+    }
+    pthread_cond_broadcast(&spill->changed);
+}
+
 /* Makes room for `bytes` in the current segment, or moves on to the next. The lock is held. */
 static void make_room(struct slc_spill *spill, uint32_t bytes)
 {
@@ -200,12 +253,7 @@ static void make_room(struct slc_spill *spill, uint32_t bytes)
         } else if (next - spill->written < spill->slots) {
             spill->current = next;
             spill->used[next % spill->slots] = 0;
-            /* Free the slot that will be wanted next, while the others fill this one. */
-            if (next + 1 - spill->written >= spill->slots && !spill->writing) {
-                write_oldest(spill);
-            }
-        } else if (!spill->writing) {
-            write_oldest(spill);
+            wake_writer(spill);
         } else {
             uint64_t start = slc_clock_ns();
 
@@ -268,6 +316,18 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
     return status;
 }
 
+void slc_spill_freeze(struct slc_spill *spill, bool frozen)
+{
+    pthread_mutex_lock(&spill->mutex);
+    /* A segment that is being written is in memory or in the file: which, must not change. */
+    while (spill->writing) {
+        pthread_cond_wait(&spill->changed, &spill->mutex);
+    }
+    spill->frozen = frozen;
+    pthread_cond_broadcast(&spill->changed); /* what was to be written waits since it was frozen */
+    pthread_mutex_unlock(&spill->mutex);
+}
+
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 unsigned order,
                                 struct slc_chunk_link link,
@@ -283,11 +343,13 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     assert((uintptr_t)data % SLC_PAGE_BYTES == 0);
     pthread_mutex_lock(&spill->mutex);
     resident = link.segment >= spill->written;
-    if (resident) {
+    if (resident && !spill->frozen) {
         memcpy(data, slot_of(spill, link.segment) + link.offset, link.bytes);
     }
     pthread_mutex_unlock(&spill->mutex);
-    if (!resident) {
+    if (resident && spill->frozen) {
+        data = slot_of(spill, link.segment) + link.offset;
+    } else if (!resident) {
         uint64_t offset = (uint64_t)link.segment * spill->segment_bytes + link.offset;
         uint64_t lead = offset % SLC_PAGE_BYTES;
 
@@ -309,32 +371,31 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
 
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
 {
-    struct slc_buffer small = SLC_BUFFER_INIT;
     enum slc_status status;
 
     pthread_mutex_lock(&spill->mutex);
-    while (spill->fault.status == SLC_OK && spill->written <= spill->current) {
-        write_oldest(spill);
+    while (spill->writing || (spill->fault.status == SLC_OK && spill->written <= spill->current)) {
+        if (spill->writing) {
+            pthread_cond_wait(&spill->changed, &spill->mutex);
+        } else {
+            write_oldest(spill);
+        }
     }
-    pthread_mutex_unlock(&spill->mutex);
     status = spill->fault.status;
     if (status != SLC_OK) {
         if (err != NULL && err->status == SLC_OK) {
             *err = spill->fault;
         }
-        return status;
+    } else {
+        slc_buffer_destroy(&spill->memory);
+        spill->slots = SLC_SPILL_SEGMENTS_MIN;
+        spill->current = spill->written;
+        memset(spill->used, 0, spill->slots * sizeof *spill->used);
+        status = slc_buffer_create(&spill->memory, (size_t)spill->slots * spill->segment_bytes,
+                                   SLC_PAGES_MIXED, err);
     }
-    slc_buffer_destroy(&spill->memory);
-    spill->slots = SLC_SPILL_SEGMENTS_MIN;
-    status = slc_buffer_create(&small, (size_t)spill->slots * spill->segment_bytes, SLC_PAGES_SMALL,
-                               err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    spill->memory = small;
-    spill->current = spill->written;
-    memset(spill->used, 0, spill->slots * sizeof *spill->used);
-    return SLC_OK;
+    pthread_mutex_unlock(&spill->mutex);
+    return status;
 }
 
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
@@ -344,9 +405,14 @@ uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
     return (uint64_t)touched * spill->segment_bytes;
 }
 
-uint64_t slc_spill_written_bytes(const struct slc_spill *spill)
+uint64_t slc_spill_written_bytes(struct slc_spill *spill)
 {
-    return spill->file_bytes;
+    uint64_t bytes;
+
+    pthread_mutex_lock(&spill->mutex);
+    bytes = spill->file_bytes;
+    pthread_mutex_unlock(&spill->mutex);
+    return bytes;
 }
 
 double slc_spill_seconds(const struct slc_spill *spill)

@@ -7,7 +7,9 @@
  * number of bytes however many chunks it has. A few marks per chain (links to chunks evenly spread
  * over it) allow sampling a bucket without reading all of it.
  *
- * The file is unlinked as soon as it is open: nothing stays behind, whatever happens.
+ * A thread of its own writes, from the first time that memory gets short, so that whoever appends
+ * goes on meanwhile. The file is unlinked as soon as it is open: nothing stays behind, whatever
+ * happens.
  */
 #ifndef SLC_CONVERT_SPILL_H
 #define SLC_CONVERT_SPILL_H
@@ -55,7 +57,8 @@ void slc_spill_destroy(struct slc_spill *spill);
 /*
  * Appends a packed chunk (slc_chunk_pack) to `chain`: sets its link, seals it, copies it. Any
  * thread. `entries`, `runs`: what it holds. After an error every later call fails with the same
- * status. Errors: SLC_ERR_BUDGET (max_bytes), SLC_ERR_NOSPACE, SLC_ERR_IO.
+ * status. Errors: SLC_ERR_BUDGET (max_bytes), SLC_ERR_NOSPACE, SLC_ERR_IO, SLC_ERR_SYSTEM (no
+ * thread for writing).
  */
 enum slc_status slc_spill_append(struct slc_spill *spill,
                                  struct slc_chain *chain,
@@ -67,6 +70,12 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
 
 /* What fetching a chunk takes beyond its bytes: the rest of its first and of its last page. */
 enum { SLC_SPILL_FETCH_EXTRA_BYTES = 2 * SLC_PAGE_BYTES };
+
+/*
+ * While the stream is frozen nothing is appended, so fetching need not copy what lies in memory.
+ * No other call may run meanwhile.
+ */
+void slc_spill_freeze(struct slc_spill *spill, bool frozen);
 
 /*
  * Copies the chunk at `link` to somewhere in `data`, which begins with a page and has
@@ -87,10 +96,10 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
  */
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
 
-/* Bytes of memory in use now; bytes written to the file so far; time spent on writing and waiting
- * for it. */
+/* Bytes of memory in use now; bytes written to the file so far; time that appending waited for it.
+ */
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill);
-uint64_t slc_spill_written_bytes(const struct slc_spill *spill);
+uint64_t slc_spill_written_bytes(struct slc_spill *spill);
 double slc_spill_seconds(const struct slc_spill *spill);
 
 #endif

@@ -1,5 +1,6 @@
 /* Chunks keep every bit; the spill stream gives them back from memory and from the file. */
 #include "base/bytes.h"
+#include "base/fault.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/team.h"
@@ -226,6 +227,7 @@ static enum slc_status run_stream(const struct slc_files *files,
     for (b = 0; b < BUCKETS && status == SLC_OK; b++) {
         struct slc_chunk_link link = chains[b].last;
 
+        slc_spill_freeze(spill, b % 2 == 1);
         total += chains[b].entries;
         while (link.bytes > 0 && status == SLC_OK) {
             struct slc_chunk chunk;
@@ -303,10 +305,29 @@ static void test_faults(void)
     }
 }
 
+static void test_no_thread(void)
+{
+    uint64_t k, written;
+    bool seen = true;
+
+    for (k = 1; seen; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        slc_fault_arm(SLC_FAULT_THREAD, k);
+        status = run_stream(slc_files_system(), 3, false, &written, &err);
+        seen = slc_fault_seen(SLC_FAULT_THREAD) >= k;
+        CU_ASSERT_EQUAL(status, seen ? SLC_ERR_SYSTEM : SLC_OK);
+    }
+    CU_ASSERT(k > 2); /* the writer's own at least */
+    slc_fault_arm(SLC_FAULT_THREAD, 0);
+}
+
 static const struct slc_test tests[] = {
     {"chunks keep every bit", test_chunks_keep_every_bit},
     {"the stream gives everything back", test_stream},
     {"file faults", test_faults},
+    {"no thread to write with", test_no_thread},
 };
 
 int main(int argc, char **argv)
