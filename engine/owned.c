@@ -1,6 +1,17 @@
 /* Loading copies: one pass whose tiles go to the backend; see owned.h. */
 #include "engine/owned.h"
 
+#include <string.h>
+
+void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape)
+{
+    memset(shape, 0, sizeof *shape);
+    shape->order = info->order;
+    shape->nnz = info->nnz;
+    shape->tile_nnz = SLC_TILE_NNZ;
+    memcpy(shape->dims, info->dims, info->order * sizeof info->dims[0]);
+}
+
 static enum slc_status
 add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -11,15 +22,18 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
 
 enum slc_status slc_owned_load(struct slc_stream *stream,
                                struct slc_backend *backend,
-                               const struct slc_tensor_shape *shape,
+                               const struct slc_layout_info *info,
                                enum slc_value_type type,
                                unsigned workers,
                                const volatile int *stop,
                                struct slc_error *err)
 {
     const struct slc_pass pass = {.tile = add_tile, .context = backend, .stop = stop};
-    enum slc_status status = backend->ops->owned_begin(backend, shape, type, workers, err);
+    struct slc_tensor_shape shape;
+    enum slc_status status;
 
+    slc_owned_shape(info, &shape);
+    status = backend->ops->owned_begin(backend, &shape, type, workers, err);
     if (status != SLC_OK) {
         return status;
     }

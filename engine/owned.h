@@ -4,6 +4,10 @@
 
 #include "base/backend.h"
 #include "engine/stream.h"
+#include "storage/reader.h"
+
+/* The shape of a layout's tensor, for the operations owned_* of a backend. */
+void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
 /*
  * Fills the backend's copies (owned_begin of base/backend.h) by one pass over the stream; MTTKRPs
@@ -13,7 +17,7 @@
  */
 enum slc_status slc_owned_load(struct slc_stream *stream,
                                struct slc_backend *backend,
-                               const struct slc_tensor_shape *shape,
+                               const struct slc_layout_info *info,
                                enum slc_value_type type,
                                unsigned workers,
                                const volatile int *stop,

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "cpu/cpu.h"
+#include "engine/owned.h"
 #include "engine/relabel.h"
 #include "engine/solve/cp_als.h"
 
@@ -72,6 +73,30 @@ bool slc_schedule_parse(const char *name, enum slc_schedule *schedule)
     return false;
 }
 
+const char *slc_copies_name(enum slc_copies copies)
+{
+    switch (copies) {
+    case SLC_COPIES_AUTO:
+        return "auto";
+    case SLC_COPIES_NEVER:
+        return "never";
+    case SLC_COPIES_ALWAYS:
+        return "always";
+    }
+    return "?";
+}
+
+bool slc_copies_parse(const char *name, enum slc_copies *copies)
+{
+    for (enum slc_copies c = SLC_COPIES_AUTO; c <= SLC_COPIES_ALWAYS; c++) {
+        if (strcmp(name, slc_copies_name(c)) == 0) {
+            *copies = c;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Sums and products of a plan saturate: a plan that reaches UINT64_MAX fits no budget. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
@@ -109,6 +134,14 @@ static enum slc_status check_request(const struct slc_layout_info *info,
     }
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        request->deterministic
+                            ? "deterministic passes sum in the order of the stream; copies per "
+                              "mode have another one"
+                            : "copies per mode are for tensors that stay in memory, but blocks are "
+                              "not to be kept");
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -335,6 +368,44 @@ static void spend_room(const struct slc_reader *reader, struct slc_plan *plan, u
     plan->pass_read_bytes = plan->store_bytes - plan->cache_bytes;
 }
 
+/* What copies per mode take; UINT64_MAX where there can be none. */
+static uint64_t copies_bytes(const struct slc_layout_info *info, const struct slc_plan *plan)
+{
+    const struct slc_plan_request *request = &plan->request;
+    struct slc_tensor_shape shape;
+
+    if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
+        request->deterministic || !request->cache) {
+        return UINT64_MAX;
+    }
+    slc_owned_shape(info, &shape);
+    return slc_cpu_backend_ops()->owned_bytes(&shape, request->rank, request->precision,
+                                              plan->threads);
+}
+
+/* Makes room for copies per mode, where all else and the whole store fit beside them. */
+static enum slc_status
+plan_copies(const struct slc_layout_info *info, struct slc_plan *plan, struct slc_error *err)
+{
+    const uint64_t copies = copies_bytes(info, plan);
+    const uint64_t slots = times(slots_wanted(info, plan), plan->slot_bytes);
+    const uint64_t others = plus(plus(fixed_bytes(plan), plan->store_bytes), slots);
+
+    if (copies != UINT64_MAX && plus(others, copies) <= plan->budget_bytes) {
+        plan->copies_bytes = copies;
+    } else if (plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD) {
+        if (copies == UINT64_MAX) {
+            return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                            "copies per mode are for tensors of 2 modes and more, none longer than "
+                            "2^32 - 1");
+        }
+        return slc_fail_budget(err, plan->budget_bytes, plus(others, copies),
+                               "copies of %" PRIu64 " MiB, one per mode, beside the store",
+                               slc_div_up_u64(copies, UINT64_C(1) << 20));
+    }
+    return SLC_OK;
+}
+
 static enum slc_status fail_budget(const struct slc_plan *plan, struct slc_error *err)
 {
     const uint64_t mib = UINT64_C(1) << 20;
@@ -418,7 +489,11 @@ enum slc_status slc_plan_make(const struct slc_reader *reader,
     if (plus(fixed_bytes(plan), least_slots_bytes) > plan->budget_bytes) {
         plan_kernels(info, plan, true);
     }
-    fixed = fixed_bytes(plan);
+    status = plan_copies(info, plan, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    fixed = fixed_bytes(plan) + plan->copies_bytes;
     spend_room(reader, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
     return SLC_OK;

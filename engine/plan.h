@@ -23,6 +23,19 @@ bool slc_schedule_parse(const char *name, enum slc_schedule *schedule);
 
 enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD };
 
+/*
+ * Whether a decomposition holds a copy of the tensor per mode (owned_begin of base/backend.h)
+ * beside the cached blocks, where the budget has room for all of them. They sum in another order
+ * than the stream, so a deterministic run, which gives the same bits for any budget, has none.
+ */
+enum slc_copies {
+    SLC_COPIES_AUTO, /* made after some iterations, when they will have paid (cp_als.h) */
+    SLC_COPIES_NEVER,
+    SLC_COPIES_ALWAYS /* made at once; SLC_ERR_BUDGET where there is no room */
+};
+const char *slc_copies_name(enum slc_copies copies); /* "auto", "never", "always" */
+bool slc_copies_parse(const char *name, enum slc_copies *copies);
+
 /* What the user asked for. */
 struct slc_plan_request {
     enum slc_operation operation;
@@ -33,9 +46,10 @@ struct slc_plan_request {
     bool deterministic;
     enum slc_io_kind io;
     enum slc_schedule schedule;
-    uint64_t memory_bytes; /* the budget; 0: 80 % of slc_memory_total() */
-    unsigned slots;        /* 0: chosen; at least 2 */
-    bool cache;            /* false: read every block in every pass */
+    uint64_t memory_bytes;  /* the budget; 0: 80 % of slc_memory_total() */
+    unsigned slots;         /* 0: chosen; at least 2 */
+    bool cache;             /* false: read every block in every pass, and hold no copies */
+    enum slc_copies copies; /* of CPD; ignored for MTTKRP, which computes one mode once */
 };
 
 /* What it comes to. Every byte count is what will be mapped. */
@@ -56,6 +70,7 @@ struct slc_plan {
     uint64_t slot_bytes;
     uint64_t cache_bytes;   /* of the encoded blocks that are kept */
     uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
+    uint64_t copies_bytes;  /* of copies per mode and of making them; 0: there are none */
     uint64_t total_bytes;   /* sum of the above */
     uint64_t budget_bytes;
     uint64_t minimum_bytes;   /* smallest budget this request works with */

@@ -93,6 +93,7 @@ static const struct option options[] = {
      .help = "order in which modes are updated; 1,2,.. if not given",
      .offset = offsetof(struct arguments, mode_order)},
     SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_COPIES(arguments),
     {.name = "output",
      .letter = 'o',
      .kind = OPTION_STRING,
@@ -284,7 +285,7 @@ static void print_end(const struct cpd *cpd)
     slc_stream_stats(cpd->session.stream, &stats);
     report_fit(&cpd->result);
     cpd_output_report(&cpd->output);
-    report_times(&cpd->result.times, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
+    report_times(&cpd->result, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }

@@ -126,6 +126,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"slot_bytes", plan->slot_bytes},
         {"cache_bytes", plan->cache_bytes},
         {"cached_blocks", plan->cached_blocks},
+        {"copies_bytes", plan->copies_bytes},
         {"store_bytes", plan->store_bytes},
         {"pass_read_bytes", plan->pass_read_bytes},
         {"passes", plan->passes},

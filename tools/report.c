@@ -8,6 +8,7 @@
 #include "session.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 /* Key of a "  key  value" line. */
@@ -88,6 +89,9 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
     plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
     plan_line("cache", plan->cache_bytes, cache);
+    plan_line("copies", plan->copies_bytes,
+              plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
+                                                        : "one per mode, in a long run");
     printf(KEY "%s in %u pass%s per iteration, %s of each read from the drive (%.1f %%)\n",
            "passes", format_data(&a, (double)plan->store_bytes * plan->passes), plan->passes,
            plan->passes == 1 ? "" : "es", format_data(&b, (double)plan->pass_read_bytes),
@@ -155,7 +159,7 @@ void report_fit(const struct slc_cp_result *result)
            slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
 }
 
-void report_times(const struct slc_cp_times *times,
+void report_times(const struct slc_cp_result *result,
                   double total_seconds,
                   double write_seconds,
                   const struct slc_stream_stats *stats,
@@ -175,9 +179,15 @@ void report_times(const struct slc_cp_times *times,
     printf(KEY "%10.3fs  per thread, for want of data\n", "wait", stats->wait_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "decode", stats->decode_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "multiply", stats->compute_seconds / threads);
-    if (times != NULL) {
+    if (result != NULL) {
+        const struct slc_cp_times *times = &result->times;
+
         printf(KEY "%10.3fs\n", "init", times->init);
         printf(KEY "%10.3fs\n", "MTTKRP", times->mttkrp);
+        if (result->copies_after != UINT_MAX) {
+            printf(KEY "%10.3fs  one per mode, after iteration %u\n", "copies", times->copies,
+                   result->copies_after);
+        }
         printf(KEY "%10.3fs\n", "solve", times->solve);
         printf(KEY "%10.3fs\n", "fit", times->fit);
     }

@@ -34,7 +34,7 @@ void report_fit(const struct slc_cp_result *result);
 
 /* "Timing information"; `times` is NULL for an MTTKRP, `write_seconds` below 0 where nothing was.
  */
-void report_times(const struct slc_cp_times *times,
+void report_times(const struct slc_cp_result *result,
                   double total_seconds,
                   double write_seconds,
                   const struct slc_stream_stats *stats,

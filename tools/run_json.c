@@ -5,6 +5,7 @@
 #include "log_json.h"
 #include "report.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static json_t *times(const struct run_record *record)
     set(object, "total", json_real(record->total_seconds));
     set(object, "init", json_real(cp->init));
     set(object, "mttkrp", json_real(cp->mttkrp));
+    set(object, "copies", json_real(cp->copies));
     set(object, "solve", json_real(cp->solve));
     set(object, "fit", json_real(cp->fit));
     set(object, "passes_wall", json_real(record->stats->pass_seconds));
@@ -107,6 +109,8 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "plan", json_plan(record->plan, record->store->manifest.order));
     set_count(object, "rank", result->rank);
     set_count(object, "iterations_done", result->iterations);
+    set(object, "copies_after",
+        result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set(object, "lambda", lambda);

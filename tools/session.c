@@ -6,6 +6,7 @@
 const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL};
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
 const char *const session_precision_choices[] = {"f64", "f32", NULL};
+const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 
 enum slc_status session_open(struct session *session,
                              const char *path,
@@ -31,12 +32,16 @@ enum slc_status session_plan(struct session *session,
         .deterministic = options->deterministic,
         .memory_bytes = options->memory,
         .cache = !options->no_cache,
+        .copies = SLC_COPIES_NEVER,
     };
 
     if (!slc_io_parse(options->io, &request.io) ||
-        !slc_schedule_parse(options->schedule, &request.schedule)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
-                        options->io, options->schedule);
+        !slc_schedule_parse(options->schedule, &request.schedule) ||
+        (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies))) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--io %s, --schedule %s or --copies %s is not known to this library",
+                        options->io, options->schedule,
+                        options->copies != NULL ? options->copies : "never");
     }
     return slc_plan_make(session->store.reader, &request, &session->plan, err);
 }

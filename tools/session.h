@@ -23,11 +23,13 @@ struct session_options {
     const char *precision;
     bool deterministic;
     bool no_cache;
+    const char *copies; /* NULL: never */
 };
 
 extern const char *const session_io_choices[];
 extern const char *const session_schedule_choices[];
 extern const char *const session_precision_choices[];
+extern const char *const session_copies_choices[];
 
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
@@ -62,6 +64,16 @@ extern const char *const session_precision_choices[];
         .help = "read every block in every pass, even "                                            \
                 "where memory is left to keep some",                                               \
         .offset = offsetof(struct type, session.no_cache)                                          \
+    }
+
+/* The row of commands that decompose. */
+#define SESSION_OPTION_ROW_COPIES(type)                                                            \
+    {                                                                                              \
+        .name = "copies", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",              \
+        .choices = session_copies_choices,                                                         \
+        .help = "hold a copy of the tensor per mode, sorted for it, where memory allows: "         \
+                "auto (after ten iterations), never or always (from the start)",                   \
+        .offset = offsetof(struct type, session.copies)                                            \
     }
 
 struct session {

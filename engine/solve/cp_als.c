@@ -10,10 +10,12 @@
  */
 #include "base/clock.h"
 #include "engine/mttkrp.h"
+#include "engine/owned.h"
 #include "engine/solve/cp_state.h"
 
 #include <float.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -128,7 +130,8 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
                                  .nnz = state->store->manifest.nnz,
                                  .workers = state->plan->threads,
                                  .deterministic = state->options->deterministic,
-                                 .conflict = state->plan->conflict[mode],
+                                 .conflict = state->copies ? SLC_CONFLICT_OWNED
+                                                           : state->plan->conflict[mode],
                                  .output = &output};
     enum slc_status status;
 
@@ -140,6 +143,43 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
         slc_mttkrp_stream(state->stream, state->backend, &job, state->options->stop,
                           state->options->progress != NULL ? report_progress : NULL, state, err);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
+    return status;
+}
+
+/* Whether copies per mode are to be made before the next iteration. */
+static bool copies_due(const struct cp_state *state)
+{
+    const struct slc_cp_als_options *options = state->options;
+
+    if (state->copies || state->plan->copies_bytes == 0 || stop_requested(state)) {
+        return false;
+    }
+    return state->plan->request.copies == SLC_COPIES_ALWAYS ||
+           (state->result->iterations >= SLC_CP_COPIES_AFTER &&
+            options->iterations > 2 * SLC_CP_COPIES_AFTER);
+}
+
+/* Makes copies per mode; a stop on the way is left to the iteration to notice. */
+static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_error fault = SLC_ERROR_INIT;
+    const enum slc_status status = slc_owned_load(
+        state->stream, state->backend, slc_reader_info(state->store->reader),
+        state->plan->request.precision, state->plan->threads, state->options->stop, &fault);
+
+    state->result->times.copies += slc_seconds_since(start_ns);
+    if (status == SLC_OK) {
+        state->copies = true;
+        state->result->copies_after = state->result->iterations;
+        return SLC_OK;
+    }
+    if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {
+        return SLC_OK;
+    }
+    if (err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
     return status;
 }
 
@@ -263,6 +303,12 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
     result->times.init = slc_seconds_since(state->start_ns);
     result->reason = SLC_STOP_ITERATIONS;
     while (!done) {
+        if (copies_due(state)) {
+            status = make_copies(state, err);
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
         state->iteration++;
         status = iterate(state, &done, err);
         if (status != SLC_OK) {
@@ -305,6 +351,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->order = state.order;
     result->rank = state.rank;
     result->norm_x = state.norm_x;
+    result->copies_after = UINT_MAX;
     status = run(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {

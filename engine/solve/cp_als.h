@@ -21,6 +21,16 @@ const char *slc_stop_reason_name(enum slc_stop_reason reason); /* "tol", "iterat
 /* Times of one CP-ALS, in seconds of wall time of the calling thread. */
 struct slc_cp_times {
     double total, mttkrp, solve, fit, init;
+    double copies; /* making copies per mode */
+};
+
+enum {
+    /*
+     * With SLC_COPIES_AUTO, copies per mode are made after so many iterations, when they may save
+     * in as many more what making them costs; a run that can have no more than twice as many makes
+     * none.
+     */
+    SLC_CP_COPIES_AFTER = 10
 };
 
 struct slc_cp_iteration {
@@ -66,6 +76,7 @@ struct slc_cp_result {
     struct slc_matrix factors[SLC_MAX_ORDER]; /* unit 2-norm columns; a zero component has zeros */
     double *lambda;                           /* descending, >= 0 */
     unsigned iterations;                      /* completed */
+    unsigned copies_after; /* iterations that went before the copies; UINT_MAX: none were made */
     /*
      * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
      * modes updated since can only have improved on; 0 while no iteration has completed.

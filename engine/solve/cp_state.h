@@ -29,6 +29,7 @@ struct cp_state {
     uint64_t start_ns;
     unsigned iteration; /* being computed, from 1 */
     unsigned mode;      /* being computed, 0-based */
+    bool copies;        /* the backend holds copies per mode */
 
     struct slc_dense *dense;
     struct slc_solver solver;

@@ -42,8 +42,8 @@ struct arguments {
 static const char *const precision_choices[] = {"f64", "f32", "all", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
                                           "neon", "all",      NULL};
-static const char *const conflict_choices[] = {"auto",    "direct", "private", "locked",
-                                               "ordered", "all",    NULL};
+static const char *const conflict_choices[] = {"auto",    "stream", "direct", "private", "locked",
+                                               "ordered", "owned",  "all",    NULL};
 
 static const struct option options[] = {
     {.name = "rank",
@@ -89,8 +89,9 @@ static const struct option options[] = {
      .value = "WAY",
      .fallback = "auto",
      .choices = conflict_choices,
-     .help = "how additions to one output row are kept apart: auto (chosen per mode), direct (one "
-             "thread), private, locked, ordered, or all",
+     .help = "how additions to one output row are kept apart: owned (copies per mode), stream (the "
+             "plan's choice of the following), direct (one thread), private, locked, ordered; auto "
+             "(owned where memory allows, else stream), or all",
      .offset = offsetof(struct arguments, conflict)},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
@@ -121,6 +122,7 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
                                                     {"all_modes_ms", "all modes ms", 1, 2},
                                                     {"gflop_per_s", "GFLOP/s", 1, 2},
                                                     {"decode_share", "decode %", 100, 0},
+                                                    {"copies_iterations", "copies in its", 1, 1},
                                                     {NULL, NULL, 0, 0}};
 
 /* What the parts of a run share. */
@@ -139,6 +141,15 @@ static const char *precision_name(enum slc_value_type type)
     return type == SLC_F32 ? "f32" : "f64";
 }
 
+/* What --conflict calls a variant. */
+static const char *conflict_name(const struct bench_mttkrp_variant *variant)
+{
+    if (variant->best) {
+        return "auto";
+    }
+    return variant->conflict == SLC_CONFLICT_AUTO ? "stream" : slc_conflict_name(variant->conflict);
+}
+
 /* The members that tell a combination. */
 static json_t *combination(const struct bench_mttkrp_group *group,
                            const struct bench_mttkrp_variant *variant)
@@ -149,7 +160,7 @@ static json_t *combination(const struct bench_mttkrp_group *group,
     bench_set_count(object, "threads", group->threads);
     bench_set_text(object, "precision", precision_name(group->precision));
     bench_set_text(object, "instruction_set", variant->instruction_set);
-    bench_set_text(object, "conflict", slc_conflict_name(variant->conflict));
+    bench_set_text(object, "conflict", conflict_name(variant));
     return object;
 }
 
@@ -254,6 +265,10 @@ static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error
             continue;
         }
         bench_set_real(total, "all_modes_ms", seconds * 1e3);
+        if (group->variants[v].conflict == SLC_CONFLICT_OWNED) {
+            bench_set_real(total, "copies_ms", group->copies_seconds * 1e3);
+            bench_set_real(total, "copies_iterations", group->copies_seconds / seconds);
+        }
         bench_set_real(total, "gflop_per_s",
                        (double)manifest->nnz * group->rank * manifest->order * modes / seconds *
                            1e-9);
@@ -270,12 +285,19 @@ static enum slc_status add_variants(const struct arguments *args,
 {
     const bool all = strcmp(args->conflict, "all") == 0;
 
-    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_ORDERED; c++) {
+    if (strcmp(args->conflict, "auto") == 0) {
+        group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
+            .instruction_set = instruction_set, .conflict = SLC_CONFLICT_AUTO, .best = true};
+        return SLC_OK;
+    }
+    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_OWNED; c++) {
+        const struct bench_mttkrp_variant variant = {
+            .instruction_set = instruction_set, .conflict = c, .optional = all};
         /* One thread adds directly; private copies are for more. */
         const bool sensible =
             group->threads == 1 ? c != SLC_CONFLICT_PRIVATE : c != SLC_CONFLICT_DIRECT;
 
-        if (!all && strcmp(args->conflict, slc_conflict_name(c)) != 0) {
+        if (!all && strcmp(args->conflict, conflict_name(&variant)) != 0) {
             continue;
         }
         if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
@@ -284,8 +306,7 @@ static enum slc_status add_variants(const struct arguments *args,
                             group->threads);
         }
         if (!all || sensible) {
-            group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
-                .instruction_set = instruction_set, .conflict = c, .optional = all};
+            group->variants[group->variant_count++] = variant;
         }
     }
     return SLC_OK;

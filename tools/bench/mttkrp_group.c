@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cpu/cpu.h"
 #include "engine/mttkrp.h"
+#include "engine/owned.h"
 #include "factors.h"
 #include "resident.h"
 #include "storage/reader.h"
@@ -58,7 +59,7 @@ static enum slc_status measure_once(struct group_run *run,
 
     job.workers = session->plan.threads;
     job.conflict = variant->conflict;
-    if (!scratch_fits(session, &job, &needed_bytes)) {
+    if (variant->conflict != SLC_CONFLICT_OWNED && !scratch_fits(session, &job, &needed_bytes)) {
         return variant->optional
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_BUDGET,
@@ -115,8 +116,56 @@ static bool needs_file_order(const struct bench_mttkrp_group *group)
     return false;
 }
 
+/* What the variants want of copies per mode. */
+static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
+{
+    enum slc_copies wanted = SLC_COPIES_NEVER;
+
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        const struct bench_mttkrp_variant *variant = &group->variants[v];
+
+        if (variant->conflict == SLC_CONFLICT_OWNED && !variant->optional) {
+            return SLC_COPIES_ALWAYS;
+        }
+        if (variant->conflict == SLC_CONFLICT_OWNED || variant->best) {
+            wanted = SLC_COPIES_AUTO;
+        }
+    }
+    return wanted;
+}
+
+/* Makes copies where the plan has them, and resolves the variants that depend on it. */
+static enum slc_status
+make_copies(struct session *session, struct bench_mttkrp_group *group, struct slc_error *err)
+{
+    const bool copies = session->plan.copies_bytes > 0;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+    unsigned kept = 0;
+
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        struct bench_mttkrp_variant variant = group->variants[v];
+
+        if (variant.best && copies) {
+            variant.conflict = SLC_CONFLICT_OWNED;
+        }
+        if (variant.conflict != SLC_CONFLICT_OWNED || copies) {
+            group->variants[kept++] = variant;
+        }
+    }
+    group->variant_count = kept;
+    group->copies_seconds = 0;
+    if (copies) {
+        status = slc_owned_load(session->stream, session->backend,
+                                slc_reader_info(session->store.reader), group->precision,
+                                session->plan.threads, NULL, err);
+        group->copies_seconds = slc_seconds_since(start_ns);
+    }
+    return status;
+}
+
 enum slc_status bench_mttkrp_measure(struct session *session,
-                                     const struct bench_mttkrp_group *group,
+                                     struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
@@ -128,13 +177,17 @@ enum slc_status bench_mttkrp_measure(struct session *session,
         .threads = group->threads,
         .schedule = needs_file_order(group) ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_AUTO,
         .memory_bytes = group->memory_bytes,
-        .cache = true};
+        .cache = true,
+        .copies = wanted_copies(group)};
     struct group_run run = {.session = session, .group = group};
     enum slc_status status = bench_resident_start(session, &request, err);
 
     if (status == SLC_OK) {
         status = bench_factors_create(&run.matrices, &session->store.manifest, group->precision,
                                       group->rank, session->plan.threads, err);
+    }
+    if (status == SLC_OK) {
+        status = make_copies(session, group, err);
     }
     if (status == SLC_OK) {
         status = measure_rounds(&run, cells, err);

@@ -16,6 +16,7 @@
 struct bench_mttkrp_variant {
     const char *instruction_set; /* for kernels and decoders */
     enum slc_conflict conflict;
+    bool best; /* copies where the budget has room for them, else the stream's own choice */
     /* An output too large for this strategy is left out in place of failing. */
     bool optional;
 };
@@ -29,7 +30,7 @@ struct bench_mttkrp_cell {
     double wall_seconds, decode_seconds;
 };
 
-/* Four strategies at a time, in three instruction sets. */
+/* Five strategies at a time, in three instruction sets. */
 enum { BENCH_MTTKRP_VARIANTS_MAX = 16 };
 
 struct bench_mttkrp_group {
@@ -41,17 +42,19 @@ struct bench_mttkrp_group {
     unsigned warm_up, repeats;
     unsigned variant_count;
     struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
+    double copies_seconds; /* measured: making copies per mode; 0 where there are none */
 };
 
 /*
  * Measures a group: one pass that reads the store into memory, then `warm_up` and `repeats` rounds
- * of every mode of every variant by the engine's own stream and device. The factors are random.
+ * of every mode of every variant by the engine's own stream and device; before them copies per mode
+ * where a variant wants them. The factors are random. Variants that ask for the best are resolved.
  * `cells`: variant_count times SLC_MAX_ORDER, all-zero before.
  * Errors: SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy with more
  * than one thread); those of the stream and the device.
  */
 enum slc_status bench_mttkrp_measure(struct session *session,
-                                     const struct bench_mttkrp_group *group,
+                                     struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err) SLC_NODISCARD;
 
