@@ -116,7 +116,9 @@ slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t 
            worker * cpu->layout.worker_bytes + at;
 }
 
-/* Runs the kernels over all panels of columns; decides span->merge_runs. */
+/* Runs the kernels over all panels of columns; the second decides span->merge_runs itself. */
+void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu,
+                              const struct slc_mttkrp_span *span);
 void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span);
 
 /* The same for runs, and whether runs of this mean length are worth several sums side by side. */

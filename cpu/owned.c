@@ -251,7 +251,7 @@ static enum slc_status build_mode(struct slc_owned *owned, unsigned mode, struct
         status = slc_owned_split(owned, mode, err);
     }
     if (status == SLC_OK) {
-        status = slc_owned_choose_run_mode(owned, mode, err);
+        status = slc_owned_choose_form(owned, mode, err);
     }
     if (status == SLC_OK) {
         status = slc_owned_write_chunks(owned, mode, err);

@@ -38,6 +38,12 @@ enum {
     SLC_OWNED_SHARES_PER_WORKER = 4   /* items that a range may be cut into, each with a window */
 };
 
+/* Forms of a copy beside runs along a mode. */
+enum {
+    SLC_OWNED_PLAIN = SLC_MAX_ORDER, /* nonzero by nonzero */
+    SLC_OWNED_BY_ROW                 /* nonzeros of an output row together, summed in registers */
+};
+
 /*
  * A chunk: this header, then the values, and with runs the offsets of the mode that varies, the
  * first nonzero of each run and the count, then the offsets of the modes that a run shares; without
@@ -78,7 +84,7 @@ struct slc_owned_item {
 
 /* One mode's copy. */
 struct slc_owned_mode {
-    unsigned run_mode; /* varies within runs; SLC_MAX_ORDER: no runs */
+    unsigned form; /* the mode that varies within runs, or one of SLC_OWNED_PLAIN, _BY_ROW */
     uint64_t range_count, item_count, piece_count;
     struct slc_owned_range *ranges;
     struct slc_owned_item *items;

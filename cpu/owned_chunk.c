@@ -61,37 +61,44 @@ uint64_t slc_owned_chunks_bytes_max(unsigned order, enum slc_value_type type, ui
     return bytes;
 }
 
-/* Cuts the chunk that begins at `first` into runs; returns its nonzeros. */
+/* Where cutting stands in a piece. */
+struct cut {
+    uint32_t nnz;  /* behind it */
+    uint32_t runs; /* the next one; it may be cut already */
+};
+
+/*
+ * Cuts off the next chunk and returns its nonzeros, 0 at the end. A run that reaches over the end
+ * of a chunk begins the next one, unless it began this one.
+ */
 static uint32_t cut_chunk(const struct slc_owned_order *order,
-                          uint32_t first,
+                          struct cut *cut,
                           struct slc_owned_run *runs,
                           uint32_t *run_count)
 {
-    const uint32_t left = order->nnz - first;
-    const uint32_t most = left < SLC_OWNED_CHUNK_NNZ ? left : SLC_OWNED_CHUNK_NNZ;
-    uint32_t count = 0;
     uint32_t taken = 0;
 
-    if (!order->runs) {
-        *run_count = 1;
-        runs[0] = (struct slc_owned_run){first, most};
-        return most;
+    *run_count = 0;
+    if (order->run_count == 0) {
+        taken = (uint32_t)slc_min_u64(order->nnz - cut->nnz, SLC_OWNED_CHUNK_NNZ);
+        runs[(*run_count)++] = (struct slc_owned_run){cut->nnz, taken};
     }
-    while (taken < most) {
-        uint32_t end = taken + 1;
+    while (cut->runs < order->run_count) {
+        const uint32_t first = cut->nnz + taken;
+        const uint32_t left = order->run_begin[cut->runs + 1] - first;
 
-        while (end < most && slc_owned_same_run(order, first + end, first + taken)) {
-            end++;
-        }
-        /* One that reaches over the end begins the next chunk, unless it began this one. */
-        if (end == most && count > 0 && most < left &&
-            slc_owned_same_run(order, first + end, first + taken)) {
+        if (left > SLC_OWNED_CHUNK_NNZ - taken) {
+            if (taken == 0) {
+                taken = SLC_OWNED_CHUNK_NNZ;
+                runs[(*run_count)++] = (struct slc_owned_run){first, taken};
+            }
             break;
         }
-        runs[count++] = (struct slc_owned_run){first + taken, end - taken};
-        taken = end;
+        runs[(*run_count)++] = (struct slc_owned_run){first, left};
+        taken += left;
+        cut->runs++;
     }
-    *run_count = count;
+    cut->nnz += taken;
     return taken;
 }
 
@@ -119,7 +126,7 @@ sort_runs(const struct slc_owned_run *runs, uint32_t count, struct slc_owned_run
 static const unsigned char *record_at(const struct chunk_writer *writer, uint32_t i)
 {
     return writer->order->records +
-           (uint64_t)writer->order->keys[i].at * writer->owned->record_bytes;
+           (uint64_t)(uint16_t)writer->order->keys[i] * writer->owned->record_bytes;
 }
 
 static void write_values(const struct chunk_writer *writer, unsigned char *to)
@@ -165,29 +172,36 @@ static void write_begins(struct chunk_writer *writer)
     *writer->next++ = sum;
 }
 
+/* Runs that a chunk's arrays are cut into, as its header counts them. */
+static uint32_t
+chunk_runs(const struct slc_owned_order *order, unsigned modes, unsigned form, uint32_t run_count)
+{
+    return form < modes && order->run_count > 0 ? run_count : 0;
+}
+
 /* Writes one chunk; `output` is the mode of the copy, whose rows count from `row_begin`. */
 static void write_chunk(struct chunk_writer *writer,
                         unsigned output,
-                        unsigned run_mode,
+                        unsigned form,
                         uint64_t row_begin,
                         struct slc_owned_chunk *chunk)
 {
     const unsigned order = writer->owned->shape.order;
-    const bool runs = writer->order->runs;
+    const bool runs = chunk_runs(writer->order, order, form, writer->run_count) > 0;
     unsigned char *values = (unsigned char *)(chunk + 1);
 
     chunk->nnz = writer->nnz;
-    chunk->runs = runs ? writer->run_count : 0;
+    chunk->runs = chunk_runs(writer->order, order, form, writer->run_count);
     chunk->bytes = chunk_bytes(order, writer->owned->type, chunk->nnz, chunk->runs);
     write_values(writer, values);
     writer->next =
         (uint32_t *)(void *)(values + (uint64_t)writer->nnz * slc_value_bytes(writer->owned->type));
     if (runs) {
-        write_offsets(writer, run_mode, run_mode == output ? row_begin : 0, true);
+        write_offsets(writer, form, form == output ? row_begin : 0, true);
         write_begins(writer);
     }
     for (unsigned m = 0; m < order; m++) {
-        if (!runs || m != run_mode) {
+        if (!runs || m != form) {
             write_offsets(writer, m, m == output ? row_begin : 0, !runs);
         }
     }
@@ -197,18 +211,18 @@ static void write_chunk(struct chunk_writer *writer,
 /* Bytes of a piece's chunks, and how many. */
 static uint64_t measure_piece(const struct slc_owned *owned,
                               const struct slc_owned_order *order,
+                              unsigned form,
                               struct slc_owned_run *runs,
                               uint32_t *chunks)
 {
+    struct cut cut = {0, 0};
     uint64_t bytes = 0;
+    uint32_t run_count;
+    uint32_t nnz;
 
-    *chunks = 0;
-    for (uint32_t first = 0; first < order->nnz; (*chunks)++) {
-        uint32_t run_count;
-        const uint32_t nnz = cut_chunk(order, first, runs, &run_count);
-
-        bytes += chunk_bytes(owned->shape.order, owned->type, nnz, order->runs ? run_count : 0);
-        first += nnz;
+    for (*chunks = 0; (nnz = cut_chunk(order, &cut, runs, &run_count)) > 0; (*chunks)++) {
+        bytes += chunk_bytes(owned->shape.order, owned->type, nnz,
+                             chunk_runs(order, owned->shape.order, form, run_count));
     }
     return bytes;
 }
@@ -217,23 +231,24 @@ static void write_piece(struct write_job *job, struct slc_owned_piece *piece, un
 {
     const struct slc_owned *owned = job->owned;
     const struct slc_owned_scratch scratch = slc_owned_scratch_of(owned, worker);
+    struct chunk_writer writer = {.owned = owned, .runs = scratch.runs[1]};
+    const unsigned form = job->copy->form;
     struct slc_owned_order order;
+    struct cut cut = {0, 0};
     unsigned char *at;
     uint64_t bytes;
 
-    slc_owned_sort(owned, job->mode, job->copy->run_mode, piece, &scratch, &order);
-    bytes = measure_piece(owned, &order, scratch.runs[0], &piece->chunk_count);
+    slc_owned_sort(owned, job->mode, form, piece, &scratch, &order);
+    writer.order = &order;
+    bytes = measure_piece(owned, &order, form, scratch.runs[0], &piece->chunk_count);
     at = (unsigned char *)job->copy->chunks.data + atomic_fetch_add(&job->taken, bytes);
     assert(at + bytes <= (unsigned char *)job->copy->chunks.data + job->copy->chunks.bytes);
     piece->chunks = at;
-    for (uint32_t first = 0; first < order.nnz;) {
-        struct chunk_writer writer = {.owned = owned, .order = &order, .runs = scratch.runs[1]};
+    while ((writer.nnz = cut_chunk(&order, &cut, scratch.runs[0], &writer.run_count)) > 0) {
         struct slc_owned_chunk *chunk = (struct slc_owned_chunk *)(void *)at;
 
-        writer.nnz = cut_chunk(&order, first, scratch.runs[0], &writer.run_count);
         sort_runs(scratch.runs[0], writer.run_count, scratch.runs[1]);
-        write_chunk(&writer, job->mode, job->copy->run_mode, piece->row_begin, chunk);
-        first += writer.nnz;
+        write_chunk(&writer, job->mode, form, piece->row_begin, chunk);
         at += chunk->bytes;
     }
 }

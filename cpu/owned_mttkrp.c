@@ -69,7 +69,7 @@ chunk_parts(const struct owned_run *run, const struct slc_owned_chunk *chunk, st
         next = parts->begin + chunk->runs + 1;
     }
     for (unsigned m = 0; m < order; m++) {
-        if (chunk->runs == 0 || m != run->copy->run_mode) {
+        if (chunk->runs == 0 || m != run->copy->form) {
             parts->offset[m] = next;
             next += count;
         }
@@ -101,7 +101,7 @@ static void add_runs(const struct owned_run *run,
         if (m == output_mode) {
             continue;
         }
-        if (m == run->copy->run_mode) {
+        if (m == run->copy->form) {
             span.run_factor = factor_rows(run, m);
         } else {
             span.offset[span.factor_count] = parts->offset[m];
@@ -129,7 +129,8 @@ static void add_plain(const struct owned_run *run,
     span.nnz = chunk->nnz;
     span.rows = parts->offset[run->cpu->job.mode];
     span.values = parts->values;
-    slc_mttkrp_accumulate(run->cpu, &span);
+    span.merge_runs = run->copy->form == SLC_OWNED_BY_ROW;
+    slc_mttkrp_accumulate_as(run->cpu, &span);
 }
 
 /* Adds the pieces of an item to the sums that begin with the range's first row. */

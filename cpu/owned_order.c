@@ -1,39 +1,52 @@
 /*
- * One mode's copy: the order of nonzeros within a piece, and which mode varies within runs.
+ * One mode's copy: the order of nonzeros within a piece, and which form serves the mode best.
  *
- * The mode that varies within runs is least significant, so that runs
- * stand together; of the others the longest is most significant, so that its rows, which cost most
- * to fetch, are used as often as they can be in a row. A piece's coordinates are packed into 64
- * bits for sorting; a piece that spreads further is left in key order, without runs. Which mode
- * varies within runs is found by sorting some pieces each way and counting runs.
+ * Coordinates are packed into the upper 48 bits of a key, the place in the piece stands in the
+ * lower 16, and a radix sort brings nonzeros that are to share rows together. The longest mode is
+ * most significant: its rows, which cost most to fetch, are then used as often as they can be in a
+ * row. What differs within a run takes no part, so that runs keep the order of the stream inside.
+ *
+ * The form is chosen by sorting some pieces each way, counting runs, and a model of the rows that a
+ * nonzero fetches.
  */
 #include "base/checked.h"
 #include "base/team.h"
 #include "cpu/owned_build.h"
 
-enum { RADIX_BITS = 11, RADIX_BUCKETS = 1 << RADIX_BITS, SAMPLE_PIECES = 4 };
+enum {
+    PLACE_BITS = 16, /* a place in a piece */
+    KEY_BITS = 64 - PLACE_BITS,
+    RADIX_BITS = 11,
+    RADIX_BUCKETS = 1 << RADIX_BITS,
+    SAMPLE_SHARE = 16 /* one piece in so many is sorted each way */
+};
 
-/* How the coordinates of one piece are packed into a key; modes from the most significant. */
+_Static_assert(SLC_OWNED_PIECE_NNZ == 1 << PLACE_BITS, "a place fills the low bits of a key");
+
+/* The modes that make up the keys of a piece, from the most significant. */
 struct packing {
+    unsigned count;
     unsigned mode[SLC_MAX_ORDER];
     uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by place in `mode` */
     unsigned shift[SLC_MAX_ORDER];
-    unsigned bits;
-    unsigned run_bits; /* of the mode that varies within runs */
+    unsigned run_shift; /* keys that agree from this bit on are of one run */
+    bool complete;      /* the keys hold all that tells runs apart */
 };
 
-/* What workers share while candidates for the run mode are compared. */
+/* What workers share while forms are compared. */
 struct trial {
     struct slc_owned *owned;
     const struct slc_owned_mode *copy;
     unsigned mode;
-    uint64_t sample_nnz;
-    uint64_t runs[SLC_MAX_ORDER]; /* of the sample, by candidate */
+    uint64_t sampled;
+    uint64_t nnz;                        /* of the sample */
+    uint64_t runs[SLC_OWNED_BY_ROW + 1]; /* of the sample, by form */
 };
 
 uint64_t slc_owned_sort_bytes(void)
 {
-    return 2 * SLC_OWNED_PIECE_NNZ * sizeof(struct slc_owned_key) +
+    return 2 * SLC_OWNED_PIECE_NNZ * sizeof(uint64_t) +
+           (SLC_OWNED_PIECE_NNZ + UINT64_C(16)) * sizeof(uint32_t) +
            2 * SLC_OWNED_CHUNK_NNZ * sizeof(struct slc_owned_run);
 }
 
@@ -42,9 +55,11 @@ struct slc_owned_scratch slc_owned_scratch_of(const struct slc_owned *owned, uns
     unsigned char *at = (unsigned char *)owned->scratch.data + worker * slc_owned_sort_bytes();
     struct slc_owned_scratch scratch;
 
-    scratch.keys[0] = (struct slc_owned_key *)(void *)at;
+    scratch.keys[0] = (uint64_t *)(void *)at;
     scratch.keys[1] = scratch.keys[0] + SLC_OWNED_PIECE_NNZ;
-    scratch.runs[0] = (struct slc_owned_run *)(void *)(scratch.keys[1] + SLC_OWNED_PIECE_NNZ);
+    scratch.run_begin = (uint32_t *)(void *)(scratch.keys[1] + SLC_OWNED_PIECE_NNZ);
+    scratch.runs[0] =
+        (struct slc_owned_run *)(void *)(scratch.run_begin + SLC_OWNED_PIECE_NNZ + 16);
     scratch.runs[1] = scratch.runs[0] + SLC_OWNED_CHUNK_NNZ;
     return scratch;
 }
@@ -55,115 +70,116 @@ static const unsigned char *piece_records(const struct slc_owned *owned,
     return (const unsigned char *)owned->sorted.data + piece->first_nnz * owned->record_bytes;
 }
 
-/* What a mode's rows cost to fetch: the output's are read and written. */
-static uint64_t mode_weight(const struct slc_owned *owned, unsigned output, unsigned mode)
+/* What a mode's rows cost to fetch: the output's are read and written, and by row they are first.
+ */
+static uint64_t
+mode_weight(const struct slc_owned *owned, unsigned output, unsigned form, unsigned mode)
 {
-    return owned->shape.dims[mode] * (mode == output ? 2 : 1);
+    if (mode == output) {
+        return form == SLC_OWNED_BY_ROW ? UINT64_MAX : owned->shape.dims[mode] * 2;
+    }
+    return owned->shape.dims[mode];
 }
 
-/* The modes by falling weight, the run mode last. */
+/* The modes of the keys by falling weight. */
 static void
-order_modes(const struct slc_owned *owned, unsigned output, unsigned run_mode, unsigned *modes)
+order_modes(const struct slc_owned *owned, unsigned output, unsigned form, struct packing *packing)
 {
-    const unsigned order = owned->shape.order;
-    unsigned count = 0;
+    packing->count = 0;
+    for (unsigned m = 0; m < owned->shape.order; m++) {
+        unsigned at = packing->count;
 
-    for (unsigned m = 0; m < order; m++) {
-        unsigned at = count;
-
-        if (m == run_mode) {
+        if (m == form) {
             continue;
         }
-        while (at > 0 &&
-               mode_weight(owned, output, m) > mode_weight(owned, output, modes[at - 1])) {
-            modes[at] = modes[at - 1];
+        while (at > 0 && mode_weight(owned, output, form, m) >
+                             mode_weight(owned, output, form, packing->mode[at - 1])) {
+            packing->mode[at] = packing->mode[at - 1];
             at--;
         }
-        modes[at] = m;
-        count++;
-    }
-    if (run_mode < order) {
-        modes[count] = run_mode;
+        packing->mode[at] = m;
+        packing->count++;
     }
 }
 
-/* Packs the coordinates of a piece into keys. False where they need more than 64 bits. */
-static bool plan_packing(const struct slc_owned *owned,
+/* Finds the bits of every mode of a piece; modes that do not fit the keys take no part. */
+static void plan_packing(const struct slc_owned *owned,
                          unsigned output,
-                         unsigned run_mode,
+                         unsigned form,
                          const struct slc_owned_piece *piece,
                          struct packing *packing)
 {
     const unsigned char *records = piece_records(owned, piece);
-    const unsigned order = owned->shape.order;
     uint32_t high[SLC_MAX_ORDER] = {0};
+    unsigned at = 64;
 
-    order_modes(owned, output, run_mode, packing->mode);
+    order_modes(owned, output, form, packing);
     memset(packing->low, 0xff, sizeof packing->low);
     for (uint32_t i = 0; i < piece->nnz; i++) {
         const unsigned char *record = records + (uint64_t)i * owned->record_bytes;
 
-        for (unsigned k = 0; k < order; k++) {
+        for (unsigned k = 0; k < packing->count; k++) {
             const uint32_t value = slc_owned_coordinate(record, packing->mode[k]);
 
             packing->low[k] = value < packing->low[k] ? value : packing->low[k];
             high[k] = value > high[k] ? value : high[k];
         }
     }
-    packing->bits = 0;
-    packing->run_bits = 0;
-    for (unsigned k = order; k-- > 0;) {
+    packing->complete = true;
+    packing->run_shift = 64;
+    for (unsigned k = 0; k < packing->count; k++) {
         const uint32_t extent = high[k] - packing->low[k];
         const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
 
-        packing->shift[k] = packing->bits;
-        packing->bits += bits;
-        if (packing->mode[k] == run_mode) {
-            packing->run_bits = bits;
+        if (at - PLACE_BITS < bits) {
+            packing->complete = form == SLC_OWNED_PLAIN || (form == SLC_OWNED_BY_ROW && k > 0);
+            packing->count = k;
+            break;
         }
-        if (packing->bits > 64) {
-            return false;
+        at -= bits;
+        packing->shift[k] = at;
+        if (form != SLC_OWNED_BY_ROW || k == 0) {
+            packing->run_shift = at;
         }
     }
-    return true;
 }
 
 static void make_keys(const struct slc_owned *owned,
                       const struct slc_owned_piece *piece,
                       const struct packing *packing,
-                      struct slc_owned_key *order)
+                      uint64_t *keys)
 {
     const unsigned char *records = piece_records(owned, piece);
 
     for (uint32_t i = 0; i < piece->nnz; i++) {
         const unsigned char *record = records + (uint64_t)i * owned->record_bytes;
-        uint64_t key = 0;
+        uint64_t key = i;
 
-        for (unsigned k = 0; k < owned->shape.order; k++) {
+        for (unsigned k = 0; k < packing->count; k++) {
             /* A mode without extent may stand at a shift of 64. */
             key |= (uint64_t)(slc_owned_coordinate(record, packing->mode[k]) - packing->low[k])
                    << (packing->shift[k] & 63);
         }
-        order[i] = (struct slc_owned_key){.key = key, .at = i};
+        keys[i] = key;
     }
 }
 
-/* Sorts by the low `bits` bits of the keys, stably. Returns where the result lies. */
-static const struct slc_owned_key *
-sort_keys(struct slc_owned_key *from, struct slc_owned_key *to, uint32_t count, unsigned bits)
+/* Sorts by the bits from `shift` on, stably. Returns where the result lies. */
+static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, unsigned shift)
 {
+    const unsigned bits = 64 - shift;
     const unsigned passes = (bits + RADIX_BITS - 1) / RADIX_BITS;
     const unsigned digit = passes == 0 ? 0 : (bits + passes - 1) / passes;
-    const uint64_t mask = (UINT64_C(1) << digit) - 1;
 
     for (unsigned pass = 0; pass < passes; pass++) {
-        const unsigned shift = pass * digit;
+        const unsigned low = shift + pass * digit;
+        const uint64_t mask = (UINT64_C(1) << digit) - 1;
         uint32_t start[RADIX_BUCKETS] = {0};
-        struct slc_owned_key *swap = from;
+        uint64_t *swap = from;
         uint32_t sum = 0;
 
         for (uint32_t i = 0; i < count; i++) {
-            start[from[i].key >> shift & mask]++;
+            start[from[i] >> low & mask]++;
         }
         for (uint64_t b = 0; b <= mask; b++) {
             const uint32_t here = start[b];
@@ -172,7 +188,7 @@ sort_keys(struct slc_owned_key *from, struct slc_owned_key *to, uint32_t count, 
             sum += here;
         }
         for (uint32_t i = 0; i < count; i++) {
-            to[start[from[i].key >> shift & mask]++] = from[i];
+            to[start[from[i] >> low & mask]++] = from[i];
         }
         from = to;
         to = swap;
@@ -180,107 +196,151 @@ sort_keys(struct slc_owned_key *from, struct slc_owned_key *to, uint32_t count, 
     return from;
 }
 
+/* Writes where runs begin, and the count; returns how many there are. */
+static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    uint32_t runs = 1;
+
+    begin[0] = 0;
+    if (shift >= 64) { /* no mode of the run varies in the piece */
+        begin[1] = count;
+        return 1;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        begin[runs] = i;
+        runs += keys[i] >> shift != keys[i - 1] >> shift;
+    }
+    begin[runs] = count;
+    return runs;
+}
+
 void slc_owned_sort(const struct slc_owned *owned,
                     unsigned mode,
-                    unsigned run_mode,
+                    unsigned form,
                     const struct slc_owned_piece *piece,
                     const struct slc_owned_scratch *scratch,
                     struct slc_owned_order *order)
 {
     struct packing packing;
+    unsigned lowest;
 
+    plan_packing(owned, mode, form, piece, &packing);
+    lowest = packing.count > 0 ? packing.shift[packing.count - 1] : 64;
+    make_keys(owned, piece, &packing, scratch->keys[0]);
     order->records = piece_records(owned, piece);
-    order->keys = scratch->keys[0];
     order->nnz = piece->nnz;
-    order->run_bits = 0;
-    order->runs = false;
-    if (plan_packing(owned, mode, run_mode, piece, &packing)) {
-        make_keys(owned, piece, &packing, scratch->keys[0]);
-        order->keys = sort_keys(scratch->keys[0], scratch->keys[1], piece->nnz, packing.bits);
-        order->run_bits = packing.run_bits;
-        order->runs = run_mode < owned->shape.order;
-        return;
-    }
-    for (uint32_t i = 0; i < piece->nnz; i++) {
-        scratch->keys[0][i] = (struct slc_owned_key){.at = i};
+    order->keys = sort_keys(scratch->keys[0], scratch->keys[1], piece->nnz, lowest);
+    order->run_begin = scratch->run_begin;
+    order->run_count = 0;
+    if (form != SLC_OWNED_PLAIN && packing.complete) {
+        order->run_count =
+            find_runs(order->keys, piece->nnz, packing.run_shift, scratch->run_begin);
     }
 }
 
-static uint64_t count_runs(const struct slc_owned_order *order)
+/* Piece `s` of those that are sampled. */
+static const struct slc_owned_piece *sample_piece(const struct trial *trial, uint64_t s)
 {
-    uint64_t runs = 1;
-
-    if (!order->runs) {
-        return order->nnz;
-    }
-    for (uint32_t i = 1; i < order->nnz; i++) {
-        runs += !slc_owned_same_run(order, i, i - 1);
-    }
-    return runs;
+    return &trial->copy->pieces[s * trial->copy->piece_count / trial->sampled];
 }
 
-/* Piece `s` of `count` that are spread over the copy. */
-static const struct slc_owned_piece *
-sample_piece(const struct slc_owned_mode *copy, uint64_t s, uint64_t count)
-{
-    return &copy->pieces[s * copy->piece_count / count];
-}
-
-/* Counts the runs that candidates [begin, end) give in the sample. */
-static void try_run_modes(void *context, uint64_t begin, uint64_t end, unsigned worker)
+/* Counts the runs that forms [begin, end) of the list give in the sample. */
+static void try_forms(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct trial *trial = context;
     const struct slc_owned_scratch scratch = slc_owned_scratch_of(trial->owned, worker);
-    const uint64_t sampled = slc_min_u64(trial->copy->piece_count, SAMPLE_PIECES);
 
-    for (uint64_t m = begin; m < end; m++) {
-        for (uint64_t s = 0; s < sampled; s++) {
+    for (uint64_t i = begin; i < end; i++) {
+        /* Runs along each mode, and by row. */
+        const unsigned form = i < trial->owned->shape.order ? (unsigned)i : SLC_OWNED_BY_ROW;
+
+        for (uint64_t s = 0; s < trial->sampled; s++) {
+            const struct slc_owned_piece *piece = sample_piece(trial, s);
             struct slc_owned_order order;
 
-            slc_owned_sort(trial->owned, trial->mode, (unsigned)m,
-                           sample_piece(trial->copy, s, sampled), &scratch, &order);
-            trial->runs[m] += count_runs(&order);
+            slc_owned_sort(trial->owned, trial->mode, form, piece, &scratch, &order);
+            trial->runs[form] += order.run_count > 0 ? order.run_count : piece->nnz;
         }
     }
 }
 
 /*
- * Cost of a nonzero in rows fetched, R = 16: without runs N - 1 rows read, the output's read and
- * written. In a run of another mode than the output's a nonzero costs one row and a run the others;
- * in one of the output's own mode a nonzero costs a row read and written. A run costs one more for
- * its ends.
+ * Nanoseconds to read a row of a mode, and to read and write one of the output, at R = 16, by the
+ * cache that holds all of them. Fitted to eight real tensors (AVX-512, 2 MiB second-level cache);
+ * only the order of the forms matters.
  */
-static double cost_of(const struct trial *trial, unsigned run_mode)
+static double read_cost(const struct trial *trial, unsigned mode)
 {
-    const double order = trial->owned->shape.order;
-    double nnz_per_run;
+    const uint64_t rows = trial->owned->shape.dims[mode];
 
-    if (run_mode >= trial->owned->shape.order) {
-        return order + 1.5;
-    }
-    nnz_per_run = (double)trial->sample_nnz / (double)trial->runs[run_mode];
-    return run_mode == trial->mode ? 2.2 + order / nnz_per_run : 1.2 + (order + 1) / nnz_per_run;
+    return rows <= 256 ? 0.5 : rows <= 8192 ? 0.75 : 2.5;
 }
 
-enum slc_status
-slc_owned_choose_run_mode(struct slc_owned *owned, unsigned mode, struct slc_error *err)
+static double update_cost(const struct trial *trial)
+{
+    return trial->copy->rows_max <= 256 ? 1.2 : 3.0;
+}
+
+/* The most significant mode of a form's keys: its row is used again at once, from wherever it came.
+ */
+static unsigned first_mode(const struct trial *trial, unsigned form)
+{
+    struct packing packing;
+
+    order_modes(trial->owned, trial->mode, form, &packing);
+    return packing.mode[0];
+}
+
+/*
+ * Cost of a nonzero. Plain: the rows of all modes. By row: the output's once a run. Runs along a
+ * mode: that row, the others once a run. A run costs something for its ends.
+ */
+static double cost_of(const struct trial *trial, unsigned form)
+{
+    const double length =
+        form == SLC_OWNED_PLAIN ? 1 : (double)trial->nnz / (double)trial->runs[form];
+    const unsigned first = first_mode(trial, form);
+    double shared = 0; /* rows that a run shares, or all of them */
+    double update = first == trial->mode ? 1.2 : update_cost(trial);
+
+    for (unsigned m = 0; m < trial->owned->shape.order; m++) {
+        if (m != form && m != trial->mode) {
+            shared += m == first ? 0.5 : read_cost(trial, m);
+        }
+    }
+    if (form == SLC_OWNED_PLAIN) {
+        return shared + update + 0.5;
+    }
+    if (form == SLC_OWNED_BY_ROW) {
+        return shared + 0.5 + (update + 1.5) / length;
+    }
+    if (form == trial->mode) {
+        return update_cost(trial) + 0.3 + (shared + 2.5) / length;
+    }
+    return read_cost(trial, form) + 0.3 + (shared + update + 2.5) / length;
+}
+
+enum slc_status slc_owned_choose_form(struct slc_owned *owned, unsigned mode, struct slc_error *err)
 {
     struct slc_owned_mode *copy = &owned->modes[mode];
-    const uint64_t sampled = slc_min_u64(copy->piece_count, SAMPLE_PIECES);
     struct trial trial = {.owned = owned, .copy = copy, .mode = mode};
+    const unsigned order = owned->shape.order;
     enum slc_status status;
 
-    copy->run_mode = SLC_MAX_ORDER;
-    if (owned->shape.order == 1 || sampled == 0) {
+    copy->form = SLC_OWNED_PLAIN;
+    if (copy->piece_count == 0) {
         return SLC_OK;
     }
-    for (uint64_t s = 0; s < sampled; s++) {
-        trial.sample_nnz += sample_piece(copy, s, sampled)->nnz;
+    trial.sampled = slc_div_up_u64(copy->piece_count, SAMPLE_SHARE);
+    for (uint64_t s = 0; s < trial.sampled; s++) {
+        trial.nnz += sample_piece(&trial, s)->nnz;
     }
-    status = slc_team_for(owned->workers, owned->shape.order, 1, try_run_modes, &trial, err);
-    for (unsigned m = 0; m < owned->shape.order && status == SLC_OK; m++) {
-        if (cost_of(&trial, m) < cost_of(&trial, copy->run_mode)) {
-            copy->run_mode = m;
+    status = slc_team_for(owned->workers, order + 1, 1, try_forms, &trial, err);
+    for (unsigned i = 0; i <= order && status == SLC_OK; i++) {
+        const unsigned form = i < order ? i : SLC_OWNED_BY_ROW;
+
+        if (cost_of(&trial, form) < cost_of(&trial, copy->form)) {
+            copy->form = form;
         }
     }
     return status;
