@@ -45,7 +45,8 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                              .schedule = (enum slc_schedule)options->schedule,
                                              .memory_bytes = options->memory_bytes,
                                              .slots = options->slots,
-                                             .cache = options->no_cache == 0};
+                                             .cache = options->no_cache == 0,
+                                             .copies = (enum slc_copies)options->copies};
 
     return request;
 }
@@ -112,6 +113,7 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     report.label_bytes = made.label_bytes;
     report.slot_bytes = made.slot_bytes;
     report.cache_bytes = made.cache_bytes;
+    report.copies_bytes = made.copies_bytes;
     report.store_bytes = made.store_bytes;
     report.pass_read_bytes = made.pass_read_bytes;
     report.slot_count = made.slot_count;

@@ -285,7 +285,7 @@ static double update_cost(const struct trial *trial)
  */
 static unsigned first_mode(const struct trial *trial, unsigned form)
 {
-    struct packing packing;
+    struct packing packing = {.count = 0};
 
     order_modes(trial->owned, trial->mode, form, &packing);
     return packing.mode[0];

@@ -101,6 +101,12 @@ enum sluice_model_form {
     SLUICE_MODEL_SPLATT, /* STEMmode1.mat, .. and STEMlambda.mat */
     SLUICE_MODEL_KTENSOR /* one text file, Tensor Toolbox */
 };
+/* Whether a decomposition holds a copy of the tensor per mode where memory allows. */
+enum sluice_copies {
+    SLUICE_COPIES_AUTO, /* after ten iterations of a run that may have more than twenty */
+    SLUICE_COPIES_NEVER,
+    SLUICE_COPIES_ALWAYS /* from the start; SLC_ERR_BUDGET where memory does not allow it */
+};
 enum sluice_stop {
     SLUICE_STOP_TOLERANCE,
     SLUICE_STOP_ITERATIONS,
@@ -276,10 +282,10 @@ struct sluice_compute_options {
     enum sluice_precision precision; /* of factors and kernels; sums of fits are f64 always */
     enum sluice_io io;
     enum sluice_schedule schedule;
-    uint32_t deterministic; /* non-zero: the same bits for any threads, I/O, codec and budget */
-    uint32_t slots;         /* of the ring; 0: chosen */
-    uint32_t no_cache;      /* non-zero: read every block in every pass */
-    uint32_t reserved;
+    uint32_t deterministic;    /* non-zero: the same bits for any threads, I/O, codec and budget */
+    uint32_t slots;            /* of the ring; 0: chosen */
+    uint32_t no_cache;         /* non-zero: read every block in every pass, and hold no copies */
+    enum sluice_copies copies; /* of CPD; a deterministic one has none */
     /*
      * A non-zero value stops the call: MTTKRP returns SLC_ERR_INTERRUPTED, CPD a model with
      * SLUICE_STOP_SIGNAL. May be set by a signal handler. NULL: none.
@@ -310,7 +316,8 @@ struct sluice_plan {
     uint32_t threads;
     uint32_t passes; /* per iteration */
     uint32_t reserved;
-    uint64_t label_bytes; /* while rows of a relabelled mode are moved */
+    uint64_t label_bytes;  /* while rows of a relabelled mode are moved */
+    uint64_t copies_bytes; /* of copies per mode, 0: none */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "naive_cp.h"
 #include "slc_test.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -81,9 +82,11 @@ static void check_conventions(const struct slc_cp_result *result, double toleran
 static void compare_with_naive(unsigned order,
                                const uint64_t *dims,
                                const unsigned *mode_order,
-                               double regularization)
+                               double regularization,
+                               enum slc_copies copies)
 {
-    enum { RANK = 3, ITERATIONS = 20 };
+    /* As many as copies need to be made by themselves. */
+    enum { RANK = 3, ITERATIONS = 2 * SLC_CP_COPIES_AFTER + 1 };
     const uint64_t seed = slc_test_seed() + order;
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
@@ -96,7 +99,9 @@ static void compare_with_naive(unsigned order,
     char name[32];
 
     fixture_random(&tensor, order, dims, 400, seed);
-    snprintf(name, sizeof name, "naive%u%u%d", order, mode_order[0], regularization > 0.0);
+    snprintf(name, sizeof name, "naive%u%u%d%d", order, mode_order[0], regularization > 0.0,
+             (int)copies);
+    request.copies = copies;
     open_run(&run, &tensor, name, &request);
     options.seed = seed;
     options.regularization = regularization;
@@ -109,6 +114,9 @@ static void compare_with_naive(unsigned order,
     CU_ASSERT_EQUAL(history.count, ITERATIONS);
     CU_ASSERT_EQUAL(result.iterations, ITERATIONS);
     CU_ASSERT_EQUAL(result.reason, SLC_STOP_ITERATIONS);
+    CU_ASSERT_EQUAL(result.copies_after, copies == SLC_COPIES_NEVER    ? UINT_MAX
+                                         : copies == SLC_COPIES_ALWAYS ? 0
+                                                                       : SLC_CP_COPIES_AFTER);
     naive_start(&naive, &tensor, RANK, seed);
     for (unsigned i = 0; i < history.count; i++) {
         const struct slc_cp_iteration *seen = &history.iterations[i];
@@ -138,7 +146,9 @@ static void follows_the_naive_one(void)
     static const unsigned straight[5] = {0, 1, 2, 3, 4};
 
     for (unsigned order = 2; order <= 5; order++) {
-        compare_with_naive(order, dims[order - 2], straight, 0.0);
+        compare_with_naive(order, dims[order - 2], straight, 0.0, SLC_COPIES_NEVER);
+        compare_with_naive(order, dims[order - 2], straight, 0.0, SLC_COPIES_AUTO);
+        compare_with_naive(order, dims[order - 2], straight, 0.0, SLC_COPIES_ALWAYS);
     }
 }
 
@@ -148,8 +158,8 @@ static void follows_the_order_of_modes(void)
     static const unsigned backwards[3] = {2, 1, 0};
     static const unsigned mixed[4] = {1, 3, 0, 2};
 
-    compare_with_naive(3, dims, backwards, 0.0);
-    compare_with_naive(4, dims, mixed, 0.0);
+    compare_with_naive(3, dims, backwards, 0.0, SLC_COPIES_NEVER);
+    compare_with_naive(4, dims, mixed, 0.0, SLC_COPIES_ALWAYS);
 }
 
 static void regularizes(void)
@@ -157,7 +167,7 @@ static void regularizes(void)
     static const uint64_t dims[3] = {13, 9, 11};
     static const unsigned straight[3] = {0, 1, 2};
 
-    compare_with_naive(3, dims, straight, 0.25);
+    compare_with_naive(3, dims, straight, 0.25, SLC_COPIES_NEVER);
 }
 
 /* A tensor of 13 x 9 x 11 opened for rank 3: what most of the tests below need. */
@@ -481,13 +491,14 @@ static void options_must_agree_with_the_plan(void)
 }
 
 /* The k-th allocation or thread fails, for every k: an error, an empty result, no leak. */
-static void survives_every_fault(void)
+static void check_every_fault(enum slc_copies copies)
 {
-    const struct slc_plan_request request = fixture_request(3);
+    struct slc_plan_request request = fixture_request(3);
     const struct slc_cp_als_options options = fixture_options(3, 2);
     struct fixture_tensor tensor;
     struct fixture_run run;
 
+    request.copies = copies;
     open_small(&tensor, &run, &request);
     for (enum slc_fault_kind kind = 0; kind < SLC_FAULT_KINDS; kind++) {
         enum slc_status status = SLC_ERR_MEMORY;
@@ -511,6 +522,12 @@ static void survives_every_fault(void)
     }
     fixture_close(&run);
     fixture_destroy(&tensor);
+}
+
+static void survives_every_fault(void)
+{
+    check_every_fault(SLC_COPIES_NEVER);
+    check_every_fault(SLC_COPIES_ALWAYS);
 }
 
 int main(int argc, char **argv)

@@ -26,11 +26,11 @@ static void open_five_blocks(struct slc_store *store)
 
 static void check_sum(const struct slc_plan *plan)
 {
-    CU_ASSERT_EQUAL(plan->total_bytes, plan->process_bytes + plan->index_bytes +
-                                           plan->factor_bytes + plan->output_bytes +
-                                           plan->dense_bytes + plan->scratch_bytes +
-                                           plan->decoder_bytes +
-                                           plan->slot_count * plan->slot_bytes + plan->cache_bytes);
+    CU_ASSERT_EQUAL(plan->total_bytes,
+                    plan->process_bytes + plan->index_bytes + plan->factor_bytes +
+                        plan->output_bytes + plan->dense_bytes + plan->scratch_bytes +
+                        plan->decoder_bytes + plan->slot_count * plan->slot_bytes +
+                        plan->cache_bytes + plan->copies_bytes);
     CU_ASSERT_TRUE(plan->total_bytes <= plan->budget_bytes);
     CU_ASSERT_TRUE(plan->minimum_bytes <= plan->total_bytes);
     CU_ASSERT_EQUAL(plan->pass_read_bytes, plan->store_bytes - plan->cache_bytes);
@@ -325,6 +325,69 @@ static void factors_beyond_the_address_space(void)
     slc_store_close(&store);
 }
 
+/* Copies are planned where all fits beside the store, and never where they may not be. */
+static void copies_take_what_is_left(void)
+{
+    struct slc_plan_request request = fixture_request(8);
+    struct slc_store store;
+    struct slc_plan plan, without;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    open_five_blocks(&store);
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_TRUE(plan.copies_bytes > 300000 * UINT64_C(20) * 3);
+    request.copies = SLC_COPIES_NEVER;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &without, &err), &err);
+    check_sum(&without);
+    CU_ASSERT_EQUAL(without.copies_bytes, 0);
+    CU_ASSERT_EQUAL(without.total_bytes + plan.copies_bytes, plan.total_bytes);
+
+    request.copies = SLC_COPIES_ALWAYS;
+    request.memory_bytes = 1 + without.total_bytes;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "copies");
+    slc_error_clear(&err);
+    request.copies = SLC_COPIES_AUTO;
+    request.memory_bytes = without.total_bytes;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+
+    request.memory_bytes = 0;
+    request.deterministic = true;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+    request.copies = SLC_COPIES_ALWAYS;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+                     "deterministic");
+    slc_error_clear(&err);
+    request.deterministic = false;
+    request.cache = false;
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+                     "kept");
+    request.copies = SLC_COPIES_AUTO;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+    request.cache = true;
+    request.copies = SLC_COPIES_ALWAYS;
+    request.operation = SLC_OP_MTTKRP;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+    slc_store_close(&store);
+}
+
+static void copies_have_names(void)
+{
+    enum slc_copies copies = SLC_COPIES_AUTO;
+
+    CU_ASSERT_TRUE(slc_copies_parse("always", &copies));
+    CU_ASSERT_EQUAL(copies, SLC_COPIES_ALWAYS);
+    CU_ASSERT_TRUE(slc_copies_parse("never", &copies));
+    CU_ASSERT_EQUAL(copies, SLC_COPIES_NEVER);
+    CU_ASSERT_FALSE(slc_copies_parse("sometimes", &copies));
+    CU_ASSERT_STRING_EQUAL(slc_copies_name(SLC_COPIES_AUTO), "auto");
+}
+
 static void schedules_have_names(void)
 {
     enum slc_schedule schedule = SLC_SCHEDULE_AUTO;
@@ -353,7 +416,9 @@ int main(int argc, char **argv)
         {"wrong requests are refused", wrong_requests_are_refused},
         {"defaults come from the machine", defaults_come_from_the_machine},
         {"factors beyond the address space", factors_beyond_the_address_space},
+        {"copies per mode take what is left", copies_take_what_is_left},
         {"schedules by name", schedules_have_names},
+        {"copies by name", copies_have_names},
     };
 
     return slc_test_main("engine: plan", tests, SLC_COUNT(tests), argc, argv);
