@@ -109,8 +109,9 @@ def check_mttkrp(record, order, nnz):
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
         check(0 <= row["decode_share"] <= 1, f"{row}")
-        check(row["strategy"] in ("direct", "private", "locked", "ordered"), f"{row}")
-        check(row["conflict"] in ("auto", row["strategy"]), f"{row}")
+        check(row["strategy"] in ("direct", "private", "locked", "ordered", "owned"), f"{row}")
+        check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
+        check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
         check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
         check(close(row["gflop_per_s"], row["nnz_per_s"] * order * row["rank"] * 1e-9), f"{row}")
         value = 4 if row["precision"] == "f32" else 8
@@ -125,6 +126,12 @@ def check_mttkrp(record, order, nnz):
         rows = [row for row in record["rows"] if combination(row) == combination(total)]
         check([row["mode"] for row in rows] == list(range(1, order + 1)), f"{rows}")
         check(close(total["all_modes_ms"], sum(row["median_ms"] for row in rows)), f"{total}")
+        owned = rows[0]["strategy"] == "owned"
+        check(all((row["strategy"] == "owned") == owned for row in rows), f"{rows}")
+        check(("copies_ms" in total) == owned, f"{total}")
+        if owned:
+            check(close(total["copies_iterations"], total["copies_ms"] / total["all_modes_ms"]),
+                  f"{total}")
 
 
 def mttkrp(folder):
@@ -148,8 +155,8 @@ def mttkrp_sweep(folder):
     there = {combination(total) for total in record["totals"]}
     check(len(there) == len(record["totals"]), "a combination stands there twice")
     sets = {total["instruction_set"] for total in record["totals"]}
-    strategies = {1: ("auto", "direct", "locked", "ordered"),
-                  2: ("auto", "private", "locked", "ordered")}
+    strategies = {1: ("stream", "direct", "locked", "ordered", "owned"),
+                  2: ("stream", "private", "locked", "ordered", "owned")}
     wanted = {(rank, threads, precision, isa, conflict)
               for rank in (1, 16) for threads in (1, 2) for precision in ("f32", "f64")
               for isa in sets for conflict in strategies[threads]}
@@ -157,11 +164,16 @@ def mttkrp_sweep(folder):
     only = bench("mttkrp", path, "-r", 4, "--mode", 2, "-n", 1, "--warm-up", 0)
     check([row["mode"] for row in only["rows"]] == [2], f"{only['rows']}")
     check(only["all_modes_ms"] == only["rows"][0]["median_ms"], f"{only}")
+    check(only["rows"][0]["strategy"] == "owned", f"{only}")
+    only = bench("mttkrp", path, "-r", 4, "--conflict", "stream", "-n", 1)
+    check(all(row["strategy"] != "owned" for row in only["rows"]), f"{only}")
 
 
 def mttkrp_refuses(folder):
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "30x20", "--nnz", 100, "-q")
+    plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
+    without = plan["total_bytes"] + (6 << 20)
     for status, part, args in (
             (2, "the tensor has 2 modes", [path, "-r", 2, "--mode", 3]),
             (2, "direct is for one thread", [path, "-r", 2, "-t", 2, "--conflict", "direct"]),
@@ -170,6 +182,7 @@ def mttkrp_refuses(folder):
             (2, "not a list of 1 to 16 numbers", [path, "-r", "2", "-t", "1,x"]),
             (2, "--rank R[,R..] must be given", [path]),
             (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"]),
+            (4, "copies", [path, "-r", 2, "--memory", without, "--conflict", "owned"]),
             (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 2])):
         out, messages = sluice("bench", "mttkrp", *args, status=status)
         check(out == "", out)

@@ -62,7 +62,8 @@ def planned(folder):
     plan = json.loads(sluice("plan", store, "-r", 4, "--memory", "1GiB", "--json")[0])
     check(plan["feasible"] is True and plan["passes"] == 3, plan)
     parts = sum(plan[k] for k in ("process_bytes", "index_bytes", "factor_bytes", "output_bytes",
-                                  "dense_bytes", "scratch_bytes", "decoder_bytes", "cache_bytes"))
+                                  "dense_bytes", "scratch_bytes", "decoder_bytes", "cache_bytes",
+                                  "copies_bytes"))
     check(parts + plan["slot_count"] * plan["slot_bytes"] == plan["total_bytes"],
           f"the parts do not add up: {plan}")
     check(plan["minimum_bytes"] <= plan["total_bytes"] <= plan["budget_bytes"] == 1 << 30, plan)
@@ -239,6 +240,30 @@ def stops(folder):
     check(load_json(os.path.join(folder, "o", "run.json"))["reason"] == "time", "reason")
 
 
+def copies(folder):
+    """Copies per mode: when they are made, that they are told of, and the same fit."""
+    store = small_store(folder)
+    fits = {}
+    for when, after in (("never", None), ("auto", 10), ("always", 0)):
+        target = os.path.join(folder, f"copies-{when}")
+        out, _ = sluice("cpd", store, "-r", 4, "-i", 25, "--tol", 0, "--copies", when, "-o", target)
+        record = load_json(os.path.join(target, "run.json"))
+        check(record["copies_after"] == after, f"{when}: {record['copies_after']}")
+        check((record["plan"]["copies_bytes"] > 0) == (when != "never"), f"{record['plan']}")
+        check(("one per mode, after iteration" in out) == (after is not None), out)
+        fits[when] = record["fit"]
+    check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
+    check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
+    # Too few iterations to pay, or nothing may be kept.
+    for more in (("-i", 20), ("-i", 25, "--no-cache"), ("-i", 25, "--deterministic")):
+        out, _ = sluice("cpd", store, "-r", 4, "--tol", 0, "--nowrite", *more)
+        check("one per mode, after" not in out, out)
+    _, messages = sluice("cpd", store, "-r", 4, "--copies", "always", "--deterministic", status=2)
+    check("deterministic" in messages, messages)
+    _, messages = sluice("cpd", store, "-r", 4, "--copies", "always", "--no-cache", status=2)
+    check("kept" in messages, messages)
+
+
 def mttkrp(folder):
     """Mode 1 by hand: the sums of a tensor of few nonzeros."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
@@ -301,6 +326,7 @@ run([
     ("--log-json", json_log),
     ("starts and orders", starts),
     ("why it stops", stops),
+    ("copies per mode", copies),
     ("mttkrp", mttkrp),
     ("check and info", checked),
 ])
