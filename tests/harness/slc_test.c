@@ -32,6 +32,13 @@ uint64_t slc_test_seed(void)
     return text ? strtoull(text, NULL, 0) : 1;
 }
 
+bool slc_test_quick(void)
+{
+    const char *quick = getenv("SLC_TEST_QUICK");
+
+    return quick != NULL && strcmp(quick, "1") == 0 && getenv("SLC_TEST_FULL") == NULL;
+}
+
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     (void)info;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 
 #include <CUnit/CUnit.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,13 @@ void slc_test_skip(const char *reason);
 
 /* Seed of this run: SLC_TEST_SEED or 1. */
 uint64_t slc_test_seed(void);
+
+/*
+ * True when SLC_TEST_QUICK=1 and SLC_TEST_FULL is unset: a build under a sanitizer, several times
+ * slower, where a test may take a part of its cases. Each kind of case has to stay: what is looked
+ * for there are faults of memory and of threads, and the run without sanitizers takes all cases.
+ */
+bool slc_test_quick(void);
 
 /* A fresh empty folder for the running test, removed when the program ends. Never NULL. */
 const char *slc_test_folder(void);
