@@ -238,6 +238,48 @@ def codec_sample(folder):
         out, messages = sluice("bench", "codec", *args, status=status)
 
 
+def convert(folder):
+    """Phases, ratios that follow from them, a budget that is kept; nothing is left behind."""
+    for path, order, nnz in shapes(folder):
+        text, temp = path + ".tns", path + ".tmp"
+        sluice("export", path, text)
+        os.mkdir(temp)
+        more = ["--codec", "blco", "-t", 1] if order % 2 else []
+        # Without a nonzero nothing tells the lengths of the modes.
+        if nnz == 0:
+            out, _ = sluice("bench", "convert", text, "--temp-dir", temp, status=3)
+            check(out == "" and os.listdir(temp) == [], f"{os.listdir(temp)}")
+            continue
+        record = bench("convert", text, "-r", 3, "-n", 2, "--temp-dir", temp, *more)
+        check(os.listdir(temp) == [], f"{os.listdir(temp)}")
+        check(record["tensor"]["nnz"] == nnz, f"{record}")
+        rows = {row["phase"]: row for row in record["rows"]}
+        check(list(rows) == ["scan", "convert", "read", "parse", "spill", "sort", "encode", "write"],
+              f"{list(rows)}")
+        for row in rows.values():
+            check(row["min_ms"] <= row["median_ms"] <= row["max_ms"] and row["samples"] == 2, f"{row}")
+        check(rows["parse"]["bytes"] == os.path.getsize(text), f"{rows}")
+        whole = rows["convert"]["median_ms"]
+        check(close(record["over_scan"], whole / rows["scan"]["median_ms"]), f"{record}")
+        check(close(record["all_modes_iterations"], whole / record["all_modes_ms"]), f"{record}")
+
+
+def convert_refuses(folder):
+    bad, temp = os.path.join(folder, "bad.tns"), os.path.join(folder, "temp")
+    os.mkdir(temp)
+    with open(bad, "w") as file:
+        file.write("1 1 1\n1 x 1\n")
+    for status, part, args in (
+            (2, "cannot be read again", ["-"]),
+            (3, "bad.tns:2", [bad]),
+            (5, "not.tns", [os.path.join(folder, "not.tns")]),
+            (5, "temporary files", [bad, "--temp-dir", os.path.join(folder, "not")])):
+        out, messages = sluice("bench", "convert", "--temp-dir", temp, *args, status=status)
+        check(out == "", out)
+        check(part in messages, f"{part!r} is not in {messages!r}")
+    check(os.listdir(temp) == [], f"{os.listdir(temp)}")
+
+
 def io(folder):
     """Raw reads and every method, whatever the shape; a method the system refuses has a note."""
     for path, _order, nnz in shapes(folder):
@@ -320,6 +362,8 @@ run([
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench codec: shapes", codec),
     ("bench codec: samples and refusals", codec_sample),
+    ("bench convert", convert),
+    ("bench convert: refusals", convert_refuses),
     ("bench cpd", cpd),
     ("bench io", io),
     ("bench pass", passes),

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 extern const struct command bench_codec;
+extern const struct command bench_convert;
 extern const struct command bench_cpd;
 extern const struct command bench_io;
 extern const struct command bench_mttkrp;

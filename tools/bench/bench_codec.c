@@ -14,14 +14,13 @@
 #include "record.h"
 #include "run.h"
 #include "table.h"
+#include "temp_folder.h"
 #include "tools/session.h"
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -124,16 +123,10 @@ static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *
 /* Encodes the sample by every codec, in a folder that exists meanwhile. */
 static enum slc_status make_images(struct codec_bench *bench, struct slc_error *err)
 {
-    const char *parent = bench->args->temp_dir != NULL ? bench->args->temp_dir : getenv("TMPDIR");
-    char *folder = slc_path_join(parent != NULL ? parent : "/tmp", "sluice-bench-XXXXXX");
-    enum slc_status status = SLC_OK;
+    char *folder;
+    enum slc_status status = bench_temp_folder(bench->args->temp_dir, &folder, err);
 
-    if (folder == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    if (mkdtemp(folder) == NULL) {
-        status = slc_fail_errno(err, errno, folder, "creating a folder for temporary files");
-        slc_free(folder);
+    if (status != SLC_OK) {
         return status;
     }
     for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {

@@ -1,0 +1,311 @@
+/*
+ * sluice bench convert: where the time of a conversion goes. In turns, the input is read and parsed
+ * and nothing kept (slc_convert_scan: the time below which no conversion can be), and converted to
+ * a store in a temporary folder. The last store is then held in memory, and a conversion is also
+ * told in MTTKRPs of all modes, as BLCO does (section 6.5).
+ *
+ * Phases overlap and are summed over the threads that work on them, so they do not add up to the
+ * whole; MB/s are what one thread moves. The folder and all in it are removed at the end.
+ */
+#include "bench.h"
+#include "mttkrp_group.h"
+#include "record.h"
+#include "run.h"
+#include "table.h"
+#include "temp_folder.h"
+#include "tools/build_options.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/convert.h"
+#include "cpu/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    uint64_t rank;
+    uint64_t memory;
+    uint64_t threads;
+    const char *codec;
+    const char *temp_dir;
+    struct bench_options bench;
+};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .kind = OPTION_U64,
+     .value = "R",
+     .fallback = "16",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "columns of the factors of the MTTKRPs",
+     .offset = offsetof(struct arguments, rank)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    {.name = "codec",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .fallback = "packed",
+     .choices = build_codec_choices,
+     .help = "how blocks are stored: packed, lz4 or blco",
+     .offset = offsetof(struct arguments, codec)},
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for the store, which is removed at the end; $TMPDIR or /tmp if not given",
+     .offset = offsetof(struct arguments, temp_dir)},
+    BENCH_OPTION_ROWS(arguments, "3"),
+    {.name = NULL}};
+
+static const struct bench_column columns[] = {{"phase", "phase", 0, 0},
+                                              {"median_ms", "ms", 1, 1},
+                                              {"bytes", "bytes", 0, 0},
+                                              {"mb_per_s", "MB/s", 1, 1},
+                                              {NULL, NULL, 0, 0}};
+
+/* The first two are wall time, the others of threads. */
+enum phase { SCAN, WHOLE, READ, PARSE, SPILL, SORT, ENCODE, WRITE, PHASES };
+static const char *const phase_names[PHASES] = {"scan",  "convert", "read",   "parse",
+                                                "spill", "sort",    "encode", "write"};
+
+struct convert_bench {
+    const struct arguments *args;
+    char *folder; /* temporary; NULL: none was made */
+    char *store;  /* within it */
+    struct slc_convert_report report;
+    struct bench_samples samples[PHASES];
+    struct session session;
+    struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER];
+};
+
+static enum slc_status make_folder(struct convert_bench *bench, struct slc_error *err)
+{
+    const enum slc_status status = bench_temp_folder(bench->args->temp_dir, &bench->folder, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench->store = slc_path_join(bench->folder, "x.slc");
+    return bench->store != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+}
+
+/* Scans and converts once, timed where it `counts`. */
+static enum slc_status measure_round(struct convert_bench *bench,
+                                     const struct slc_convert_options *convert,
+                                     bool counts,
+                                     struct slc_error *err)
+{
+    const struct slc_convert_report *report = &bench->report;
+    uint64_t start_ns = slc_clock_ns();
+    double seconds[PHASES];
+    enum slc_status status = slc_convert_scan(convert, &bench->report, err);
+
+    seconds[SCAN] = slc_seconds_since(start_ns);
+    if (status == SLC_OK) {
+        start_ns = slc_clock_ns();
+        status = slc_convert(convert, &bench->report, err);
+    }
+    if (status != SLC_OK || !counts) {
+        return status;
+    }
+    seconds[WHOLE] = slc_seconds_since(start_ns);
+    seconds[READ] = report->read_seconds;
+    seconds[PARSE] = report->parse_seconds;
+    seconds[SPILL] = report->build.spill_seconds;
+    seconds[SORT] = report->build.sort_seconds;
+    seconds[ENCODE] = report->build.encode_seconds;
+    seconds[WRITE] = report->build.write_seconds;
+    for (unsigned p = 0; p < PHASES; p++) {
+        bench_samples_add(&bench->samples[p], seconds[p]);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+convert_rounds(struct convert_bench *bench, const char *input, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct slc_convert_options convert = {
+        .input = input,
+        .output = bench->store,
+        .index_base = -1,
+        .memory_bytes = args->memory,
+        .threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .overwrite = true,
+    };
+    enum slc_status status = SLC_OK;
+
+    if (!slc_codec_parse(args->codec, &convert.codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library", args->codec);
+    }
+    for (uint64_t i = 0; i < args->bench.warm_up + args->bench.repeats && status == SLC_OK; i++) {
+        status = measure_round(bench, &convert, i >= args->bench.warm_up, err);
+    }
+    return status;
+}
+
+static double median_of(const struct convert_bench *bench, enum phase phase)
+{
+    return bench_samples_summary(&bench->samples[phase]).median;
+}
+
+/* What a phase moves; 0 where bytes mean nothing. */
+static uint64_t phase_bytes(const struct slc_convert_report *report, enum phase phase)
+{
+    switch (phase) {
+    case SCAN:
+    case WHOLE:
+    case PARSE:
+        return report->text_bytes;
+    case READ:
+        return report->input_bytes;
+    case SPILL:
+        return report->build.spill_bytes;
+    case WRITE:
+        return report->build.summary.file_bytes;
+    default:
+        return 0;
+    }
+}
+
+static void record_phases(const struct convert_bench *bench, json_t *record)
+{
+    json_t *rows = json_array();
+
+    bench_set(record, "rows", rows);
+    for (unsigned p = 0; p < PHASES; p++) {
+        const struct bench_times times = bench_samples_summary(&bench->samples[p]);
+        const uint64_t bytes = phase_bytes(&bench->report, (enum phase)p);
+        json_t *row = json_object();
+
+        (void)json_array_append_new(rows, row);
+        bench_set_text(row, "phase", phase_names[p]);
+        bench_times_to_json(row, &times);
+        if (bytes > 0) {
+            bench_set_count(row, "bytes", bytes);
+            bench_set_real(row, "mb_per_s", (double)bytes / times.median * 1e-6);
+        }
+    }
+    bench_set_real(record, "over_scan", median_of(bench, WHOLE) / median_of(bench, SCAN));
+    bench_set_count(record, "parsers", bench->report.workers);
+    bench_set_count(record, "budget_bytes", bench->args->memory);
+    bench_set_count(record, "peak_memory_bytes", slc_memory_peak());
+}
+
+/* MTTKRPs of all modes of the store in memory; the conversion in them. */
+static enum slc_status
+record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct bench_mttkrp_group group = {
+        .rank = (uint32_t)args->rank,
+        .threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .precision = SLC_F64,
+        .memory_bytes = args->memory,
+        .warm_up = (unsigned)args->bench.warm_up,
+        .repeats = (unsigned)args->bench.repeats,
+        .variant_count = 1,
+        .variants = {{.instruction_set = slc_cpu_instruction_set(), .conflict = SLC_CONFLICT_AUTO}},
+    };
+    double all_modes = 0;
+    enum slc_status status = session_open(&bench->session, bench->store, args->memory, err);
+
+    if (status == SLC_OK) {
+        bench_set_tensor(record, &bench->session.store);
+        group.mode_end = bench->session.store.manifest.order;
+        bench->cells = slc_calloc(1, sizeof *bench->cells);
+        status = bench->cells != NULL
+                     ? bench_mttkrp_measure(&bench->session, &group, bench->cells, err)
+                     : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned n = 0; n < group.mode_end; n++) {
+        all_modes += bench_samples_summary(&bench->cells[0][n].samples).median;
+    }
+    bench_set_real(record, "all_modes_ms", all_modes * 1e3);
+    bench_set_real(record, "all_modes_iterations", median_of(bench, WHOLE) / all_modes);
+    return SLC_OK;
+}
+
+static enum slc_status
+measure(void *state, const char *input, json_t *record, struct slc_error *err)
+{
+    struct convert_bench *bench = state;
+    enum slc_status status;
+
+    if (strcmp(input, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "standard input cannot be read again; bench convert wants a file");
+    }
+    status = make_folder(bench, err);
+    if (status == SLC_OK) {
+        status = convert_rounds(bench, input, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    record_phases(bench, record);
+    return record_mttkrp(bench, record, err);
+}
+
+static double real_of(const json_t *record, const char *name)
+{
+    return json_number_value(json_object_get(record, name));
+}
+
+static void print_tables(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), columns);
+    printf("\n  convert / scan %.2f; %.1f MTTKRPs of all modes (%.3f ms each)\n",
+           real_of(record, "over_scan"), real_of(record, "all_modes_iterations"),
+           real_of(record, "all_modes_ms"));
+    printf("  memory of converting: %.1f MiB at most, budget %.1f MiB\n",
+           real_of(record, "peak_memory_bytes") / 0x1p20, real_of(record, "budget_bytes") / 0x1p20);
+}
+
+static void close_all(void *state)
+{
+    struct convert_bench *bench = state;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    session_close(&bench->session);
+    slc_free(bench->cells);
+    if (bench->folder != NULL &&
+        slc_folder_remove(slc_files_system(), bench->folder, &err) != SLC_OK) {
+        /* The figures hold all the same. */
+        console_note("%s is left: %s", bench->folder, err.message);
+    }
+    slc_free(bench->store);
+    slc_free(bench->folder);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.rank = 0};
+    struct convert_bench bench = {.args = &args, .session = SESSION_INIT};
+
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+}
+
+const struct command bench_convert = {
+    .name = "bench convert",
+    .summary = "phases of a conversion, beside reading and parsing alone",
+    .example = "sluice bench convert flights-4d.tns --memory 1GiB",
+    .operands = "IN",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Scan and convert are wall time; phases overlap and are summed over their threads. One\n"
+        "input for all: sluice generate makes one of any size.",
+    .run = run,
+};
