@@ -186,6 +186,9 @@ uint64_t slc_patched_bound(uint32_t count, unsigned width)
 
 /* ---- decoding */
 
+/* A value of at most so many bits lies within eight bytes from where it starts. */
+enum { SHORT_BITS = 57 };
+
 static bool open_group(const struct slc_patched_view *view,
                        uint32_t group,
                        uint64_t *bytes,
@@ -214,6 +217,12 @@ static bool open_group(const struct slc_patched_view *view,
     return true;
 }
 
+static void note_lengths(struct slc_patched_view *view, unsigned width, unsigned extra)
+{
+    view->bits_max = width + extra > view->bits_max ? width + extra : view->bits_max;
+    view->all_short &= width <= SHORT_BITS && extra <= SHORT_BITS && width + extra <= 64;
+}
+
 bool slc_patched_open(struct slc_patched_view *view,
                       const uint8_t *bytes,
                       uint64_t bytes_max,
@@ -237,6 +246,8 @@ bool slc_patched_open(struct slc_patched_view *view,
     view->extras = bytes + groups;
     view->exceptions = bytes + 2 * (size_t)groups;
     view->data = bytes + head;
+    view->bits_max = 0;
+    view->all_short = true;
     if (!slc_bits_zero_from(bytes, UINT64_C(24) * groups, head)) {
         return slc_damage_set(damage, bytes + 3 * (size_t)groups, "padding after group widths", 1,
                               "", 0);
@@ -247,6 +258,7 @@ bool slc_patched_open(struct slc_patched_view *view,
         if (!open_group(view, g, &group, damage)) {
             return false;
         }
+        note_lengths(view, view->widths[g], view->extras[g]);
         view->group_at[g] = (uint32_t)at;
         at += group;
         if (at > bytes_max - head) {
@@ -331,6 +343,20 @@ static bool apply_short(const struct slc_patched_view *view,
            slc_bits_zero_from(high, bit, slc_packed_bytes(exceptions, extra));
 }
 
+bool slc_patched_whole(const struct slc_patched_view *view,
+                       slc_unpack_fn *unpack,
+                       uint32_t group,
+                       uint64_t *values)
+{
+    const unsigned width = view->widths[group];
+    const uint8_t *packed = view->data + view->group_at[group];
+
+    assert(view->all_short && slc_group_size(view->count, group) == SLC_GROUP_NNZ);
+    unpack(packed, width, SLC_GROUP_NNZ, values);
+    return view->exceptions[group] == 0 ||
+           apply_short(view, group, packed + slc_packed_bytes(SLC_GROUP_NNZ, width), values);
+}
+
 bool slc_patched_group(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,
                        uint32_t group,
@@ -364,8 +390,7 @@ bool slc_patched_group(const struct slc_patched_view *view,
     if (view->exceptions[group] == 0) {
         return true;
     }
-    /* With at most 57 bits, an exception lies within eight bytes from where it starts. */
-    if (view->extras[group] <= 57 && width + view->extras[group] <= 64 &&
+    if (view->extras[group] <= SHORT_BITS && width + view->extras[group] <= 64 &&
         apply_short(view, group, packed + bytes, lo)) {
         return true;
     }

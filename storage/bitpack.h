@@ -151,6 +151,8 @@ struct slc_patched_view {
     unsigned width_max;
     const uint8_t *widths, *extras, *exceptions;
     const uint8_t *data;
+    unsigned bits_max; /* most bits that any group's values can have */
+    bool all_short;    /* no group has low or high parts above 57 bits, or more than 64 together */
     uint32_t group_at[SLC_TILE_GROUPS]; /* offset of each group's bytes from `data` */
 };
 
@@ -176,6 +178,15 @@ bool slc_patched_group(const struct slc_patched_view *view,
                        uint64_t *lo,
                        uint64_t *hi,
                        struct slc_damage *damage);
+
+/*
+ * The same for a whole group of a sequence that is all_short, without saying what is wrong where it
+ * returns false: slc_patched_group does.
+ */
+bool slc_patched_whole(const struct slc_patched_view *view,
+                       slc_unpack_fn *unpack,
+                       uint32_t group,
+                       uint64_t *values);
 
 /* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
 bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end);

@@ -266,67 +266,6 @@ static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
 
 /* ---- decoding */
 
-bool slc_decoder_sum(struct slc_decoder *decoder,
-                     uint32_t at,
-                     uint32_t count,
-                     const uint8_t *where,
-                     struct slc_damage *damage)
-{
-    const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
-    uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at; /* gaps, then keys */
-    const uint64_t gap_lo = lo[0], gap_hi = decoder->two_words ? hi[0] : 0;
-    slc_u128 last;
-    bool ascending = true;
-
-    /*
-     * The first key is the directory's; a later group needs room below the last one. Not by
-     * `next` itself: behind the largest key of 128 bits it is 0 again.
-     */
-    if (decoder->position + at == 0 ? (gap_lo | gap_hi) != 0 : decoder->next - 1 >= decoder->span) {
-        return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
-                              (uint64_t)decoder->next + gap_lo, "at most ",
-                              decoder->position + at == 0 ? 0 : (uint64_t)decoder->span);
-    }
-    if (decoder->two_words) {
-        const slc_u128 start = first + decoder->next;
-        slc_u128 key = start + slc_key_join(gap_lo, gap_hi);
-
-        ascending = key >= start;
-        lo[0] = (uint64_t)key;
-        hi[0] = (uint64_t)(key >> 64);
-        for (uint32_t i = 1; i < count; i++) {
-            slc_u128 before = key;
-
-            key += slc_key_join(lo[i], hi[i]) + 1;
-            ascending &= key > before;
-            lo[i] = (uint64_t)key;
-            hi[i] = (uint64_t)(key >> 64);
-        }
-        last = key - first;
-    } else {
-        uint64_t start = (uint64_t)(first + decoder->next);
-
-        decoder->ops->sum(lo, count, start, lo);
-        /*
-         * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so
-         * the last key alone tells. Longer ones could wrap and come back.
-         */
-        if (decoder->span_bits > 56) {
-            ascending = lo[0] >= start;
-            for (uint32_t i = 1; i < count; i++) {
-                ascending &= lo[i] > lo[i - 1];
-            }
-        }
-        last = lo[count - 1] - (uint64_t)first;
-    }
-    if (!ascending || last > decoder->span) {
-        return slc_damage_set(damage, where, "the last key of a group, from the tile's first",
-                              (uint64_t)last, "ascending and at most ", (uint64_t)decoder->span);
-    }
-    decoder->next = last + 1;
-    return true;
-}
-
 /* Fields of more than 32 varying bits: a tile that crosses a high power of two. Rare. */
 static uint64_t
 wide_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)

@@ -73,7 +73,7 @@ struct slc_decoder {
     /* Scratch of one chunk. */
     uint64_t *key_lo, *key_hi;
     uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */
-    uint64_t *packed;            /* one group of integers or dictionary indices */
+    uint64_t *packed;            /* one group of integers */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
     uint32_t *run_begin; /* where runs of fibers begin, and their first keys */
@@ -144,6 +144,13 @@ bool slc_decoder_sum(struct slc_decoder *decoder,
                      uint32_t count,
                      const uint8_t *where,
                      struct slc_damage *damage);
+
+/* The same checks of keys that are summed already, where the tile varies in one word. */
+bool slc_decoder_pass_keys(struct slc_decoder *decoder,
+                           uint32_t at,
+                           uint32_t count,
+                           const uint8_t *where,
+                           struct slc_damage *damage);
 
 /* Opens a values section of exactly `bytes` bytes at `section`, and decodes from it. */
 bool slc_values_open(struct slc_decoder *decoder,

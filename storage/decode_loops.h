@@ -142,22 +142,78 @@ SLC_LOOP void slc_loop_fields(const struct slc_fields *plan,
     }
 }
 
-SLC_LOOP bool slc_loop_integers(const uint64_t *above, uint32_t count, double low, double *values)
+SLC_LOOP bool slc_loop_keys(const struct slc_patched_view *gaps,
+                            slc_unpack_fn *unpack,
+                            uint32_t group,
+                            uint32_t groups,
+                            uint64_t first,
+                            uint64_t *keys)
+{
+    for (uint32_t g = 0; g < groups; g++) {
+        if (!slc_patched_whole(gaps, unpack, group + g, keys + (size_t)g * SLC_GROUP_NNZ)) {
+            return false;
+        }
+    }
+    slc_loop_sum(keys, groups * SLC_GROUP_NNZ, first, keys);
+    return true;
+}
+
+SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
+                                slc_unpack_fn *unpack,
+                                uint32_t group,
+                                uint32_t groups,
+                                double low,
+                                double *values)
 {
     uint64_t zeros = 0;
 
-    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion needed.
-     */
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = above[i] | UINT64_C(0x4330000000000000);
-        double value;
+    for (uint32_t g = 0; g < groups; g++, values += SLC_GROUP_NNZ) {
+        uint64_t words[SLC_GROUP_NNZ + 8];
 
-        memcpy(&value, &bits, sizeof value);
-        value = (value - 0x1p52) + low;
-        values[i] = value;
-        zeros |= value == 0 ? UINT64_MAX : 0;
+        if (!slc_patched_whole(above, unpack, group + g, words)) {
+            return false;
+        }
+        /*
+         * An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion
+         * needed.
+         */
+        for (uint32_t i = 0; i < SLC_GROUP_NNZ; i++) {
+            const uint64_t bits = words[i] | UINT64_C(0x4330000000000000);
+            double value;
+
+            memcpy(&value, &bits, sizeof value);
+            value = (value - 0x1p52) + low;
+            values[i] = value;
+            zeros |= value == 0 ? UINT64_MAX : 0;
+        }
     }
     return zeros == 0;
+}
+
+SLC_LOOP bool slc_loop_lookup(const uint8_t *packed,
+                              slc_unpack_fn *unpack,
+                              unsigned width,
+                              uint32_t count,
+                              const uint8_t *dictionary,
+                              uint32_t entries,
+                              double *values)
+{
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        const uint32_t size = count - done < SLC_GROUP_NNZ ? count - done : SLC_GROUP_NNZ;
+        uint64_t index[SLC_GROUP_NNZ + 8], largest = 0;
+
+        unpack(packed + (size_t)done * width / 8, width, size, index);
+        for (uint32_t i = 0; i < size; i++) {
+            largest = index[i] > largest ? index[i] : largest;
+        }
+        if (largest >= entries) {
+            return false;
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            values[done + i] = slc_load_f64(dictionary + 8 * index[i]);
+        }
+    }
+    return true;
 }
 
 SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *values)

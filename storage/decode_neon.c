@@ -1,7 +1,7 @@
 /*
  * Decoding loops for NEON, which every 64-bit Arm processor has.
  *
- * Unpacking as AVX2 does it (decode_x86.c): eight values of w bits take exactly w bytes, so one
+ * Unpacking as AVX2 does it (decode_avx2.c): eight values of w bits take exactly w bytes, so one
  * table look-up moves the bytes of two values into their lanes, the same way in every step of a
  * group.
  *
@@ -286,9 +286,32 @@ static uint32_t neon_settle(uint32_t *fields, uint32_t count, uint32_t base)
     return slc_loop_settle(fields, count, base);
 }
 
-static bool neon_integers(const uint64_t *above, uint32_t count, double low, double *values)
+static bool neon_keys(const struct slc_patched_view *gaps,
+                      uint32_t group,
+                      uint32_t groups,
+                      uint64_t first,
+                      uint64_t *keys)
 {
-    return slc_loop_integers(above, count, low, values);
+    return slc_loop_keys(gaps, neon_unpack, group, groups, first, keys);
+}
+
+static bool neon_integers(const struct slc_patched_view *above,
+                          uint32_t group,
+                          uint32_t groups,
+                          double low,
+                          double *values)
+{
+    return slc_loop_integers(above, neon_unpack, group, groups, low, values);
+}
+
+static bool neon_lookup(const uint8_t *packed,
+                        unsigned width,
+                        uint32_t count,
+                        const uint8_t *dictionary,
+                        uint32_t entries,
+                        double *values)
+{
+    return slc_loop_lookup(packed, neon_unpack, width, count, dictionary, entries, values);
 }
 
 static bool neon_plain(const uint8_t *bytes, uint32_t count, double *values)
@@ -310,12 +333,14 @@ static const struct slc_decode_ops neon_ops = {
     .name = "neon",
     .unpack = neon_unpack,
     .sum = neon_sum,
+    .keys = neon_keys,
     .runs = neon_runs,
     .gather = neon_gather,
     .gather_wide = neon_gather_wide,
     .fields = neon_fields,
     .settle = neon_settle,
     .integers = neon_integers,
+    .lookup = neon_lookup,
     .plain = neon_plain,
     .field = neon_field,
 };

@@ -54,9 +54,32 @@ static uint32_t portable_settle(uint32_t *fields, uint32_t count, uint32_t base)
     return slc_loop_settle(fields, count, base);
 }
 
-static bool portable_integers(const uint64_t *above, uint32_t count, double low, double *values)
+static bool portable_keys(const struct slc_patched_view *gaps,
+                          uint32_t group,
+                          uint32_t groups,
+                          uint64_t first,
+                          uint64_t *keys)
 {
-    return slc_loop_integers(above, count, low, values);
+    return slc_loop_keys(gaps, portable_unpack, group, groups, first, keys);
+}
+
+static bool portable_integers(const struct slc_patched_view *above,
+                              uint32_t group,
+                              uint32_t groups,
+                              double low,
+                              double *values)
+{
+    return slc_loop_integers(above, portable_unpack, group, groups, low, values);
+}
+
+static bool portable_lookup(const uint8_t *packed,
+                            unsigned width,
+                            uint32_t count,
+                            const uint8_t *dictionary,
+                            uint32_t entries,
+                            double *values)
+{
+    return slc_loop_lookup(packed, portable_unpack, width, count, dictionary, entries, values);
 }
 
 static bool portable_plain(const uint8_t *bytes, uint32_t count, double *values)
@@ -78,12 +101,14 @@ static const struct slc_decode_ops portable_ops = {
     .name = "portable",
     .unpack = portable_unpack,
     .sum = portable_sum,
+    .keys = portable_keys,
     .runs = portable_runs,
     .gather = portable_gather,
     .gather_wide = portable_gather_wide,
     .fields = portable_fields,
     .settle = portable_settle,
     .integers = portable_integers,
+    .lookup = portable_lookup,
     .plain = portable_plain,
     .field = portable_field,
 };

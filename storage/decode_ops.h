@@ -55,10 +55,37 @@ struct slc_decode_ops {
     uint32_t (*settle)(uint32_t *fields, uint32_t count, uint32_t base);
 
     /*
-     * values[i] = above[i] + low as f64; true when none is zero. Needs above[i] below 2^52 and low
-     * an integer in -2^53 .. 2^52, so that every step is exact.
+     * The same of `groups` whole groups of gaps from `group` on, of a sequence that is all_short,
+     * without unpacking them first. False where slc_patched_group would find a contradiction; what
+     * `keys` holds is then anything.
      */
-    bool (*integers)(const uint64_t *above, uint32_t count, double low, double *values);
+    bool (*keys)(const struct slc_patched_view *gaps,
+                 uint32_t group,
+                 uint32_t groups,
+                 uint64_t first,
+                 uint64_t *keys);
+
+    /*
+     * Values of whole groups plus `low` as f64; false also where one is zero. Needs a sequence that
+     * is all_short with bits_max at most 52, and low an integer in -2^53 .. 2^52, so that every
+     * step is exact.
+     */
+    bool (*integers)(const struct slc_patched_view *above,
+                     uint32_t group,
+                     uint32_t groups,
+                     double low,
+                     double *values);
+
+    /*
+     * values[i] = the f64 of `dictionary` that the i-th index of `width` bits (up to 16) at
+     * `packed` names. False where an index is not below `entries`, which is 1 or more.
+     */
+    bool (*lookup)(const uint8_t *packed,
+                   unsigned width,
+                   uint32_t count,
+                   const uint8_t *dictionary,
+                   uint32_t entries,
+                   double *values);
 
     /* Copies little-endian f64; true when all are finite and none is zero. */
     bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);

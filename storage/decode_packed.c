@@ -70,35 +70,65 @@ static bool check_base(const struct slc_decoder *decoder, uint32_t index, struct
     return true;
 }
 
+/* Checks `count` nonzeros from `start`, whose keys are at index `at`, group by group. */
+static bool pass_groups(struct slc_decoder *decoder,
+                        uint32_t start,
+                        uint32_t count,
+                        bool summed,
+                        struct slc_damage *damage)
+{
+    const uint8_t *widths = decoder->plan.packed.gaps.widths;
+
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        const uint32_t group = (start + done) / SLC_GROUP_NNZ;
+        const uint32_t size = slc_group_size(decoder->entry.nnz, group);
+        const uint32_t at = start + done - decoder->position;
+
+        if ((start + done) % SLC_BASE_NNZ == 0 &&
+            !check_base(decoder, (start + done) / SLC_BASE_NNZ, damage)) {
+            return false;
+        }
+        if (!(summed ? slc_decoder_pass_keys(decoder, at, size, widths + group, damage)
+                     : slc_decoder_sum(decoder, at, size, widths + group, damage))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Keys of `count` nonzeros from `start` in any groups, one after the other. */
+static bool
+any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct slc_damage *damage)
+{
+    const struct slc_patched_view *gaps = &decoder->plan.packed.gaps;
+
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        const uint32_t at = start + done - decoder->position;
+        /* Gaps of a tile that changes the upper word can still all be short; hi is then zeros. */
+        uint64_t *hi = decoder->two_words ? decoder->key_hi + at : NULL;
+
+        if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
+                               decoder->key_lo + at, hi, damage)) {
+            return false;
+        }
+    }
+    return pass_groups(decoder, start, count, false, damage);
+}
+
 bool slc_packed_keys(struct slc_decoder *decoder,
                      uint32_t start,
                      uint32_t count,
                      struct slc_damage *damage)
 {
     const struct slc_patched_view *gaps = &decoder->plan.packed.gaps;
+    const uint64_t first = decoder->entry.first_lo + (uint64_t)decoder->next;
+    uint32_t whole = count / SLC_GROUP_NNZ;
 
-    /*
-     * All groups before the first sum: a vector cannot be loaded from exceptions just stored
-     * without waiting for the stores.
-     */
-    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
-        /* Gaps of a tile that changes the upper word can still all be short; hi is then zeros. */
-        uint64_t *hi = decoder->two_words ? decoder->key_hi + done : NULL;
-
-        if (!slc_patched_group(gaps, decoder->ops->unpack, (start + done) / SLC_GROUP_NNZ,
-                               decoder->key_lo + done, hi, damage)) {
-            return false;
-        }
+    if (decoder->two_words || !gaps->all_short ||
+        !decoder->ops->keys(gaps, start / SLC_GROUP_NNZ, whole, first, decoder->key_lo)) {
+        whole = 0; /* or there is a contradiction to find */
     }
-    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
-        uint32_t at = start + done;
-        uint32_t group = at / SLC_GROUP_NNZ;
-        uint32_t size = slc_group_size(decoder->entry.nnz, group);
-
-        if ((at % SLC_BASE_NNZ == 0 && !check_base(decoder, at / SLC_BASE_NNZ, damage)) ||
-            !slc_decoder_sum(decoder, done, size, gaps->widths + group, damage)) {
-            return false;
-        }
-    }
-    return true;
+    return pass_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
+           any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
+                      damage);
 }

@@ -250,7 +250,7 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
     return raw_f32(decoder, decoder->raw, count);
 }
 
-/* One group of integers that is too long for the fast loop, or reaches too far. */
+/* One group of integers of any length. */
 static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
 {
     const uint64_t most = (uint64_t)(INTEGER_MAX - low);
@@ -266,6 +266,12 @@ static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, do
     return sound;
 }
 
+static bool short_integers(const struct slc_value_plan *value)
+{
+    return value->integers.all_short && value->integers.bits_max <= 52 &&
+           value->low <= INTEGER_MAX / 2;
+}
+
 static bool integers_chunk(struct slc_decoder *decoder,
                            uint32_t start,
                            uint32_t count,
@@ -273,21 +279,23 @@ static bool integers_chunk(struct slc_decoder *decoder,
 {
     const struct slc_value_plan *value = &decoder->value;
     double *out = exact_values(decoder); /* integers of this size are exact in f64 */
+    uint32_t done = 0;
 
-    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+    if (short_integers(value) &&
+        decoder->ops->integers(&value->integers, start / SLC_GROUP_NNZ, count / SLC_GROUP_NNZ,
+                               (double)value->low, out)) {
+        done = count - count % SLC_GROUP_NNZ;
+    }
+    /* The rest: an incomplete group, long integers, or a contradiction to find. */
+    for (; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);
-        unsigned bits = value->integers.widths[group] + value->integers.extras[group];
-        bool sound;
 
         if (!slc_patched_group(&value->integers, decoder->ops->unpack, group, decoder->packed, NULL,
                                damage)) {
             return false;
         }
-        sound = bits <= 52 && value->low <= INTEGER_MAX / 2
-                    ? decoder->ops->integers(decoder->packed, size, (double)value->low, out + done)
-                    : long_integers(decoder->packed, size, value->low, out + done);
-        if (!sound) {
+        if (!long_integers(decoder->packed, size, value->low, out + done)) {
             return slc_damage_set(damage, value->integers.widths + group, "an integer value", 0,
                                   "other than zero and of a magnitude at most ", INTEGER_MAX);
         }
@@ -302,36 +310,21 @@ static bool dictionary_chunk(struct slc_decoder *decoder,
                              struct slc_damage *damage)
 {
     const struct slc_value_plan *value = &decoder->value;
-    const uint64_t *index = decoder->packed;
+    const uint8_t *packed = value->bytes + (uint64_t)start * value->width / 8;
+    uint64_t largest = 0;
 
-    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
-        uint32_t size = count - done < SLC_GROUP_NNZ ? count - done : SLC_GROUP_NNZ;
-        const uint8_t *packed = value->bytes + (uint64_t)(start + done) * value->width / 8;
-        uint64_t largest = 0;
-
-        decoder->ops->unpack(packed, value->width, size, decoder->packed);
-        for (uint32_t i = 0; i < size; i++) {
-            largest = index[i] > largest ? index[i] : largest;
-        }
-        if (largest >= value->dictionary_count) {
-            return slc_damage_set(damage, packed, "a dictionary index", largest, "below ",
-                                  value->dictionary_count);
-        }
-        if (decoder->value_type == SLC_F64) {
-            double *out = (double *)decoder->values + done;
-
-            for (uint32_t i = 0; i < size; i++) {
-                out[i] = slc_load_f64(value->dictionary + 8 * index[i]);
-            }
-        } else {
-            float *out = (float *)decoder->values + done;
-
-            for (uint32_t i = 0; i < size; i++) {
-                out[i] = (float)slc_load_f64(value->dictionary + 8 * index[i]);
-            }
-        }
+    if (decoder->ops->lookup(packed, value->width, count, value->dictionary,
+                             value->dictionary_count, exact_values(decoder))) {
+        round_values(decoder, count);
+        return true;
     }
-    return true;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t index = slc_bits_get(packed, (uint64_t)i * value->width, value->width);
+
+        largest = index > largest ? index : largest;
+    }
+    return slc_damage_set(damage, packed, "a dictionary index", largest, "below ",
+                          value->dictionary_count);
 }
 
 bool slc_values_chunk(struct slc_decoder *decoder,
