@@ -92,7 +92,7 @@ static enum slc_status take_push_memory(struct slc_builder *builder,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
     }
     status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
-                               SLC_PAGES_MIXED, err);
+                               SLC_PAGES_SMALL, err);
     if (status == SLC_OK) {
         status = slc_spill_create(&spill_options, &builder->spill, err);
     }

@@ -70,7 +70,7 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
         goto cleanup;
     }
     status =
-        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_MIXED, err);
+        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         goto cleanup;
     }
@@ -392,7 +392,7 @@ enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
         spill->current = spill->written;
         memset(spill->used, 0, spill->slots * sizeof *spill->used);
         status = slc_buffer_create(&spill->memory, (size_t)spill->slots * spill->segment_bytes,
-                                   SLC_PAGES_MIXED, err);
+                                   SLC_PAGES_SMALL, err);
     }
     pthread_mutex_unlock(&spill->mutex);
     return status;
