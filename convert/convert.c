@@ -4,7 +4,8 @@
  *   1. the dialect and its header, from the first piece of text;
  *   2. lengths: --dims, else the header, else (after reading) the data;
  *   3. how many parsers the memory allows, and what is left for the builder;
- *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base;
+ *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base
+ *      (convert_sample.c);
  *   5. everything is parsed and pushed (convert_parse.c);
  *   6. the index base and the lengths are final; the builder sorts and writes.
  */
@@ -13,45 +14,23 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/key.h"
-#include "base/random.h"
 #include "base/team.h"
 #include "base/version.h"
-#include "convert/convert_parse.h"
+#include "convert/convert_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    /* Ranges of a sample: enough that a file sorted by its first mode is seen in all its parts. */
-    SAMPLE_RANGES = 64,
-    SAMPLE_RANGE_BYTES = 32 << 10
-};
-
 /* Code and heap that become resident on the way: libarchive, its coders, thread stacks' first
  * pages. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
-struct conversion {
-    const struct slc_convert_options *options;
-    struct slc_convert_report *report;
-    struct slc_input *input;
-    struct slc_input_info info;
-    struct slc_text_header header;
-    struct slc_parse_job job;
-    struct slc_builder_options build;
-    uint64_t memory_bytes;   /* the budget */
-    uint64_t resident_bytes; /* of the process before */
-    uint64_t start_ns;
-    bool complete; /* the first piece is the whole input */
-    char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
-};
-
 /* Adds the input's name to a fault of its content. */
 static enum slc_status
-blame_input(const struct conversion *c, enum slc_status status, struct slc_error *err)
+blame_input(const struct slc_conversion *c, enum slc_status status, struct slc_error *err)
 {
     if (status == SLC_ERR_INPUT || status == SLC_ERR_UNSUPPORTED) {
         slc_error_locate_file(err, c->info.name);
@@ -88,7 +67,7 @@ static enum slc_status check_options(const struct slc_convert_options *options,
 }
 
 /* Reads the first piece and recognizes the dialect. */
-static enum slc_status read_header(struct conversion *c, struct slc_error *err)
+static enum slc_status read_header(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_piece *first = &c->job.pieces[0];
     enum slc_status status =
@@ -115,7 +94,7 @@ static enum slc_status read_header(struct conversion *c, struct slc_error *err)
 }
 
 /* Order and lengths as far as they are known before reading the rows. */
-static enum slc_status settle_dims(struct conversion *c, struct slc_error *err)
+static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *err)
 {
     const struct slc_convert_options *options = c->options;
     struct slc_text_header *header = &c->header;
@@ -154,7 +133,7 @@ static enum slc_status settle_dims(struct conversion *c, struct slc_error *err)
 }
 
 /* The base, where the user or the header says it. */
-static void settle_stated_base(struct conversion *c)
+static void settle_stated_base(struct slc_conversion *c)
 {
     const struct slc_text_header *header = &c->header;
 
@@ -172,7 +151,7 @@ static void settle_stated_base(struct conversion *c)
 }
 
 /* What everything but the builder takes with this many parsers. */
-static uint64_t bytes_beside_builder(const struct conversion *c, unsigned workers)
+static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned workers)
 {
     uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
                     slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
@@ -182,7 +161,7 @@ static uint64_t bytes_beside_builder(const struct conversion *c, unsigned worker
 }
 
 /* Divides the budget: as many parsers as asked where they fit, and all the rest for the builder. */
-static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
+static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
 {
     unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
     uint64_t need = 0;
@@ -209,7 +188,7 @@ static enum slc_status plan_memory(struct conversion *c, struct slc_error *err)
 }
 
 /* The pieces beyond the first, and what the parsers own. */
-static enum slc_status create_parsers(struct conversion *c, struct slc_error *err)
+static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     struct slc_piece *pieces;
@@ -250,131 +229,8 @@ static void destroy_parsers(struct slc_parse_job *job)
     job->piece_count = 0;
 }
 
-/* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
-static size_t sample_rows(const struct conversion *c,
-                          const char *text,
-                          size_t bytes,
-                          size_t position,
-                          struct slc_text_rows *rows)
-{
-    size_t at = position;
-    enum slc_status fault = slc_text_parse_rows(&c->header, text, bytes, &at, rows, NULL);
-
-    (void)fault;
-    return at - position;
-}
-
-/*
- * Parses sampled rows into `rows`: random ranges of a seekable input, the first piece otherwise.
- * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
- * number.
- */
-static enum slc_status take_sample(struct conversion *c,
-                                   char *text,
-                                   struct slc_text_rows *rows,
-                                   uint32_t *stretches,
-                                   uint64_t *text_bytes,
-                                   struct slc_error *err)
-{
-    const struct slc_piece *first = &c->job.pieces[0];
-    uint32_t capacity = rows->capacity;
-    uint64_t begin = c->header.header_bytes;
-    uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
-
-    *text_bytes = 0;
-    *stretches = 1;
-    if (c->complete || !c->info.seekable) {
-        *text_bytes = sample_rows(c, first->buffer.data, first->bytes, first->position, rows);
-        return SLC_OK;
-    }
-    *stretches = SAMPLE_RANGES;
-    for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
-        uint64_t low = begin + span / SAMPLE_RANGES * r;
-        size_t bytes;
-        enum slc_status status =
-            slc_input_sample(c->input, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
-                             text, SAMPLE_RANGE_BYTES, &bytes, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
-        rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
-        *text_bytes += sample_rows(c, text, bytes, 0, rows);
-    }
-    return SLC_OK;
-}
-
-/* Which base the buckets are formed under: the truth nearly always, and else only time is lost. */
-static unsigned assumed_base(const struct conversion *c, const struct slc_text_rows *rows)
-{
-    bool at_length = false;
-
-    if (c->job.index_base >= 0) {
-        return (unsigned)c->job.index_base;
-    }
-    for (unsigned m = 0; m < c->header.order && rows->count > 0; m++) {
-        if (rows->smallest[m] == 0) {
-            return 0;
-        }
-        at_length = at_length || (c->job.dims_declared && rows->largest[m] == c->job.lengths[m]);
-    }
-    return at_length ? 1 : slc_dialect_base(c->header.dialect);
-}
-
-/* Entries to expect: declared, or as many as the sample's bytes per row suggest; 0 when unknown. */
-static uint64_t
-expect_entries(const struct conversion *c, const struct slc_text_rows *rows, uint64_t text_bytes)
-{
-    uint64_t rows_expected = 0;
-
-    if (c->header.has_nnz) {
-        rows_expected = c->header.nnz;
-    } else if (c->info.seekable && text_bytes > 0) {
-        rows_expected =
-            (uint64_t)((double)rows->count / (double)text_bytes * (double)c->info.stored_bytes);
-    }
-    return c->header.symmetry != 0 ? 2 * rows_expected : rows_expected;
-}
-
-/*
- * Takes the sample and creates the builder with it. The pieces lie idle until the parsers start:
- * the second holds the text of a sample, the third its coordinates.
- */
-static enum slc_status create_builder(struct conversion *c, struct slc_error *err)
-{
-    struct slc_parse_job *job = &c->job;
-    unsigned order = c->header.order;
-    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
-    uint64_t *next = job->pieces[2].buffer.data;
-    struct slc_text_rows rows = {.capacity = capacity};
-    struct slc_entries sample = {.order = order};
-    uint64_t text_bytes;
-    uint32_t stretches;
-    enum slc_status status;
-
-    for (unsigned m = 0; m < order; m++, next += capacity) {
-        rows.coords[m] = next;
-        sample.coords[m] = next;
-    }
-    rows.values = (double *)next;
-    slc_text_rows_clear(&rows);
-    status = take_sample(c, job->pieces[1].buffer.data, &rows, &stretches, &text_bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    c->build.assumed_base = assumed_base(c, &rows);
-    status = slc_builder_create(&c->build, order, &job->builder, err);
-    if (status == SLC_OK && rows.count > 0) {
-        sample.count = rows.count;
-        sample.values = rows.values;
-        status = slc_builder_sample(job->builder, &sample, stretches,
-                                    expect_entries(c, &rows, text_bytes), err);
-    }
-    return status;
-}
-
 /* After reading: what the indices themselves say about the base. */
-static enum slc_status settle_base(struct conversion *c, struct slc_error *err)
+static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     const struct slc_mark *zero = &job->zero;
@@ -420,7 +276,7 @@ static enum slc_status settle_base(struct conversion *c, struct slc_error *err)
 }
 
 /* The last decisions, when all rows have been seen. */
-static enum slc_status settle_all(struct conversion *c, uint64_t *dims, struct slc_error *err)
+static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     enum slc_status status;
@@ -449,7 +305,7 @@ static enum slc_status settle_all(struct conversion *c, uint64_t *dims, struct s
     return SLC_OK;
 }
 
-static void fill_report(struct conversion *c, const uint64_t *dims)
+static void fill_report(struct slc_conversion *c, const uint64_t *dims)
 {
     struct slc_convert_report *report = c->report;
     const struct slc_parse_job *job = &c->job;
@@ -475,10 +331,10 @@ static void fill_report(struct conversion *c, const uint64_t *dims)
 }
 
 /* What is done once memory is divided. */
-typedef enum slc_status run_fn(struct conversion *c, struct slc_error *err);
+typedef enum slc_status run_fn(struct slc_conversion *c, struct slc_error *err);
 
 /* Parses everything and decides what was open. The builder, if there is one, is the job's. */
-static enum slc_status parse_all(struct conversion *c, uint64_t *dims, struct slc_error *err)
+static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     enum slc_status status = slc_parse_run(&c->job, err);
 
@@ -491,7 +347,7 @@ static enum slc_status parse_all(struct conversion *c, uint64_t *dims, struct sl
     return status;
 }
 
-static enum slc_status run_scan(struct conversion *c, struct slc_error *err)
+static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
 {
     uint64_t dims[SLC_MAX_ORDER] = {0};
     enum slc_status status = create_parsers(c, err);
@@ -499,7 +355,7 @@ static enum slc_status run_scan(struct conversion *c, struct slc_error *err)
     return status == SLC_OK ? parse_all(c, dims, err) : status;
 }
 
-static enum slc_status run_build(struct conversion *c, struct slc_error *err)
+static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     uint64_t dims[SLC_MAX_ORDER] = {0};
@@ -507,7 +363,7 @@ static enum slc_status run_build(struct conversion *c, struct slc_error *err)
     enum slc_status status = create_parsers(c, err);
 
     if (status == SLC_OK) {
-        status = create_builder(c, err);
+        status = slc_conversion_create_builder(c, err);
     }
     if (status == SLC_OK) {
         status = parse_all(c, dims, err);
@@ -538,7 +394,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                struct slc_convert_report *report,
                                struct slc_error *err)
 {
-    struct conversion c = {.options = options, .report = report, .start_ns = slc_clock_ns()};
+    struct slc_conversion c = {.options = options, .report = report, .start_ns = slc_clock_ns()};
     enum slc_status status = check_options(options, err);
 
     if (status != SLC_OK) {

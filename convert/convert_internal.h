@@ -1,0 +1,31 @@
+/* A conversion's state, shared by convert.c (decisions) and convert_sample.c (what is guessed). */
+#ifndef SLC_CONVERT_CONVERT_INTERNAL_H
+#define SLC_CONVERT_CONVERT_INTERNAL_H
+
+#include "convert/convert.h"
+#include "convert/convert_parse.h"
+
+struct slc_conversion {
+    const struct slc_convert_options *options;
+    struct slc_convert_report *report;
+    struct slc_input *input;
+    struct slc_input_info info;
+    struct slc_text_header header;
+    struct slc_parse_job job;
+    struct slc_builder_options build;
+    uint64_t memory_bytes;   /* the budget */
+    uint64_t resident_bytes; /* of the process before */
+    uint64_t start_ns;
+    bool complete; /* the first piece is the whole input */
+    char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
+};
+
+/*
+ * Takes the sample and creates the builder, the job's, with it. The pieces lie idle until the
+ * parsers start: the second holds the text of a sample, the third its coordinates. Errors: as
+ * slc_input_sample, slc_builder_create and slc_builder_sample; the builder may be there after one.
+ */
+enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
+                                              struct slc_error *err) SLC_NODISCARD;
+
+#endif

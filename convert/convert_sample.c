@@ -1,0 +1,136 @@
+/*
+ * The sample of a conversion: rows from all over a file that can be searched, the first piece of
+ * anything else. It tells where to cut buckets, which index base to assume meanwhile, and about how
+ * many entries will come; if any of it is wrong, only time is lost.
+ */
+#include "base/checked.h"
+#include "base/random.h"
+#include "convert/convert_internal.h"
+
+enum {
+    /* Ranges of a sample: enough that a file sorted by its first mode is seen in all its parts. */
+    SAMPLE_RANGES = 64,
+    SAMPLE_RANGE_BYTES = 32 << 10
+};
+
+/* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
+static size_t sample_rows(const struct slc_conversion *c,
+                          const char *text,
+                          size_t bytes,
+                          size_t position,
+                          struct slc_text_rows *rows)
+{
+    size_t at = position;
+    enum slc_status fault = slc_text_parse_rows(&c->header, text, bytes, &at, rows, NULL);
+
+    (void)fault;
+    return at - position;
+}
+
+/*
+ * Parses sampled rows into `rows`: random ranges of a seekable input, the first piece otherwise.
+ * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
+ * number.
+ */
+static enum slc_status take_sample(struct slc_conversion *c,
+                                   char *text,
+                                   struct slc_text_rows *rows,
+                                   uint32_t *stretches,
+                                   uint64_t *text_bytes,
+                                   struct slc_error *err)
+{
+    const struct slc_piece *first = &c->job.pieces[0];
+    uint32_t capacity = rows->capacity;
+    uint64_t begin = c->header.header_bytes;
+    uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
+
+    *text_bytes = 0;
+    *stretches = 1;
+    if (c->complete || !c->info.seekable) {
+        *text_bytes = sample_rows(c, first->buffer.data, first->bytes, first->position, rows);
+        return SLC_OK;
+    }
+    *stretches = SAMPLE_RANGES;
+    for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
+        uint64_t low = begin + span / SAMPLE_RANGES * r;
+        size_t bytes;
+        enum slc_status status =
+            slc_input_sample(c->input, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
+                             text, SAMPLE_RANGE_BYTES, &bytes, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
+        *text_bytes += sample_rows(c, text, bytes, 0, rows);
+    }
+    return SLC_OK;
+}
+
+/* Which base the buckets are formed under: the truth nearly always, and else only time is lost. */
+static unsigned assumed_base(const struct slc_conversion *c, const struct slc_text_rows *rows)
+{
+    bool at_length = false;
+
+    if (c->job.index_base >= 0) {
+        return (unsigned)c->job.index_base;
+    }
+    for (unsigned m = 0; m < c->header.order && rows->count > 0; m++) {
+        if (rows->smallest[m] == 0) {
+            return 0;
+        }
+        at_length = at_length || (c->job.dims_declared && rows->largest[m] == c->job.lengths[m]);
+    }
+    return at_length ? 1 : slc_dialect_base(c->header.dialect);
+}
+
+/* Entries to expect: declared, or as many as the sample's bytes per row suggest; 0 when unknown. */
+static uint64_t expect_entries(const struct slc_conversion *c,
+                               const struct slc_text_rows *rows,
+                               uint64_t text_bytes)
+{
+    uint64_t rows_expected = 0;
+
+    if (c->header.has_nnz) {
+        rows_expected = c->header.nnz;
+    } else if (c->info.seekable && text_bytes > 0) {
+        rows_expected =
+            (uint64_t)((double)rows->count / (double)text_bytes * (double)c->info.stored_bytes);
+    }
+    return c->header.symmetry != 0 ? 2 * rows_expected : rows_expected;
+}
+
+enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
+                                              struct slc_error *err)
+{
+    struct slc_conversion *c = conversion;
+    struct slc_parse_job *job = &c->job;
+    unsigned order = c->header.order;
+    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
+    uint64_t *next = job->pieces[2].buffer.data;
+    struct slc_text_rows rows = {.capacity = capacity};
+    struct slc_entries sample = {.order = order};
+    uint64_t text_bytes;
+    uint32_t stretches;
+    enum slc_status status;
+
+    for (unsigned m = 0; m < order; m++, next += capacity) {
+        rows.coords[m] = next;
+        sample.coords[m] = next;
+    }
+    rows.values = (double *)next;
+    slc_text_rows_clear(&rows);
+    status = take_sample(c, job->pieces[1].buffer.data, &rows, &stretches, &text_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->build.assumed_base = assumed_base(c, &rows);
+    status = slc_builder_create(&c->build, order, &job->builder, err);
+    if (status == SLC_OK && rows.count > 0) {
+        sample.count = rows.count;
+        sample.values = rows.values;
+        status = slc_builder_sample(job->builder, &sample, stretches,
+                                    expect_entries(c, &rows, text_bytes), err);
+    }
+    return status;
+}
