@@ -55,7 +55,7 @@ static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode,
     const uint64_t rows = shape->dims[mode];
     const uint64_t bucket_rows = slc_div_up_u64(rows, SLC_OWNED_BUCKETS / 2);
 
-    if (rows <= SLC_OWNED_SHORT_ROWS) {
+    if (slc_owned_is_short(shape, mode, workers)) {
         return rows * workers * (SLC_OWNED_SHARES_PER_WORKER + 1);
     }
     return bucket_rows * cut_items(workers) + slc_max_u64(bucket_rows, SLC_OWNED_ROWS) * workers;

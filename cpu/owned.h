@@ -32,7 +32,6 @@ enum {
     SLC_OWNED_PIECE_NNZ = 65536,      /* sorted together: 1.5 MiB with 4 modes */
     SLC_OWNED_CHUNK_NNZ = 4096,       /* per kernel call; within one, runs are ordered by length */
     SLC_OWNED_ROWS = 8192,            /* of a range at most: 1 MiB of sums at R = 16 */
-    SLC_OWNED_SHORT_ROWS = 256,       /* a mode of so few rows is one range */
     SLC_OWNED_BUCKETS = 1 << 14,      /* of rows, at which ranges are cut */
     SLC_OWNED_RANGES_PER_WORKER = 16, /* so that the last one does not keep all waiting */
     SLC_OWNED_SHARES_PER_WORKER = 4   /* items that a range may be cut into, each with a window */
@@ -123,6 +122,27 @@ enum slc_status slc_owned_add_tile(struct slc_owned *owned,
                                    struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err) SLC_NODISCARD;
 void slc_owned_drop(struct slc_owned *owned);
+
+/*
+ * Whether a mode is so short that all its rows are one range, whose items keep the order of the
+ * stream, and with it what neighbours share in modes whose rows exceed the second-level cache. Each
+ * item then has a window of all rows: zeroing and adding up one row of one takes as long as some
+ * twelve nonzeros. Measured: 32 against 39 ms where others have 200,000 rows (dictionary, mode of
+ * 2,720), but 17 against 13 where they have 1,000.
+ */
+static inline bool
+slc_owned_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
+{
+    const uint64_t windows = (uint64_t)workers * SLC_OWNED_SHARES_PER_WORKER;
+    uint64_t rows_most = 256;
+
+    for (unsigned m = 0; m < shape->order; m++) {
+        if (m != mode && shape->dims[m] > SLC_OWNED_ROWS) {
+            rows_most = SLC_OWNED_ROWS;
+        }
+    }
+    return shape->dims[mode] <= rows_most && shape->dims[mode] * windows <= shape->nnz / 256;
+}
 
 /* Scratch of one worker while pieces are sorted. */
 uint64_t slc_owned_sort_bytes(void);

@@ -273,7 +273,7 @@ static double read_cost(const struct trial *trial, unsigned mode)
 {
     const uint64_t rows = trial->owned->shape.dims[mode];
 
-    return rows <= 256 ? 0.5 : rows <= 8192 ? 0.75 : 2.5;
+    return rows <= 256 ? 0.5 : rows <= 8192 ? 0.75 : rows <= 65536 ? 1.5 : 2.5;
 }
 
 static double update_cost(const struct trial *trial)

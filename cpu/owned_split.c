@@ -81,7 +81,7 @@ static void cut_ranges(struct split *split)
     struct slc_owned_mode *copy = split->copy;
     const uint64_t rows = rows_of(split);
     const uint64_t bucket_rows = UINT64_C(1) << split->shift;
-    const bool whole = rows <= SLC_OWNED_SHORT_ROWS;
+    const bool whole = slc_owned_is_short(&split->owned->shape, split->mode, split->owned->workers);
     struct slc_owned_range *range = copy->ranges;
     uint64_t first_nnz = 0;
 
