@@ -36,6 +36,7 @@ static enum slc_status write_file(struct bench_image *image,
                                                .layout = SLC_LAYOUT_BLCO,
                                                .order = sample->order,
                                                .dims = sample->dims,
+                                               .run = sample->keys.run,
                                                .codec = image->codec};
     struct slc_writer_summary summary;
     struct slc_writer *writer;
