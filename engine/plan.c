@@ -378,6 +378,10 @@ static uint64_t copies_bytes(const struct slc_layout_info *info, const struct sl
         request->deterministic || !request->cache) {
         return UINT64_MAX;
     }
+    /* A tile's place in the copies follows from its number: all but the last have to be full. */
+    if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
+        return UINT64_MAX;
+    }
     slc_owned_shape(info, &shape);
     return slc_cpu_backend_ops()->owned_bytes(&shape, request->rank, request->precision,
                                               plan->threads);
@@ -397,7 +401,7 @@ plan_copies(const struct slc_layout_info *info, struct slc_plan *plan, struct sl
         if (copies == UINT64_MAX) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
                             "copies per mode are for tensors of 2 modes and more, none longer than "
-                            "2^32 - 1");
+                            "2^32 - 1, in stores whose tiles are full");
         }
         return slc_fail_budget(err, plan->budget_bytes, plus(others, copies),
                                "copies of %" PRIu64 " MiB, one per mode, beside the store",
