@@ -160,9 +160,7 @@ static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bu
     return slc_bucket_area_bytes(&finish->plan, bucket);
 }
 
-/*
- * With one more thread where areas stay large enough for every bucket then.
- */
+/* With one more thread where areas stay large enough for every bucket then. */
 static struct slc_sort_memory
 plan_memory(const struct finish *finish, uint64_t wanted, bool spilled)
 {

@@ -120,7 +120,10 @@ struct slc_builder_report {
     uint64_t spill_bytes;    /* written to the spill file, recursion included */
     uint64_t buckets;
     uint64_t recursions; /* buckets that overflowed and were split again */
-    /* Sorting (reading back what was spilled included) and encoding: of all workers, added up. */
+    /*
+     * Waiting for the spill file and splitting buckets; sorting (reading back included), encoding
+     * and appending of all workers, added up.
+     */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
     struct slc_writer_summary summary; /* of the store that is kept */
     struct slc_fiber_report fibers;
