@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nonzeros per kernel call: N + 2 arrays of it stay within the first-level cache. */
+/*
+ * Nonzeros that a tile is decoded by: N + 2 arrays of it stay within the first-level cache. Kernels
+ * take spans of any length.
+ */
 enum { SLC_CHUNK_NNZ = 1024 };
 
 /* What a kernel call adds up: a chunk of nonzeros, factor rows, rows to add to. */

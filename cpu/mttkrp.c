@@ -495,6 +495,11 @@ compute_owned(struct slc_backend *backend, const struct slc_mttkrp_job *job, str
     if (status == SLC_OK) {
         cpu->running = false;
         set_job(cpu, job);
+        /*
+         * Sorted nonzeros use rows again while they are in a cache; asking for those ahead gained 4
+         * % at best (2.5 M rows) and cost 10 (1.7 M rows), 30 where the last-level cache holds all.
+         */
+        cpu->prefetch = false;
         status = reserve_scratch(cpu, slc_owned_scratch_bytes(cpu), err);
     }
     return status == SLC_OK ? slc_owned_mttkrp(cpu, err) : status;
