@@ -56,6 +56,10 @@ static inline __mmask8 column_lanes(uint32_t count)
     return (__mmask8)(count < 8 ? (1U << count) - 1 : 0xFF);
 }
 
+/* Without optimization a gather is a macro that turns its mask into a char. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
 static inline double
 column_dot_f64(const double *values, const uint32_t *offset, uint32_t count, const double *rows)
 {
@@ -86,6 +90,8 @@ column_dot_f32(const float *values, const uint32_t *offset, uint32_t count, cons
     }
     return column_tree(parts);
 }
+
+#pragma GCC diagnostic pop
 
 #else
 

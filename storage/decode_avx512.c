@@ -494,6 +494,9 @@ AVX512 static uint32_t avx512_settle(uint32_t *fields, uint32_t count, uint32_t 
     return slc_loop_settle(fields, count, base);
 }
 
+/* Without optimization the gather is a macro that turns its mask into a char. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 /* Up to 16 entries stay in two registers; more are gathered. */
 AVX512 static bool avx512_lookup(const uint8_t *packed,
                                  unsigned width,
@@ -522,6 +525,7 @@ AVX512 static bool avx512_lookup(const uint8_t *packed,
     }
     return faults == 0;
 }
+#pragma GCC diagnostic pop
 
 AVX512 static bool avx512_plain(const uint8_t *bytes, uint32_t count, double *values)
 {
