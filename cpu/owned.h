@@ -10,11 +10,11 @@
  * The rows of the output are cut into ranges of about equally many nonzeros; a range is computed by
  * one worker and its rows are written once, without locks or copies. Ranges with too many nonzeros
  * (short modes, heavy rows) are cut into several items with windows of their own, which the last
- * one to finish adds up. Within a range nonzeros are sorted by all modes, in pieces that fit the
- * second-level cache, such that one mode varies fastest: nonzeros that agree in all others are a
- * run (struct slc_fiber_span). Runs of equal length stand together, so that the loop over a run
- * ends where the processor expects it: a mispredicted branch costs as much as ten nonzeros of a
- * run.
+ * one to finish adds up. Within a range nonzeros are sorted in pieces that fit the second-level
+ * cache, in one of three forms (owned_order.c chooses): plain; by output row, whose nonzeros are a
+ * run that is summed in registers; or along a mode, nonzeros that agree in all others being a run
+ * (struct slc_fiber_span). Runs of equal length stand together, so that the loop over a run ends
+ * where the processor expects it.
  *
  * Sources: owned row ranges are AMPED's sharding by output index; runs are the leaves of SPLATT's
  * trees (Smith et al., IPDPS 2015, section III).

@@ -15,7 +15,6 @@
 
 enum {
     PLACE_BITS = 16, /* a place in a piece */
-    KEY_BITS = 64 - PLACE_BITS,
     RADIX_BITS = 11,
     RADIX_BUCKETS = 1 << RADIX_BITS,
     SAMPLE_SHARE = 16 /* one piece in so many is sorted each way */

@@ -119,7 +119,7 @@ static void place_records(struct split *split)
         while (end < split->bucket_count && split->range_of[end] == range) {
             end++;
         }
-        /* All buckets of a range run together: one place per worker, kept at the first of them. */
+        /* The buckets of a range stand together: one place per worker, under the range's number. */
         for (unsigned w = 0; w < split->owned->workers; w++) {
             uint64_t *counts = worker_counts(split, w);
             uint64_t nnz = 0;

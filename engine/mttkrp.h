@@ -7,7 +7,9 @@
 
 /*
  * Runs job->output = MTTKRP of the streamed layout in job->mode (base/backend.h says the formula).
- * Errors: those of the stream and the backend; the output is then undefined.
+ * SLC_CONFLICT_OWNED computes from the backend's copies and makes no pass: neither `stop` nor
+ * `progress` is looked at. Errors: those of the stream and the backend; the output is then
+ * undefined.
  */
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   struct slc_backend *backend,

@@ -135,6 +135,11 @@ static enum slc_status check_request(const struct slc_layout_info *info,
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
     }
+    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
+        request->copies != SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode can be asked for as auto, never or always");
+    }
     if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         request->deterministic

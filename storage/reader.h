@@ -135,7 +135,8 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
 
 /*
  * Restricts the process to instruction set `name` ("portable", "avx2", "avx512", "neon") for
- * decoding; NULL is the best this machine has. False when unknown or not available here. For tests and benchmarks.
+ * decoding; NULL is the best this machine has. False when unknown or not available here. For tests
+ * and benchmarks.
  */
 bool slc_decoder_force(const char *name);
 

@@ -151,7 +151,8 @@ static bool copies_due(const struct cp_state *state)
 {
     const struct slc_cp_als_options *options = state->options;
 
-    if (state->copies || state->plan->copies_bytes == 0 || stop_requested(state)) {
+    if (state->copies || state->copies_refused || state->plan->copies_bytes == 0 ||
+        stop_requested(state)) {
         return false;
     }
     return state->plan->request.copies == SLC_COPIES_ALWAYS ||
@@ -159,7 +160,10 @@ static bool copies_due(const struct cp_state *state)
             options->iterations > 2 * SLC_CP_COPIES_AFTER);
 }
 
-/* Makes copies per mode; a stop on the way is left to the iteration to notice. */
+/*
+ * Makes copies per mode; a stop on the way is left to the iteration to notice. A run that only may
+ * have copies is not lost for want of memory: it goes on without.
+ */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -172,6 +176,10 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     if (status == SLC_OK) {
         state->copies = true;
         state->result->copies_after = state->result->iterations;
+        return SLC_OK;
+    }
+    if (status == SLC_ERR_MEMORY && state->plan->request.copies == SLC_COPIES_AUTO) {
+        state->copies_refused = true;
         return SLC_OK;
     }
     if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {

@@ -26,9 +26,10 @@ struct slc_cp_times {
 
 enum {
     /*
-     * With SLC_COPIES_AUTO, copies per mode are made after so many iterations, when they may save
-     * in as many more what making them costs; a run that can have no more than twice as many makes
-     * none.
+     * With SLC_COPIES_AUTO, copies per mode are made after so many iterations, and only where more
+     * than twice as many are allowed: making them takes as long as ten to thirty iterations save,
+     * and few runs that stop by tolerance do so after ten. Where memory is refused then, the run
+     * goes on without.
      */
     SLC_CP_COPIES_AFTER = 10
 };

@@ -27,9 +27,10 @@ struct cp_state {
     unsigned mode_order[SLC_MAX_ORDER];
     double norm_x;
     uint64_t start_ns;
-    unsigned iteration; /* being computed, from 1 */
-    unsigned mode;      /* being computed, 0-based */
-    bool copies;        /* the backend holds copies per mode */
+    unsigned iteration;  /* being computed, from 1 */
+    unsigned mode;       /* being computed, 0-based */
+    bool copies;         /* the backend holds copies per mode */
+    bool copies_refused; /* there was no memory for them */
 
     struct slc_dense *dense;
     struct slc_solver solver;

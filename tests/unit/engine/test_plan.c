@@ -368,6 +368,11 @@ static void copies_take_what_is_left(void)
     request.copies = SLC_COPIES_AUTO;
     SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+    request.copies = (enum slc_copies)3;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+                     "always");
+    slc_error_clear(&err);
     request.cache = true;
     request.copies = SLC_COPIES_ALWAYS;
     request.operation = SLC_OP_MTTKRP;
