@@ -3,8 +3,8 @@
  *
  * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
  * (kernels.h). What differs between strategies is where the sums go: straight into the output
- * (DIRECT), into a copy per worker that mttkrp_end adds up (PRIVATE), or into tile-local sums that
- * are committed under locks or in tile order (partial.c, commit.c).
+ * (DIRECT), into a copy per worker that mttkrp_end adds up (PRIVATE; private.c), or into tile-local
+ * sums that are committed under locks or in tile order (partial.c, commit.c).
  *
  * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
  * and kept for the next job.
@@ -329,22 +329,6 @@ static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
     return SLC_OK;
 }
 
-/* The worker's copy of the sums, zeroed the first time. */
-static unsigned char *private_copy(struct slc_cpu_backend *cpu, unsigned worker)
-{
-    unsigned char *copy;
-
-    if (worker == 0) {
-        return cpu->sums;
-    }
-    copy = slc_mttkrp_scratch(cpu, worker - 1, cpu->layout.private_at);
-    if (!cpu->workers[worker].touched) {
-        memset(copy, 0, cpu->job.output->rows * cpu->sum_stride);
-        cpu->workers[worker].touched = true;
-    }
-    return copy;
-}
-
 static enum slc_status add_tile(struct slc_backend *backend,
                                 unsigned worker,
                                 struct slc_tile_view *tile,
@@ -359,7 +343,7 @@ static enum slc_status add_tile(struct slc_backend *backend,
     }
     switch (cpu->conflict) {
     case SLC_CONFLICT_PRIVATE:
-        output = private_copy(cpu, worker);
+        output = slc_private_sums(cpu, worker, tile);
         break;
     case SLC_CONFLICT_LOCKED:
     case SLC_CONFLICT_ORDERED:
@@ -384,37 +368,9 @@ static void abort_job(struct slc_backend *backend)
     (void)pthread_mutex_unlock(&cpu->order_mutex);
 }
 
-/*
- * Completes rows [begin, end): adds the private copies in the order of the workers, and rounds a
- * wide copy to the f32 output.
- */
-static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
-{
-    const struct slc_cpu_backend *cpu = context;
-    const uint64_t at = begin_row * cpu->sum_stride;
-    const uint64_t count = (end_row - begin_row) * cpu->sum_stride / sizeof(double);
-
-    (void)worker;
-    for (unsigned w = 1; w < cpu->job.workers; w++) {
-        if (cpu->workers[w].touched) {
-            cpu->kernels->add_f64(
-                cpu->sums + at, slc_mttkrp_scratch(cpu, w - 1, cpu->layout.private_at) + at, count);
-        }
-    }
-    if (cpu->layout.wide_bytes > 0) {
-        const double *sums = (const double *)(const void *)(cpu->sums + at);
-        float *output = slc_matrix_row_f32(cpu->job.output, begin_row);
-
-        for (uint64_t i = 0; i < count; i++) {
-            output[i] = (float)sums[i];
-        }
-    }
-}
-
 static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    const uint64_t piece_bytes = 65536;
 
     if (!cpu->running) {
         return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
@@ -424,8 +380,7 @@ static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
         return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
     }
     if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->layout.wide_bytes > 0) {
-        return slc_team_for(cpu->job.workers, cpu->job.output->rows,
-                            slc_max_u64(piece_bytes / cpu->sum_stride, 1), finish_rows, cpu, err);
+        return slc_private_finish(cpu, err);
     }
     return SLC_OK;
 }

@@ -4,6 +4,7 @@
  *   mttkrp_plan.c    strategy and scratch from the shape of a job
  *   mttkrp.c         begin, tile, end: the table of base/backend.h
  *   mttkrp_fibers.c  tiles that come in runs of fibers
+ *   private.c        copies of the output per worker
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
  *   owned.h          copies in memory whose rows have one owner, in place of a stream of tiles
@@ -36,6 +37,9 @@ struct slc_mttkrp_layout {
     uint64_t sort_at;      /* two arrays of u64, tile_nnz_max each */
     uint64_t gather_at;    /* one chunk in sorted order: u32 per mode and for rows, values */
     uint64_t private_at;   /* a copy of the output's sums */
+    uint64_t pieces_at;    /* a byte per piece of the copy */
+    uint64_t piece_rows;   /* of a copy; at least 1 */
+    unsigned first_copy;   /* workers before this one add to the output itself */
     uint64_t worker_bytes; /* all of it */
     uint64_t wide_bytes;   /* f32 only: the output's sums in f64, shared, before the workers' areas;
                               0 where sums are added to the output as they come */
@@ -43,7 +47,7 @@ struct slc_mttkrp_layout {
 
 /* Per worker, padded against false sharing. */
 struct slc_mttkrp_worker {
-    _Alignas(64) bool touched; /* PRIVATE: its copy is zeroed and holds sums */
+    _Alignas(64) bool touched; /* PRIVATE: the map of its copy's pieces is set up */
     bool holds_stripe;         /* ORDERED: may add to `stripe` */
     unsigned stripe;
 };
@@ -152,6 +156,15 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
                                     struct slc_tile_view *tile,
                                     unsigned char *output,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * PRIVATE: row 0 of the sums that the worker adds a tile to, with the rows that the tile reaches
+ * set up. And adding all copies up: also the rounding of a wide copy to the f32 output.
+ */
+unsigned char *
+slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_tile_view *tile);
+enum slc_status slc_private_finish(struct slc_cpu_backend *cpu,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Sums a tile up row by row and commits the sums (LOCKED and ORDERED). */
 enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,

@@ -27,6 +27,11 @@
 #define WIDE_BYTES_MAX (UINT64_C(8) << 20)
 /* Copies up to this size stay in the second-level cache and cost next to nothing to add up. */
 #define PRIVATE_BYTES_FREE (UINT64_C(256) << 10)
+/*
+ * Rows of private copies are zeroed and added up in pieces of this size: small against the rows of
+ * a tile of a long mode, large against the cost of handing out a piece.
+ */
+#define PIECE_BYTES (UINT64_C(64) << 10)
 /* Larger scratch gains from huge pages. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
@@ -102,8 +107,11 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     if (type == SLC_F32 && (!tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place(&layout->wide_bytes, copy_bytes);
     }
+    layout->piece_rows = slc_max_u64(PIECE_BYTES / stride, 1);
     if (conflict == SLC_CONFLICT_PRIVATE) {
+        layout->first_copy = 1;
         layout->private_at = place(&end, copy_bytes);
+        layout->pieces_at = place(&end, slc_div_up_u64(output_rows, layout->piece_rows));
     } else if (tile_local) {
         layout->tile_nnz_max = (uint32_t)nnz;
         layout->window_rows = slc_min_u64(slc_min_u64(WINDOW_BYTES / stride, nnz), output_rows);

@@ -151,7 +151,8 @@ static void test_edges(void)
     backend->ops->destroy(backend);
 }
 
-/* Tiles of full size whose rows overflow the window several times, and dense ones. */
+/* Tiles of full size whose rows overflow the window or span many pieces of a copy, and dense ones.
+ */
 static void test_large_tiles(void)
 {
     static const uint64_t dims[][3] = {{30000, 400, 300}, {3000000, 50, 60}, {700, 4000, 5000}};
@@ -164,7 +165,8 @@ static void test_large_tiles(void)
 
         problem_create(&problem, 3, dims[c], 150000, 0, c == 1 ? 2 : 40, SLC_F64, true);
         for (unsigned workers = 1; workers <= 3; workers += 2) {
-            for (int conflict = SLC_CONFLICT_LOCKED; conflict <= SLC_CONFLICT_ORDERED; conflict++) {
+            for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_ORDERED;
+                 conflict++) {
                 struct slc_mttkrp_job job;
 
                 problem_job(&problem, workers, &job);
