@@ -79,7 +79,8 @@ struct slc_kernel_set {
     /* sum[i] += part[i]; both 64-byte aligned or shorter than that. */
     void (*add_f32)(void *sum, const void *part, uint64_t count);
     void (*add_f64)(void *sum, const void *part, uint64_t count);
-    const struct slc_dense_kernels *dense; /* dense_kernels.h */
+    const struct slc_group_kernels *groups; /* group_kernels.h */
+    const struct slc_dense_kernels *dense;  /* dense_kernels.h */
 };
 
 extern const struct slc_kernel_set slc_kernels_portable;

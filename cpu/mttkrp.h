@@ -13,6 +13,7 @@
 #define SLC_CPU_MTTKRP_H
 
 #include "base/backend.h"
+#include "cpu/group_kernels.h"
 #include "cpu/kernels.h"
 #include "cpu/owned.h"
 
@@ -129,6 +130,9 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
 void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
                                   const struct slc_fiber_span *span);
 bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
+/* The same for groups. */
+void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
+                                  const struct slc_group_span *span);
 
 /* Fills in what is the same for all chunks of a tile. `output` is the row of the tile's corner. */
 void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,

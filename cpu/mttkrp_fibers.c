@@ -85,6 +85,24 @@ void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
     }
 }
 
+void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
+                                  const struct slc_group_span *span)
+{
+    const unsigned class =
+        (span->varying < SLC_VARYING_CLASSES ? span->varying : SLC_VARYING_CLASSES) - 1;
+    slc_group_fn *const *widths =
+        cpu->type == SLC_F32 ? cpu->kernels->groups->f32[class] : cpu->kernels->groups->f64[class];
+    const unsigned widest = slc_mttkrp_widest_log2(cpu);
+
+    for (uint64_t column = 0; column < span->stride;) {
+        const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
+        const unsigned width = left_log2 < widest ? left_log2 : widest;
+
+        widths[width](span, column);
+        column += UINT64_C(1) << width;
+    }
+}
+
 enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_tile_view *tile,
                                       unsigned char *output,

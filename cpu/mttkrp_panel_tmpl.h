@@ -1,29 +1,11 @@
 /*
- * MTTKRP over one panel of columns; included by mttkrp_tmpl.c once per panel width. Needs ELEMENT,
- * ELEMENT_LOG2, TYPE (f32 or f64), PANEL_LOG2 and SET_VECTOR_BYTES; defines five functions, one per
- * factor class.
- *
- * Products are formed in ELEMENT, sums in f64: a row of a short mode adds up millions of products,
- * and in f32 their rounding would show in the fifth digit (2e-5, flights-4d, 100,000 a row).
+ * MTTKRP over one panel of columns (panel_tmpl.h); defines five functions, one per factor class.
  *
  * The sum of a row starts from what the output holds and nonzeros are added one by one, in their
  * order. So the result depends neither on where chunks are cut nor on whether runs of one row are
  * kept in registers (merge) or written each time.
  */
-#define PANEL_BYTES (1 << PANEL_LOG2)
-/* f64 elements per element: how many times longer a row of sums is than a row of factors. */
-#define SUM_RATIO (8 >> ELEMENT_LOG2)
-/* Vectors of sums fill the registers; those of products may be half as long. */
-#define FULL_BYTES   (SET_VECTOR_BYTES / SUM_RATIO)
-#define VECTOR_BYTES (PANEL_BYTES < FULL_BYTES ? PANEL_BYTES : FULL_BYTES)
-#define VECTORS      (PANEL_BYTES / VECTOR_BYTES)
-
-#define PANEL_PASTE(name, type, log2)  name##_##type##_##log2
-#define PANEL_EXPAND(name, type, log2) PANEL_PASTE(name, type, log2)
-#define PANEL(name)                    PANEL_EXPAND(name, TYPE, PANEL_LOG2)
-
-typedef ELEMENT PANEL(vec) __attribute__((vector_size(VECTOR_BYTES), may_alias));
-typedef double PANEL(sum) __attribute__((vector_size(VECTOR_BYTES * SUM_RATIO), may_alias));
+#include "cpu/panel_product_tmpl.h"
 
 static inline __attribute__((always_inline)) void
 PANEL(prefetch)(const struct slc_mttkrp_span *span, uint64_t column, unsigned factors, uint32_t i)
@@ -41,63 +23,6 @@ PANEL(prefetch)(const struct slc_mttkrp_span *span, uint64_t column, unsigned fa
     UNROLL
     for (int line = 0; line < PANEL_BYTES * SUM_RATIO; line += 64) {
         __builtin_prefetch(out + line, 1, 3);
-    }
-}
-
-/* sum += value * product of the factor rows of nonzero i, for a constant number of factors. */
-static inline __attribute__((always_inline)) void PANEL(add_few)(const unsigned char *const *base,
-                                                                 const uint32_t *const *offset,
-                                                                 uint64_t stride,
-                                                                 unsigned factors,
-                                                                 uint32_t i,
-                                                                 ELEMENT value,
-                                                                 PANEL(sum) * sum)
-{
-    const PANEL(vec) * row[4] = {0};
-
-    UNROLL
-    for (unsigned m = 0; m < factors; m++) {
-        row[m] = (const PANEL(vec) *)(const void *)(base[m] + (uint64_t)offset[m][i] * stride);
-    }
-    UNROLL
-    for (int k = 0; k < VECTORS; k++) {
-        PANEL(vec) product = value * row[0][k];
-        UNROLL
-        for (unsigned m = 1; m < factors; m++) {
-            product *= row[m][k];
-        }
-        sum[k] += __builtin_convertvector(product, PANEL(sum));
-    }
-}
-
-/* The same for any number of factors. */
-static inline __attribute__((always_inline)) void PANEL(add_many)(const unsigned char *const *base,
-                                                                  const uint32_t *const *offset,
-                                                                  uint64_t stride,
-                                                                  unsigned factors,
-                                                                  uint32_t i,
-                                                                  ELEMENT value,
-                                                                  PANEL(sum) * sum)
-{
-    PANEL(vec) product[VECTORS];
-    const PANEL(vec) *first =
-        (const PANEL(vec) *)(const void *)(base[0] + (uint64_t)offset[0][i] * stride);
-
-    UNROLL
-    for (int k = 0; k < VECTORS; k++) {
-        product[k] = value * first[k];
-    }
-    for (unsigned m = 1; m < factors; m++) {
-        const PANEL(vec) *row =
-            (const PANEL(vec) *)(const void *)(base[m] + (uint64_t)offset[m][i] * stride);
-        UNROLL
-        for (int k = 0; k < VECTORS; k++) {
-            product[k] *= row[k];
-        }
-    }
-    UNROLL
-    for (int k = 0; k < VECTORS; k++) {
-        sum[k] += __builtin_convertvector(product[k], PANEL(sum));
     }
 }
 
@@ -190,13 +115,3 @@ static void PANEL(factors_any)(const struct slc_mttkrp_span *span, uint64_t colu
 }
 
 #include "cpu/fiber_panel_tmpl.h"
-
-#undef PANEL
-#undef PANEL_EXPAND
-#undef PANEL_PASTE
-#undef VECTORS
-#undef VECTOR_BYTES
-#undef FULL_BYTES
-#undef SUM_RATIO
-#undef PANEL_BYTES
-#undef PANEL_LOG2

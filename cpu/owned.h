@@ -11,10 +11,11 @@
  * one worker and its rows are written once, without locks or copies. Ranges with too many nonzeros
  * (short modes, heavy rows) are cut into several items with windows of their own, which the last
  * one to finish adds up. Within a range nonzeros are sorted in pieces that fit the second-level
- * cache, in one of three forms (owned_order.c chooses): plain; by output row, whose nonzeros are a
- * run that is summed in registers; or along a mode, nonzeros that agree in all others being a run
- * (struct slc_fiber_span). Runs of equal length stand together, so that the loop over a run ends
- * where the processor expects it.
+ * cache, in one of several forms (owned_order.c chooses): plain, or in runs that agree in some
+ * modes while the others vary. Along one mode runs are fibers (struct slc_fiber_span); where two or
+ * more vary, the output's is among those that agree, and a run is summed in registers and
+ * multiplied by the rows that it shares at its end (struct slc_group_span). Runs of equal length
+ * stand together, so that the loop over a run ends where the processor expects it.
  *
  * Sources: owned row ranges are AMPED's sharding by output index; runs are the leaves of SPLATT's
  * trees (Smith et al., IPDPS 2015, section III).
@@ -37,17 +38,15 @@ enum {
     SLC_OWNED_SHARES_PER_WORKER = 4   /* items that a range may be cut into, each with a window */
 };
 
-/* Forms of a copy beside runs along a mode. */
-enum {
-    SLC_OWNED_PLAIN = SLC_MAX_ORDER, /* nonzero by nonzero */
-    SLC_OWNED_BY_ROW                 /* nonzeros of an output row together, summed in registers */
-};
+/* The form of a copy without runs; that of all others is the set of modes that vary within one. */
+#define SLC_OWNED_PLAIN UINT32_C(0)
 
 /*
- * A chunk: this header, then the values, and with runs the offsets of the mode that varies, the
- * first nonzero of each run and the count, then the offsets of the modes that a run shares; without
- * runs the offsets of all modes, one per nonzero. Output rows count from the range's first row,
- * others from 0. Chunks of a piece follow one another, each on a cache line of its own.
+ * A chunk: this header, then the values, and with runs the offsets of the modes that vary, one per
+ * nonzero, the first nonzero of each run and the count, then the offsets of the modes that a run
+ * shares; without runs the offsets of all modes, one per nonzero. Output rows count from the
+ * range's first row, others from 0. Chunks of a piece follow one another, each on a cache line of
+ * its own.
  */
 struct slc_owned_chunk {
     uint32_t nnz;
@@ -83,7 +82,7 @@ struct slc_owned_item {
 
 /* One mode's copy. */
 struct slc_owned_mode {
-    unsigned form; /* the mode that varies within runs, or one of SLC_OWNED_PLAIN, _BY_ROW */
+    uint32_t varying; /* bit m: mode m varies within a run; SLC_OWNED_PLAIN: there are none */
     uint64_t range_count, item_count, piece_count;
     struct slc_owned_range *ranges;
     struct slc_owned_item *items;
@@ -142,6 +141,12 @@ slc_owned_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsigned
         }
     }
     return shape->dims[mode] <= rows_most && shape->dims[mode] * windows <= shape->nnz / 256;
+}
+
+/* Whether mode `mode` has an offset per nonzero in a chunk with runs. */
+static inline bool slc_owned_varies(uint32_t varying, unsigned mode)
+{
+    return (varying >> mode & 1) != 0;
 }
 
 /* Scratch of one worker while pieces are sorted. */

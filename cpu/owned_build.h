@@ -51,10 +51,10 @@ slc_owned_split(struct slc_owned *owned, unsigned mode, struct slc_error *err) S
 enum slc_status
 slc_owned_choose_form(struct slc_owned *owned, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 
-/* Sorts a piece of a mode's copy for a form. */
+/* Sorts a piece of a mode's copy for runs in which `varying` vary. */
 void slc_owned_sort(const struct slc_owned *owned,
                     unsigned mode,
-                    unsigned form,
+                    uint32_t varying,
                     const struct slc_owned_piece *piece,
                     const struct slc_owned_scratch *scratch,
                     struct slc_owned_order *order);

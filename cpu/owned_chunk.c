@@ -34,11 +34,15 @@ struct chunk_writer {
     uint32_t *next; /* of the index arrays */
 };
 
-static uint64_t chunk_bytes(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t runs)
+static uint64_t
+chunk_bytes(const struct slc_owned *owned, uint32_t varying, uint64_t nnz, uint64_t runs)
 {
-    const uint64_t indices = runs == 0 ? nnz * order : nnz + runs + 1 + (order - 1) * runs;
-    const uint64_t bytes =
-        sizeof(struct slc_owned_chunk) + nnz * slc_value_bytes(type) + indices * sizeof(uint32_t);
+    const uint64_t order = owned->shape.order;
+    const uint64_t each = (uint64_t)__builtin_popcount(varying);
+    const uint64_t indices =
+        runs == 0 ? nnz * order : nnz * each + runs + 1 + (order - each) * runs;
+    const uint64_t bytes = sizeof(struct slc_owned_chunk) + nnz * slc_value_bytes(owned->type) +
+                           indices * sizeof(uint32_t);
 
     return (bytes + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
@@ -173,36 +177,38 @@ static void write_begins(struct chunk_writer *writer)
 }
 
 /* Runs that a chunk's arrays are cut into, as its header counts them. */
-static uint32_t
-chunk_runs(const struct slc_owned_order *order, unsigned modes, unsigned form, uint32_t run_count)
+static uint32_t chunk_runs(const struct slc_owned_order *order, uint32_t run_count)
 {
-    return form < modes && order->run_count > 0 ? run_count : 0;
+    return order->run_count > 0 ? run_count : 0;
 }
 
 /* Writes one chunk; `output` is the mode of the copy, whose rows count from `row_begin`. */
 static void write_chunk(struct chunk_writer *writer,
                         unsigned output,
-                        unsigned form,
+                        uint32_t varying,
                         uint64_t row_begin,
                         struct slc_owned_chunk *chunk)
 {
     const unsigned order = writer->owned->shape.order;
-    const bool runs = chunk_runs(writer->order, order, form, writer->run_count) > 0;
     unsigned char *values = (unsigned char *)(chunk + 1);
 
     chunk->nnz = writer->nnz;
-    chunk->runs = chunk_runs(writer->order, order, form, writer->run_count);
-    chunk->bytes = chunk_bytes(order, writer->owned->type, chunk->nnz, chunk->runs);
+    chunk->runs = chunk_runs(writer->order, writer->run_count);
+    chunk->bytes = chunk_bytes(writer->owned, varying, chunk->nnz, chunk->runs);
     write_values(writer, values);
     writer->next =
         (uint32_t *)(void *)(values + (uint64_t)writer->nnz * slc_value_bytes(writer->owned->type));
-    if (runs) {
-        write_offsets(writer, form, form == output ? row_begin : 0, true);
+    for (unsigned m = 0; m < order && chunk->runs > 0; m++) {
+        if (slc_owned_varies(varying, m)) {
+            write_offsets(writer, m, m == output ? row_begin : 0, true);
+        }
+    }
+    if (chunk->runs > 0) {
         write_begins(writer);
     }
     for (unsigned m = 0; m < order; m++) {
-        if (!runs || m != form) {
-            write_offsets(writer, m, m == output ? row_begin : 0, !runs);
+        if (chunk->runs == 0 || !slc_owned_varies(varying, m)) {
+            write_offsets(writer, m, m == output ? row_begin : 0, chunk->runs == 0);
         }
     }
     assert((uint64_t)((unsigned char *)writer->next - (unsigned char *)chunk) <= chunk->bytes);
@@ -211,7 +217,7 @@ static void write_chunk(struct chunk_writer *writer,
 /* Bytes of a piece's chunks, and how many. */
 static uint64_t measure_piece(const struct slc_owned *owned,
                               const struct slc_owned_order *order,
-                              unsigned form,
+                              uint32_t varying,
                               struct slc_owned_run *runs,
                               uint32_t *chunks)
 {
@@ -221,8 +227,7 @@ static uint64_t measure_piece(const struct slc_owned *owned,
     uint32_t nnz;
 
     for (*chunks = 0; (nnz = cut_chunk(order, &cut, runs, &run_count)) > 0; (*chunks)++) {
-        bytes += chunk_bytes(owned->shape.order, owned->type, nnz,
-                             chunk_runs(order, owned->shape.order, form, run_count));
+        bytes += chunk_bytes(owned, varying, nnz, chunk_runs(order, run_count));
     }
     return bytes;
 }
@@ -232,15 +237,15 @@ static void write_piece(struct write_job *job, struct slc_owned_piece *piece, un
     const struct slc_owned *owned = job->owned;
     const struct slc_owned_scratch scratch = slc_owned_scratch_of(owned, worker);
     struct chunk_writer writer = {.owned = owned, .runs = scratch.runs[1]};
-    const unsigned form = job->copy->form;
+    const uint32_t varying = job->copy->varying;
     struct slc_owned_order order;
     struct cut cut = {0, 0};
     unsigned char *at;
     uint64_t bytes;
 
-    slc_owned_sort(owned, job->mode, form, piece, &scratch, &order);
+    slc_owned_sort(owned, job->mode, varying, piece, &scratch, &order);
     writer.order = &order;
-    bytes = measure_piece(owned, &order, form, scratch.runs[0], &piece->chunk_count);
+    bytes = measure_piece(owned, &order, varying, scratch.runs[0], &piece->chunk_count);
     at = (unsigned char *)job->copy->chunks.data + atomic_fetch_add(&job->taken, bytes);
     assert(at + bytes <= (unsigned char *)job->copy->chunks.data + job->copy->chunks.bytes);
     piece->chunks = at;
@@ -248,7 +253,7 @@ static void write_piece(struct write_job *job, struct slc_owned_piece *piece, un
         struct slc_owned_chunk *chunk = (struct slc_owned_chunk *)(void *)at;
 
         sort_runs(scratch.runs[0], writer.run_count, scratch.runs[1]);
-        write_chunk(&writer, job->mode, form, piece->row_begin, chunk);
+        write_chunk(&writer, job->mode, varying, piece->row_begin, chunk);
         at += chunk->bytes;
     }
 }

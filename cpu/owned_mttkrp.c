@@ -46,9 +46,8 @@ uint64_t slc_owned_scratch_bytes(const struct slc_cpu_backend *cpu)
 /* The arrays of a chunk. */
 struct parts {
     const void *values;
-    const uint32_t *run_offset;
-    const uint32_t *begin;
-    const uint32_t *offset[SLC_MAX_ORDER]; /* by mode; of the run mode NULL where there are runs */
+    const uint32_t *begin;                 /* NULL without runs */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* by mode */
 };
 
 static void
@@ -59,19 +58,24 @@ chunk_parts(const struct owned_run *run, const struct slc_owned_chunk *chunk, st
     const uint32_t *next =
         (const uint32_t *)(const void *)(values +
                                          (uint64_t)chunk->nnz * slc_value_bytes(run->owned->type));
-    const uint32_t count = chunk->runs > 0 ? chunk->runs : chunk->nnz;
+    const uint32_t each = chunk->runs > 0 ? run->copy->varying : UINT32_MAX;
 
-    memset(parts, 0, sizeof *parts);
     parts->values = values;
+    parts->begin = NULL;
+    for (unsigned m = 0; m < order; m++) {
+        if (slc_owned_varies(each, m)) {
+            parts->offset[m] = next;
+            next += chunk->nnz;
+        }
+    }
     if (chunk->runs > 0) {
-        parts->run_offset = next;
-        parts->begin = next + chunk->nnz;
-        next = parts->begin + chunk->runs + 1;
+        parts->begin = next;
+        next += chunk->runs + 1;
     }
     for (unsigned m = 0; m < order; m++) {
-        if (chunk->runs == 0 || m != run->copy->form) {
+        if (!slc_owned_varies(each, m)) {
             parts->offset[m] = next;
-            next += count;
+            next += chunk->runs;
         }
     }
 }
@@ -81,34 +85,57 @@ static const unsigned char *factor_rows(const struct owned_run *run, unsigned mo
     return run->cpu->job.factors[mode]->buffer.data;
 }
 
-static void add_runs(const struct owned_run *run,
-                     const struct slc_owned_chunk *chunk,
-                     const struct parts *parts,
-                     unsigned char *output)
+/* Runs along the output's own mode. */
+static void add_fibers(const struct owned_run *run,
+                       const struct slc_owned_chunk *chunk,
+                       const struct parts *parts,
+                       unsigned char *output)
 {
     const unsigned output_mode = run->cpu->job.mode;
     struct slc_fiber_span span = {.runs = chunk->runs,
-                                  .prefetch = run->cpu->prefetch,
+
                                   .long_runs = slc_mttkrp_long_runs(chunk->nnz, chunk->runs),
                                   .stride = run->cpu->stride,
                                   .begin = parts->begin,
                                   .values = parts->values,
-                                  .run_offset = parts->run_offset,
-                                  .rows = parts->offset[output_mode],
+                                  .run_offset = parts->offset[output_mode],
                                   .output = output};
 
     for (unsigned m = 0; m < run->owned->shape.order; m++) {
-        if (m == output_mode) {
-            continue;
-        }
-        if (m == run->copy->form) {
-            span.run_factor = factor_rows(run, m);
-        } else {
+        if (m != output_mode) {
             span.offset[span.factor_count] = parts->offset[m];
             span.factor[span.factor_count++] = factor_rows(run, m);
         }
     }
     slc_mttkrp_accumulate_fibers(run->cpu, &span);
+}
+
+/* Runs that agree in the output's mode. */
+static void add_groups(const struct owned_run *run,
+                       const struct slc_owned_chunk *chunk,
+                       const struct parts *parts,
+                       unsigned char *output)
+{
+    const unsigned order = run->owned->shape.order;
+    const uint32_t varying = run->copy->varying;
+    struct slc_group_span span = {.groups = chunk->runs,
+                                  .long_groups = slc_mttkrp_long_runs(chunk->nnz, chunk->runs),
+                                  .stride = run->cpu->stride,
+                                  .begin = parts->begin,
+                                  .values = parts->values,
+                                  .rows = parts->offset[run->cpu->job.mode],
+                                  .output = output};
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned m = 0; m < order; m++) {
+            if (slc_owned_varies(varying, m) == (pass == 0) && m != run->cpu->job.mode) {
+                span.offset[span.factor_count] = parts->offset[m];
+                span.factor[span.factor_count++] = factor_rows(run, m);
+            }
+        }
+        span.varying = pass == 0 ? span.factor_count : span.varying;
+    }
+    slc_mttkrp_accumulate_groups(run->cpu, &span);
 }
 
 static void add_plain(const struct owned_run *run,
@@ -129,7 +156,6 @@ static void add_plain(const struct owned_run *run,
     span.nnz = chunk->nnz;
     span.rows = parts->offset[run->cpu->job.mode];
     span.values = parts->values;
-    span.merge_runs = run->copy->form == SLC_OWNED_BY_ROW;
     slc_mttkrp_accumulate_as(run->cpu, &span);
 }
 
@@ -146,10 +172,12 @@ add_pieces(const struct owned_run *run, const struct slc_owned_item *item, unsig
             struct parts parts;
 
             chunk_parts(run, chunk, &parts);
-            if (chunk->runs > 0) {
-                add_runs(run, chunk, &parts, output);
-            } else {
+            if (chunk->runs == 0) {
                 add_plain(run, chunk, &parts, output);
+            } else if (slc_owned_varies(run->copy->varying, run->cpu->job.mode)) {
+                add_fibers(run, chunk, &parts, output);
+            } else {
+                add_groups(run, chunk, &parts, output);
             }
             at += chunk->bytes;
         }

@@ -13,6 +13,8 @@
 #include "base/team.h"
 #include "cpu/owned_build.h"
 
+#include <math.h>
+
 enum {
     PLACE_BITS = 16, /* a place in a piece */
     RADIX_BITS = 11,
@@ -28,8 +30,16 @@ struct packing {
     unsigned mode[SLC_MAX_ORDER];
     uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by place in `mode` */
     unsigned shift[SLC_MAX_ORDER];
+    unsigned shared;    /* how many of them a run agrees in: they come first */
     unsigned run_shift; /* keys that agree from this bit on are of one run */
     bool complete;      /* the keys hold all that tells runs apart */
+};
+
+/* A form that may serve a mode. */
+struct candidate {
+    uint32_t varying;
+    uint64_t runs; /* of the sample */
+    double cost;   /* of a nonzero */
 };
 
 /* What workers share while forms are compared. */
@@ -38,8 +48,10 @@ struct trial {
     const struct slc_owned_mode *copy;
     unsigned mode;
     uint64_t sampled;
-    uint64_t nnz;                        /* of the sample */
-    uint64_t runs[SLC_OWNED_BY_ROW + 1]; /* of the sample, by form */
+    uint64_t nnz; /* of the sample */
+    struct candidate candidates[SLC_MAX_ORDER + 1];
+    unsigned candidate_count;
+    struct candidate best;
 };
 
 uint64_t slc_owned_sort_bytes(void)
@@ -71,28 +83,25 @@ static const unsigned char *piece_records(const struct slc_owned *owned,
 
 /* What a mode's rows cost to fetch: the output's are read and written, and by row they are first.
  */
-static uint64_t
-mode_weight(const struct slc_owned *owned, unsigned output, unsigned form, unsigned mode)
+static uint64_t mode_weight(const struct slc_owned *owned, unsigned output, unsigned mode)
 {
-    if (mode == output) {
-        return form == SLC_OWNED_BY_ROW ? UINT64_MAX : owned->shape.dims[mode] * 2;
-    }
-    return owned->shape.dims[mode];
+    return owned->shape.dims[mode] * (mode == output ? 2 : 1);
 }
 
-/* The modes of the keys by falling weight. */
+/* Adds the modes whose bits are set, by falling weight. */
 static void
-order_modes(const struct slc_owned *owned, unsigned output, unsigned form, struct packing *packing)
+add_modes(const struct slc_owned *owned, unsigned output, uint32_t modes, struct packing *packing)
 {
-    packing->count = 0;
+    const unsigned first = packing->count;
+
     for (unsigned m = 0; m < owned->shape.order; m++) {
         unsigned at = packing->count;
 
-        if (m == form) {
+        if ((modes >> m & 1) == 0) {
             continue;
         }
-        while (at > 0 && mode_weight(owned, output, form, m) >
-                             mode_weight(owned, output, form, packing->mode[at - 1])) {
+        while (at > first &&
+               mode_weight(owned, output, m) > mode_weight(owned, output, packing->mode[at - 1])) {
             packing->mode[at] = packing->mode[at - 1];
             at--;
         }
@@ -101,10 +110,24 @@ order_modes(const struct slc_owned *owned, unsigned output, unsigned form, struc
     }
 }
 
+/* The modes of the keys: what runs agree in, then what varies, unless that is one mode alone. */
+static void order_modes(const struct slc_owned *owned,
+                        unsigned output,
+                        uint32_t varying,
+                        struct packing *packing)
+{
+    packing->count = 0;
+    add_modes(owned, output, ~varying, packing);
+    packing->shared = packing->count;
+    if (__builtin_popcount(varying) > 1) {
+        add_modes(owned, output, varying, packing);
+    }
+}
+
 /* Finds the bits of every mode of a piece; modes that do not fit the keys take no part. */
 static void plan_packing(const struct slc_owned *owned,
                          unsigned output,
-                         unsigned form,
+                         uint32_t varying,
                          const struct slc_owned_piece *piece,
                          struct packing *packing)
 {
@@ -112,7 +135,7 @@ static void plan_packing(const struct slc_owned *owned,
     uint32_t high[SLC_MAX_ORDER] = {0};
     unsigned at = 64;
 
-    order_modes(owned, output, form, packing);
+    order_modes(owned, output, varying, packing);
     memset(packing->low, 0xff, sizeof packing->low);
     for (uint32_t i = 0; i < piece->nnz; i++) {
         const unsigned char *record = records + (uint64_t)i * owned->record_bytes;
@@ -131,13 +154,13 @@ static void plan_packing(const struct slc_owned *owned,
         const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
 
         if (at - PLACE_BITS < bits) {
-            packing->complete = form == SLC_OWNED_PLAIN || (form == SLC_OWNED_BY_ROW && k > 0);
+            packing->complete = k >= packing->shared;
             packing->count = k;
             break;
         }
         at -= bits;
         packing->shift[k] = at;
-        if (form != SLC_OWNED_BY_ROW || k == 0) {
+        if (k < packing->shared) {
             packing->run_shift = at;
         }
     }
@@ -215,7 +238,7 @@ static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, 
 
 void slc_owned_sort(const struct slc_owned *owned,
                     unsigned mode,
-                    unsigned form,
+                    uint32_t varying,
                     const struct slc_owned_piece *piece,
                     const struct slc_owned_scratch *scratch,
                     struct slc_owned_order *order)
@@ -223,7 +246,7 @@ void slc_owned_sort(const struct slc_owned *owned,
     struct packing packing;
     unsigned lowest;
 
-    plan_packing(owned, mode, form, piece, &packing);
+    plan_packing(owned, mode, varying, piece, &packing);
     lowest = packing.count > 0 ? packing.shift[packing.count - 1] : 64;
     make_keys(owned, piece, &packing, scratch->keys[0]);
     order->records = piece_records(owned, piece);
@@ -231,7 +254,7 @@ void slc_owned_sort(const struct slc_owned *owned,
     order->keys = sort_keys(scratch->keys[0], scratch->keys[1], piece->nnz, lowest);
     order->run_begin = scratch->run_begin;
     order->run_count = 0;
-    if (form != SLC_OWNED_PLAIN && packing.complete) {
+    if (varying != SLC_OWNED_PLAIN && packing.complete) {
         order->run_count =
             find_runs(order->keys, piece->nnz, packing.run_shift, scratch->run_begin);
     }
@@ -243,22 +266,22 @@ static const struct slc_owned_piece *sample_piece(const struct trial *trial, uin
     return &trial->copy->pieces[s * trial->copy->piece_count / trial->sampled];
 }
 
-/* Counts the runs that forms [begin, end) of the list give in the sample. */
-static void try_forms(void *context, uint64_t begin, uint64_t end, unsigned worker)
+/* Counts the runs that candidates [begin, end) give in the sample. */
+static void count_runs(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct trial *trial = context;
     const struct slc_owned_scratch scratch = slc_owned_scratch_of(trial->owned, worker);
 
     for (uint64_t i = begin; i < end; i++) {
-        /* Runs along each mode, and by row. */
-        const unsigned form = i < trial->owned->shape.order ? (unsigned)i : SLC_OWNED_BY_ROW;
+        struct candidate *candidate = &trial->candidates[i];
 
+        candidate->runs = 0;
         for (uint64_t s = 0; s < trial->sampled; s++) {
             const struct slc_owned_piece *piece = sample_piece(trial, s);
             struct slc_owned_order order;
 
-            slc_owned_sort(trial->owned, trial->mode, form, piece, &scratch, &order);
-            trial->runs[form] += order.run_count > 0 ? order.run_count : piece->nnz;
+            slc_owned_sort(trial->owned, trial->mode, candidate->varying, piece, &scratch, &order);
+            candidate->runs += order.run_count > 0 ? order.run_count : piece->nnz;
         }
     }
 }
@@ -280,53 +303,102 @@ static double update_cost(const struct trial *trial)
     return trial->copy->rows_max <= 256 ? 1.2 : 3.0;
 }
 
-/* The most significant mode of a form's keys: its row is used again at once, from wherever it came.
+/*
+ * Cost of a nonzero: the rows of modes that vary, and its share of what a run costs: the rows of
+ * the modes that it agrees in, that of the output, and its ends. The row of the most significant
+ * mode is used again at once, from wherever it came.
  */
-static unsigned first_mode(const struct trial *trial, unsigned form)
+static double cost_of(const struct trial *trial, uint32_t varying, double length)
 {
-    struct packing packing = {.count = 0};
+    const unsigned several = __builtin_popcount(varying) > 1;
+    struct packing packing;
+    double each = 0;
+    double run = 0;
 
-    order_modes(trial->owned, trial->mode, form, &packing);
-    return packing.mode[0];
+    order_modes(trial->owned, trial->mode, varying, &packing);
+    for (unsigned m = 0; m < trial->owned->shape.order; m++) {
+        const bool varies = slc_owned_varies(varying, m);
+        const bool first = m == packing.mode[0];
+        double cost;
+
+        if (m == trial->mode) {
+            cost = first ? 1.2 : update_cost(trial);
+        } else {
+            cost = first ? 0.5 : read_cost(trial, m);
+        }
+        *(varies ? &each : &run) += cost;
+    }
+    if (varying == SLC_OWNED_PLAIN) {
+        return run + 0.5;
+    }
+    return each + (several ? 0.5 : 0.3) + (run + (several ? 1.5 : 2.5)) / length;
+}
+
+static void add_candidate(struct trial *trial, uint32_t varying)
+{
+    trial->candidates[trial->candidate_count++] = (struct candidate){.varying = varying};
+}
+
+/* Counts the runs of the candidates from `first` on; the best of them that may be extended. */
+static enum slc_status
+try_candidates(struct trial *trial, struct candidate *best, struct slc_error *err)
+{
+    const enum slc_status status =
+        slc_team_for(trial->owned->workers, trial->candidate_count, 1, count_runs, trial, err);
+
+    best->cost = HUGE_VAL;
+    for (unsigned i = 0; i < trial->candidate_count && status == SLC_OK; i++) {
+        struct candidate *candidate = &trial->candidates[i];
+
+        candidate->cost =
+            cost_of(trial, candidate->varying, (double)trial->nnz / (double)candidate->runs);
+        if (candidate->cost < trial->best.cost) {
+            trial->best = *candidate;
+        }
+        if (!slc_owned_varies(candidate->varying, trial->mode) && candidate->cost < best->cost) {
+            *best = *candidate;
+        }
+    }
+    trial->candidate_count = 0;
+    return status;
 }
 
 /*
- * Cost of a nonzero. Plain: the rows of all modes. By row: the output's once a run. Runs along a
- * mode: that row, the others once a run. A run costs something for its ends.
+ * Tries fibers of each mode, then lets a further mode vary within runs, always the one that serves
+ * best, up to all but the output's.
  */
-static double cost_of(const struct trial *trial, unsigned form)
+static enum slc_status try_all(struct trial *trial, struct slc_error *err)
 {
-    const double length =
-        form == SLC_OWNED_PLAIN ? 1 : (double)trial->nnz / (double)trial->runs[form];
-    const unsigned first = first_mode(trial, form);
-    double shared = 0; /* rows that a run shares, or all of them */
-    double update = first == trial->mode ? 1.2 : update_cost(trial);
+    const unsigned order = trial->owned->shape.order;
+    const uint32_t all = (UINT32_C(1) << order) - 1;
+    const uint32_t by_row = all & ~(UINT32_C(1) << trial->mode);
+    struct candidate base = {.varying = 0};
 
-    for (unsigned m = 0; m < trial->owned->shape.order; m++) {
-        if (m != form && m != trial->mode) {
-            shared += m == first ? 0.5 : read_cost(trial, m);
+    for (unsigned count = 1; count < order; count++) {
+        enum slc_status status;
+
+        for (unsigned m = 0; m < order; m++) {
+            const uint32_t varying = base.varying | UINT32_C(1) << m;
+
+            if (varying != base.varying && (count == 1 || slc_owned_varies(by_row, m))) {
+                add_candidate(trial, varying);
+            }
+        }
+        status = try_candidates(trial, &base, err);
+        if (status != SLC_OK) {
+            return status;
         }
     }
-    if (form == SLC_OWNED_PLAIN) {
-        return shared + update + 0.5;
-    }
-    if (form == SLC_OWNED_BY_ROW) {
-        return shared + 0.5 + (update + 1.5) / length;
-    }
-    if (form == trial->mode) {
-        return update_cost(trial) + 0.3 + (shared + 2.5) / length;
-    }
-    return read_cost(trial, form) + 0.3 + (shared + update + 2.5) / length;
+    return SLC_OK;
 }
 
 enum slc_status slc_owned_choose_form(struct slc_owned *owned, unsigned mode, struct slc_error *err)
 {
     struct slc_owned_mode *copy = &owned->modes[mode];
     struct trial trial = {.owned = owned, .copy = copy, .mode = mode};
-    const unsigned order = owned->shape.order;
     enum slc_status status;
 
-    copy->form = SLC_OWNED_PLAIN;
+    copy->varying = SLC_OWNED_PLAIN;
     if (copy->piece_count == 0) {
         return SLC_OK;
     }
@@ -334,13 +406,8 @@ enum slc_status slc_owned_choose_form(struct slc_owned *owned, unsigned mode, st
     for (uint64_t s = 0; s < trial.sampled; s++) {
         trial.nnz += sample_piece(&trial, s)->nnz;
     }
-    status = slc_team_for(owned->workers, order + 1, 1, try_forms, &trial, err);
-    for (unsigned i = 0; i <= order && status == SLC_OK; i++) {
-        const unsigned form = i < order ? i : SLC_OWNED_BY_ROW;
-
-        if (cost_of(&trial, form) < cost_of(&trial, copy->form)) {
-            copy->form = form;
-        }
-    }
+    trial.best.cost = cost_of(&trial, SLC_OWNED_PLAIN, 1);
+    status = try_all(&trial, err);
+    copy->varying = trial.best.varying;
     return status;
 }

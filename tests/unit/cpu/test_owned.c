@@ -129,30 +129,24 @@ static void test_repeatable(void)
     backend->ops->destroy(backend);
 }
 
-/* Every instruction set gives the same bits, from chunks with runs, long runs and none. */
-static void check_sets(struct slc_backend *backend, struct problem *problem)
+/*
+ * Every instruction set, from chunks with runs, long runs and none. Sets that fuse multiply and add
+ * round less often; integers come out exact from all.
+ */
+static void check_sets(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
-    const struct slc_matrix *output = &problem->out.output;
-    const uint64_t bytes = output->rows * output->pitch * slc_value_bytes(problem->type);
     struct slc_error err = SLC_ERROR_INIT;
-    unsigned char *first = malloc(bytes);
 
-    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
     SLC_ASSERT_OK(owned_load(backend, &problem->tensor, problem->type, 3, &err), &err);
     for (size_t s = 0; s < SLC_COUNT(sets); s++) {
         if (!slc_cpu_force_instruction_set(sets[s])) {
             continue;
         }
         SLC_ASSERT_OK(owned_multiply(backend, problem, 3, &err), &err);
-        CU_ASSERT_EQUAL(count_wrong(problem, 1e-5), 0);
-        if (s == 0) {
-            memcpy(first, output->buffer.data, bytes);
-        }
-        CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
+        CU_ASSERT_EQUAL(count_wrong(problem, tolerance), 0);
     }
     (void)slc_cpu_force_instruction_set(NULL);
-    free(first);
 }
 
 static void test_instruction_sets(void)
@@ -167,13 +161,17 @@ static void test_instruction_sets(void)
     for (unsigned order = 2; order <= 4; order++) {
         for (size_t i = 0; i < SLC_COUNT(ranks) * SLC_COUNT(means); i++) {
             const struct runs runs = {(unsigned)i % order, means[i % SLC_COUNT(means)]};
-            struct problem problem;
+            const enum slc_value_type type = i % 2 == 0 ? SLC_F64 : SLC_F32;
 
-            problem_create_runs(&problem, order, dims, 6000, (unsigned)(i / 2) % order,
-                                ranks[i / SLC_COUNT(means)], i % 2 == 0 ? SLC_F64 : SLC_F32, false,
-                                runs);
-            check_sets(backend, &problem);
-            problem_destroy(&problem);
+            for (int integers = 0; integers < 2; integers++) {
+                const double tolerance = integers ? 0 : type == SLC_F64 ? 1e-13 : 1e-6;
+                struct problem problem;
+
+                problem_create_runs(&problem, order, dims, 6000, (unsigned)(i / 2) % order,
+                                    ranks[i / SLC_COUNT(means)], type, integers, runs);
+                check_sets(backend, &problem, tolerance);
+                problem_destroy(&problem);
+            }
         }
     }
     backend->ops->destroy(backend);
@@ -268,7 +266,7 @@ static const struct slc_test tests[] = {
     {"several pieces a range", test_large},
     {"coordinates too wide to sort by", test_wide_keys},
     {"the same bits every time", test_repeatable},
-    {"the same bits from every instruction set", test_instruction_sets},
+    {"the same sums from every instruction set", test_instruction_sets},
     {"heavy rows of a long mode", test_heavy_rows},
     {"tiles from several workers at a time", test_loading_together},
 };

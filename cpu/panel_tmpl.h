@@ -1,0 +1,34 @@
+/*
+ * One panel of columns, 2^PANEL_LOG2 bytes of a row: its names, types and PANEL_TEMPLATE; included
+ * by panels_tmpl.h once per width. Needs ELEMENT, ELEMENT_LOG2, TYPE (f32 or f64) and
+ * SET_VECTOR_BYTES.
+ *
+ * Products are formed in ELEMENT, sums in f64: a row of a short mode adds up millions of products,
+ * and in f32 their rounding would show in the fifth digit (2e-5, flights-4d, 100,000 a row).
+ */
+#define PANEL_BYTES (1 << PANEL_LOG2)
+/* f64 elements per element: how many times longer a row of sums is than a row of factors. */
+#define SUM_RATIO (8 >> ELEMENT_LOG2)
+/* Vectors of sums fill the registers; those of products may be half as long. */
+#define FULL_BYTES   (SET_VECTOR_BYTES / SUM_RATIO)
+#define VECTOR_BYTES (PANEL_BYTES < FULL_BYTES ? PANEL_BYTES : FULL_BYTES)
+#define VECTORS      (PANEL_BYTES / VECTOR_BYTES)
+
+#define PANEL_PASTE(name, type, log2)  name##_##type##_##log2
+#define PANEL_EXPAND(name, type, log2) PANEL_PASTE(name, type, log2)
+#define PANEL(name)                    PANEL_EXPAND(name, TYPE, PANEL_LOG2)
+
+typedef ELEMENT PANEL(vec) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef double PANEL(sum) __attribute__((vector_size(VECTOR_BYTES * SUM_RATIO), may_alias));
+
+#include PANEL_TEMPLATE
+
+#undef PANEL
+#undef PANEL_EXPAND
+#undef PANEL_PASTE
+#undef VECTORS
+#undef VECTOR_BYTES
+#undef FULL_BYTES
+#undef SUM_RATIO
+#undef PANEL_BYTES
+#undef PANEL_LOG2
