@@ -2,6 +2,7 @@
 #include "base/matrix.h"
 
 #include "base/checked.h"
+#include "base/placement.h"
 
 #include <inttypes.h>
 
@@ -64,6 +65,8 @@ enum slc_status slc_matrix_create(struct slc_matrix *matrix,
     if (status != SLC_OK) {
         return status;
     }
+    /* Any worker reads any row. */
+    slc_buffer_spread(&matrix->buffer);
     matrix->type = type;
     matrix->rows = rows;
     matrix->cols = cols;

@@ -4,32 +4,82 @@
  */
 #include "base/team.h"
 
+#include "base/affinity.h"
 #include "base/checked.h"
 #include "base/limits.h"
+#include "base/placement.h"
 
-#include <sched.h>
 #include <stdatomic.h>
+
+/* Neighbouring pieces that the workers of a NUMA node take first. */
+struct share {
+    _Alignas(64) _Atomic uint64_t next;
+    uint64_t end;
+};
 
 struct range {
     slc_range_fn *fn;
     void *context;
-    uint64_t count;
     uint64_t grain;
-    _Atomic uint64_t next;
+    const struct slc_placement *placement; /* NULL where there is one share */
+    unsigned share_count;
+    struct share shares[SLC_MAX_NODES];
 };
+
+/* Cuts `pieces` in proportion to the workers of the nodes. */
+static void cut_shares(struct range *range, unsigned workers, uint64_t pieces, uint64_t count)
+{
+    const struct slc_placement *placement = slc_placement_of_team(workers);
+    uint64_t next = 0;
+
+    range->placement = placement;
+    range->share_count = 1;
+    range->shares[0].end = count;
+    if (placement != NULL) {
+        range->share_count = placement->node_count;
+    }
+    for (unsigned n = 0; n < range->share_count; n++) {
+        atomic_init(&range->shares[n].next, next);
+        if (placement != NULL) {
+            const uint64_t done = slc_min_u64(placement->first_worker[n + 1], workers);
+
+            /* No product: pieces may be more than 2^54. */
+            next = (pieces / workers * done + pieces % workers * done / workers) * range->grain;
+            range->shares[n].end = slc_min_u64(next, count);
+        }
+    }
+}
+
+static unsigned node_of_worker(const struct range *range, unsigned worker)
+{
+    unsigned n = 0;
+
+    while (range->placement != NULL && worker >= range->placement->first_worker[n + 1]) {
+        n++;
+    }
+    return n;
+}
+
+static void take_share(struct range *range, struct share *share, unsigned worker)
+{
+    for (;;) {
+        uint64_t begin = atomic_fetch_add(&share->next, range->grain);
+
+        if (begin >= share->end) {
+            return;
+        }
+        range->fn(range->context, begin, slc_min_u64(begin + range->grain, share->end), worker);
+    }
+}
 
 static void range_worker(void *context, unsigned worker, unsigned workers)
 {
     struct range *range = context;
+    const unsigned home = node_of_worker(range, worker);
 
     (void)workers;
-    for (;;) {
-        uint64_t begin = atomic_fetch_add(&range->next, range->grain);
-
-        if (begin >= range->count) {
-            return;
-        }
-        range->fn(range->context, begin, slc_min_u64(begin + range->grain, range->count), worker);
+    for (unsigned i = 0; i < range->share_count; i++) {
+        take_share(range, &range->shares[(home + i) % range->share_count], worker);
     }
 }
 
@@ -40,15 +90,20 @@ enum slc_status slc_team_for(unsigned workers,
                              void *context,
                              struct slc_error *err)
 {
-    struct range range = {fn, context, count, grain > 0 ? grain : 1, 0};
-    uint64_t pieces = slc_div_up_u64(count, range.grain);
+    struct range range; /* most of it is shares of nodes that are not there */
+    uint64_t pieces;
 
     if (count == 0) {
         return SLC_OK;
     }
+    range.fn = fn;
+    range.context = context;
+    range.grain = grain > 0 ? grain : 1;
+    pieces = slc_div_up_u64(count, range.grain);
     if (workers > pieces) {
         workers = (unsigned)pieces;
     }
+    cut_shares(&range, workers, pieces, count);
     return slc_team_run(workers, range_worker, &range, err);
 }
 
@@ -57,7 +112,7 @@ unsigned slc_team_default_workers(void)
     cpu_set_t allowed;
     int count = 1;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    if (slc_thread_allowed(&allowed)) {
         count = CPU_COUNT(&allowed);
     }
     if (count < 1) {

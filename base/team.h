@@ -1,6 +1,9 @@
 /*
  * A team of threads that run one function together, from a pool of sleeping threads (team_pool.c);
  * by OpenMP where built with -Dopenmp=enabled (ThreadSanitizer cannot see OpenMP's barriers).
+ *
+ * Teams that a thread runs while it has a placement (base/placement.h) are bound by it, unless they
+ * are larger. The calling thread runs where it may again when the team has ended.
  */
 #ifndef SLC_BASE_TEAM_H
 #define SLC_BASE_TEAM_H
@@ -22,7 +25,10 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
 
 /*
  * Runs fn(context, begin, end, worker) over [0, count) cut into pieces of at most `grain`, handed
- * out dynamically. With equal `grain` the pieces are the same for any number of workers.
+ * out dynamically. With equal `grain` the pieces are the same for any number of workers. In a team
+ * on several NUMA nodes each node has a share of neighbouring pieces, always the same one, which
+ * its workers take before they help others: what a piece's memory is to hold should be written by
+ * the same kind of call.
  */
 typedef void slc_range_fn(void *context, uint64_t begin, uint64_t end, unsigned worker);
 enum slc_status slc_team_for(unsigned workers,

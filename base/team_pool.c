@@ -10,10 +10,16 @@
  * One job at a time uses the pool; a team that is started while another runs (by another thread, or
  * by a worker) gets threads of its own. The pool grows to the largest team that was asked for, is
  * taken down when the library is unloaded or the program exits, and starts empty in a forked child.
+ *
+ * A thread that was bound for a job stays so until a job that is not: bound anew for each it would
+ * wake wherever it was put to sleep and be moved from there. Teams with threads of their own are
+ * not bound: two teams at a time would have the same processors.
  */
+#include "base/affinity.h"
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/memory.h"
+#include "base/placement.h"
 #include "base/team.h"
 #include "base/thread.h"
 
@@ -27,6 +33,7 @@ struct job {
     slc_team_fn *fn;
     void *context;
     unsigned workers;
+    const struct slc_placement *placement; /* NULL: threads are left to the system */
 };
 
 static struct {
@@ -124,6 +131,11 @@ static void *pool_thread(void *context)
             const struct job job = pool.job;
 
             (void)pthread_mutex_unlock(&pool.lock);
+            if (job.placement != NULL) {
+                slc_thread_bind(job.placement->processor[number]);
+            } else {
+                slc_thread_unbind();
+            }
             job.fn(job.context, number, job.workers);
             (void)pthread_mutex_lock(&pool.lock);
             if (__atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELAXED) == 0) {
@@ -228,14 +240,26 @@ static enum slc_status run_apart(const struct job *job, struct slc_error *err)
     return status;
 }
 
+/* The caller's part. Its thread is not ours: it is bound only as long. */
+static void run_first(const struct job *job)
+{
+    if (job->placement != NULL) {
+        slc_thread_bind(job->placement->processor[0]);
+    }
+    job->fn(job->context, 0, job->workers);
+    if (job->placement != NULL) {
+        slc_thread_unbind();
+    }
+}
+
 enum slc_status
 slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
-    const struct job job = {fn, context, workers};
+    const struct job job = {fn, context, workers, slc_placement_of_team(workers)};
     enum slc_status status;
 
     if (workers <= 1) {
-        fn(context, 0, 1);
+        run_first(&job);
         return SLC_OK;
     }
     if (workers > SLC_MAX_THREADS) {
@@ -260,7 +284,7 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
     if (status != SLC_OK) {
         return status;
     }
-    fn(context, 0, workers);
+    run_first(&job);
     look_for_end();
     (void)pthread_mutex_lock(&pool.lock);
     while (pool.running > 0) {

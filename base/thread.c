@@ -1,6 +1,10 @@
-/* Starting threads behind the thread fault point, with all signals from outside blocked. */
+/*
+ * Starting threads behind the thread fault point, with all signals from outside blocked, and with
+ * the affinity mask that the starting thread has when it is not bound to a processor.
+ */
 #include "base/thread.h"
 
+#include "base/affinity.h"
 #include "base/fault.h"
 
 #include <errno.h>
@@ -15,6 +19,8 @@ enum slc_status slc_thread_start(pthread_t *thread,
 {
     sigset_t all;
     sigset_t before;
+    unsigned processor;
+    const bool bound = slc_thread_bound(&processor);
     int rc = EAGAIN;
 
     if (!slc_fault_hit(SLC_FAULT_THREAD)) {
@@ -26,7 +32,12 @@ enum slc_status slc_thread_start(pthread_t *thread,
         sigdelset(&all, SIGFPE);
         sigdelset(&all, SIGILL);
         pthread_sigmask(SIG_SETMASK, &all, &before);
+        /* Inherited like the mask of signals: two threads on one processor would wait in turns. */
+        slc_thread_unbind();
         rc = pthread_create(thread, NULL, run, context);
+        if (bound) {
+            slc_thread_bind(processor);
+        }
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (rc != 0) {

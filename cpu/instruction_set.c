@@ -1,12 +1,12 @@
 /*
  * Which kernels run: chosen once from what the processor reports, or forced by a test.
  */
+#include "base/topology.h"
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What a test or benchmark forced; NULL is the best. */
 static const struct slc_kernel_set *_Atomic forced_set;
@@ -72,11 +72,7 @@ bool slc_cpu_force_instruction_set(const char *name)
 uint64_t slc_cpu_cache_bytes(void)
 {
     const uint64_t unknown_bytes = UINT64_C(32) << 20;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const uint64_t bytes = slc_cache_bytes(SLC_CACHE_LEVELS);
 
-    return bytes > 0 ? (uint64_t)bytes : unknown_bytes;
-#else
-    return unknown_bytes;
-#endif
+    return bytes > 0 ? bytes : unknown_bytes;
 }
