@@ -23,9 +23,11 @@ enum slc_status api_take_compute(struct sluice_compute_options *known,
     if (status != SLC_OK) {
         return status;
     }
-    if ((unsigned)known->io > SLUICE_IO_MMAP || (unsigned)known->schedule > SLUICE_SCHEDULE_FILE) {
-        return slc_fail(err, SLC_ERR_USAGE, "io %d or schedule %d is not one of the enumerations",
-                        (int)known->io, (int)known->schedule);
+    if ((unsigned)known->io > SLUICE_IO_MMAP || (unsigned)known->schedule > SLUICE_SCHEDULE_FILE ||
+        (unsigned)known->pin > SLUICE_PIN_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "io %d, schedule %d or pin %d is not one of the enumerations",
+                        (int)known->io, (int)known->schedule, (int)known->pin);
     }
     return SLC_OK;
 }
@@ -46,7 +48,8 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                              .memory_bytes = options->memory_bytes,
                                              .slots = options->slots,
                                              .cache = options->no_cache == 0,
-                                             .copies = (enum slc_copies)options->copies};
+                                             .copies = (enum slc_copies)options->copies,
+                                             .pin = (enum slc_pin)options->pin};
 
     return request;
 }
@@ -63,6 +66,7 @@ enum slc_status api_session_open(struct api_session *session,
     if (status != SLC_OK) {
         return status;
     }
+    slc_placement_enter(&session->plan.placement);
     status = slc_stream_open(NULL, store->store.reader, &session->plan, &session->stream, err);
     if (status != SLC_OK) {
         return status;
@@ -76,6 +80,7 @@ void api_session_close(struct api_session *session)
     if (session->backend != NULL) {
         session->backend->ops->destroy(session->backend);
     }
+    slc_placement_leave();
     memset(session, 0, sizeof *session);
 }
 

@@ -61,7 +61,10 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                          unsigned mode,
                                          uint32_t rank);
 
-/* Owns: api_session_close, which takes an all-zero or partly opened session. */
+/*
+ * The calling thread's teams are placed as planned until api_session_close. Owns:
+ * api_session_close, which takes an all-zero or partly opened session.
+ */
 enum slc_status api_session_open(struct api_session *session,
                                  const struct sluice_store *store,
                                  const struct slc_plan_request *request,

@@ -446,6 +446,7 @@ static void plan_fixed(const struct slc_reader *reader,
     plan->request = *request;
     plan->threads = request->threads != 0 ? request->threads : slc_team_default_workers();
     plan->request.threads = plan->threads;
+    slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
         plan->schedule =

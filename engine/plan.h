@@ -7,6 +7,7 @@
 
 #include "base/backend.h"
 #include "base/error.h"
+#include "base/placement.h"
 #include "storage/io.h"
 #include "storage/reader.h"
 
@@ -50,12 +51,14 @@ struct slc_plan_request {
     unsigned slots;         /* 0: chosen; at least 2 */
     bool cache;             /* false: read every block in every pass, and hold no copies */
     enum slc_copies copies; /* of CPD; ignored for MTTKRP, which computes one mode once */
+    enum slc_pin pin;       /* whether threads are bound to processors */
 };
 
 /* What it comes to. Every byte count is what will be mapped. */
 struct slc_plan {
     struct slc_plan_request request; /* with defaults filled in; io may still be AUTO */
     unsigned threads;
+    struct slc_placement placement;            /* of the threads */
     enum slc_schedule schedule;                /* never AUTO */
     enum slc_conflict conflict[SLC_MAX_ORDER]; /* strategy per mode that will be computed */
     uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */

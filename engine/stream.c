@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/placement.h"
 #include "base/team.h"
 #include "base/thread.h"
 
@@ -76,6 +77,7 @@ make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_er
 {
     const uint64_t count = stream->info->block_count;
     const uint64_t kept = slc_min_u64(plan->cached_blocks, count);
+    enum slc_status status;
     uint64_t used = 0;
 
     for (uint64_t b = 0; b < count; b++) {
@@ -94,7 +96,11 @@ make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_er
                         " bytes, in a cache of %" PRIu64,
                         kept, used, plan->cache_bytes);
     }
-    return slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
+    status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        slc_buffer_spread(&stream->cache);
+    }
+    return status;
 }
 
 /* The arrays of the stream. */

@@ -12,6 +12,7 @@
 #include "storage/io.h"
 
 #include "base/checked.h"
+#include "base/placement.h"
 #include "storage/io_impl.h"
 
 #include <errno.h>
@@ -293,6 +294,10 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
     if (kind != SLC_IO_MMAP) {
         status = slc_buffer_create(&io->slots, (size_t)(io->slot_count * io->slot_bytes),
                                    SLC_PAGES_MIXED, err);
+    }
+    if (status == SLC_OK) {
+        /* Any worker may take any slot. Registering them touches them all. */
+        slc_buffer_spread(&io->slots);
     }
     if (status == SLC_OK) {
         status = open_buffered(io, &stat, err);

@@ -95,7 +95,7 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
-/* Reads the factors, streams the pass and writes the result. */
+/* Opens the stream, reads the factors, streams the pass and writes the result. */
 static enum slc_status
 compute(struct session *session, const struct arguments *args, unsigned mode, struct slc_error *err)
 {
@@ -112,10 +112,12 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
                                  .deterministic = args->session.deterministic,
                                  .conflict = SLC_CONFLICT_AUTO,
                                  .output = &output};
-    enum slc_status status =
-        slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
-                       manifest->dims, mode, &rank, factors, err);
+    enum slc_status status = session_start(session, err);
 
+    if (status == SLC_OK) {
+        status = slc_model_read(slc_files_system(), args->factors, plan->request.precision,
+                                manifest->order, manifest->dims, mode, &rank, factors, err);
+    }
     for (unsigned n = 0; n < manifest->order; n++) {
         if (status == SLC_OK && n != mode) {
             status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
@@ -125,9 +127,6 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
     if (status == SLC_OK) {
         status =
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
-    }
-    if (status == SLC_OK) {
-        status = session_start(session, err);
     }
     if (status == SLC_OK) {
         status = slc_mttkrp_stream(session->stream, session->backend, &job, signals_stop(),

@@ -103,6 +103,17 @@ json_t *json_hex(uint64_t number)
     return json_string(digits);
 }
 
+/* The processors of the threads; null where the system chooses them. */
+static json_t *pinned_to(const struct slc_placement *placement)
+{
+    json_t *processors = placement->workers > 0 ? json_array() : json_null();
+
+    for (unsigned w = 0; w < placement->workers; w++) {
+        (void)json_array_append_new(processors, json_integer(placement->processor[w]));
+    }
+    return processors;
+}
+
 json_t *json_plan(const struct slc_plan *plan, unsigned order)
 {
     json_t *conflicts = json_array();
@@ -149,6 +160,8 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     (void)json_object_set_new(object, "precision",
                               json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
     (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
+    (void)json_object_set_new(object, "pin", json_string(slc_pin_name(plan->request.pin)));
+    (void)json_object_set_new(object, "pinned_to", pinned_to(&plan->placement));
     return object;
 }
 

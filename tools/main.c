@@ -60,6 +60,11 @@ static void print_version(void)
 #else
     printf("I/O methods: pread, mmap (built without liburing)\n");
 #endif
+#ifdef SLC_HAVE_HWLOC
+    printf("NUMA nodes and cores: by hwloc\n");
+#else
+    printf("NUMA nodes and cores: unknown (built without hwloc)\n");
+#endif
 #ifdef SLC_HAVE_OPENMP
     printf("threads: OpenMP\n");
 #else

@@ -65,6 +65,25 @@ static void plan_line(const char *name, uint64_t bytes, const char *what)
     }
 }
 
+static void report_threads(const struct slc_plan *plan)
+{
+    struct slc_topology topology;
+
+    slc_topology_allowed(&topology);
+    printf(KEY "%u for %u processor%s on %u core%s and %u NUMA node%s", "threads", plan->threads,
+           topology.processor_count, plural(topology.processor_count), topology.core_count,
+           plural(topology.core_count), topology.node_count, plural(topology.node_count));
+    if (plan->placement.workers == 0) {
+        printf(", not pinned (--pin %s)\n", slc_pin_name(plan->request.pin));
+        return;
+    }
+    printf(", pinned to");
+    for (unsigned w = 0; w < plan->placement.workers; w++) {
+        printf("%s%u", w == 0 ? " " : ",", plan->placement.processor[w]);
+    }
+    printf("\n");
+}
+
 void report_plan(const struct slc_plan *plan, unsigned order)
 {
     struct format_text a;
@@ -97,6 +116,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
            plan->passes == 1 ? "" : "es", format_data(&b, (double)plan->pass_read_bytes),
            plan->store_bytes > 0 ? 100.0 * (double)plan->pass_read_bytes / (double)plan->store_bytes
                                  : 0.0);
+    report_threads(plan);
     printf(KEY "%s blocks first, conflicts", "schedule",
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
     for (unsigned n = 0; n < order; n++) {

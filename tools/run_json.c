@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "log_json.h"
+#include "machine.h"
 #include "report.h"
 
 #include <limits.h>
@@ -105,6 +106,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "options", options_to_json(record->command, record->values));
     set(object, "versions", json_versions());
     set(object, "finished", json_string(finished));
+    set(object, "machine", machine_to_json());
     set(object, "tensor", tensor(record->store));
     set(object, "plan", json_plan(record->plan, record->store->manifest.order));
     set_count(object, "rank", result->rank);

@@ -6,6 +6,7 @@
 const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL};
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
 const char *const session_precision_choices[] = {"f64", "f32", NULL};
+const char *const session_pin_choices[] = {"auto", "never", "always", NULL};
 const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 
 enum slc_status session_open(struct session *session,
@@ -37,10 +38,12 @@ enum slc_status session_plan(struct session *session,
 
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||
+        !slc_pin_parse(options->pin, &request.pin) ||
         (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies))) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--io %s, --schedule %s or --copies %s is not known to this library",
-                        options->io, options->schedule,
+                        "--io %s, --schedule %s, --pin %s or --copies %s is not known to this "
+                        "library",
+                        options->io, options->schedule, options->pin,
                         options->copies != NULL ? options->copies : "never");
     }
     return slc_plan_make(session->store.reader, &request, &session->plan, err);
@@ -48,9 +51,11 @@ enum slc_status session_plan(struct session *session,
 
 enum slc_status session_start(struct session *session, struct slc_error *err)
 {
-    enum slc_status status = slc_stream_open(slc_files_system(), session->store.reader,
-                                             &session->plan, &session->stream, err);
+    enum slc_status status;
 
+    slc_placement_enter(&session->plan.placement);
+    status = slc_stream_open(slc_files_system(), session->store.reader, &session->plan,
+                             &session->stream, err);
     if (status == SLC_OK) {
         status = slc_cpu_backend_create(&session->backend, err);
     }
@@ -65,6 +70,7 @@ void session_stop(struct session *session)
     }
     slc_stream_close(session->stream);
     session->stream = NULL;
+    slc_placement_leave();
 }
 
 void session_close(struct session *session)

@@ -23,6 +23,7 @@ struct session_options {
     const char *precision;
     bool deterministic;
     bool no_cache;
+    const char *pin;
     const char *copies; /* NULL: never */
 };
 
@@ -30,10 +31,21 @@ extern const char *const session_io_choices[];
 extern const char *const session_schedule_choices[];
 extern const char *const session_precision_choices[];
 extern const char *const session_copies_choices[];
+extern const char *const session_pin_choices[];
+
+#define SESSION_OPTION_ROW_PIN(type, field)                                                        \
+    {                                                                                              \
+        .name = "pin", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",                 \
+        .choices = session_pin_choices,                                                            \
+        .help = "bind each thread to a processor: auto (on several NUMA nodes, with a thread for " \
+                "every core), never or always",                                                    \
+        .offset = offsetof(struct type, field)                                                     \
+    }
 
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
     OPTION_ROW_MEMORY(type, session.memory), OPTION_ROW_THREADS(type, session.threads),            \
+        SESSION_OPTION_ROW_PIN(type, session.pin),                                                 \
         {.name = "io",                                                                             \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "METHOD",                                                                        \
@@ -105,10 +117,10 @@ enum slc_status session_plan(struct session *session,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the stream and creates the device. */
+/* Opens the stream, creates the device, and places the threads of what follows. */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
 
-/* Closes stream and device; the store stays open for another plan. */
+/* Closes stream and device, and undoes the placing; the store stays open for another plan. */
 void session_stop(struct session *session);
 
 /* Closes whatever is open; takes SESSION_INIT. */

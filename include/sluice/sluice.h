@@ -107,6 +107,12 @@ enum sluice_copies {
     SLUICE_COPIES_NEVER,
     SLUICE_COPIES_ALWAYS /* from the start; SLC_ERR_BUDGET where memory does not allow it */
 };
+/* Whether each thread that computes is bound to a processor, while it does. */
+enum sluice_pin {
+    SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */
+    SLUICE_PIN_NEVER,
+    SLUICE_PIN_ALWAYS /* where there are enough processors */
+};
 enum sluice_stop {
     SLUICE_STOP_TOLERANCE,
     SLUICE_STOP_ITERATIONS,
@@ -291,6 +297,8 @@ struct sluice_compute_options {
      * SLUICE_STOP_SIGNAL. May be set by a signal handler. NULL: none.
      */
     const volatile int *stop;
+    enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
+    uint32_t reserved;
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);

@@ -264,6 +264,53 @@ def copies(folder):
     check("kept" in messages, messages)
 
 
+def pinned(folder):
+    """--pin binds threads as run.json says, where there are processors for them, and changes no bit."""
+    store, allowed = small_store(folder), sorted(os.sched_getaffinity(0))
+    threads = min(len(allowed), 4)
+    fits = set()
+    for pin in ("never", "always", "auto"):
+        results = os.path.join(folder, pin)
+        out, _ = sluice("cpd", store, "-r", 2, "-i", 2, "-t", threads, "--pin", pin, "-o", results,
+                        "--deterministic")
+        record = load_json(os.path.join(results, "run.json"))
+        places, machine = record["plan"]["pinned_to"], record["machine"]
+        fits.add(record["fit"])
+        check(machine["processors"] == len(allowed), f"{machine}")
+        check(1 <= machine["numa_nodes"] <= machine["cores"] <= machine["processors"], f"{machine}")
+        check(record["plan"]["pin"] == pin, record["plan"])
+        check(pin != "never" or places is None, f"{pin}: {places}")
+        check(pin != "always" or len(set(places)) == threads and set(places) <= set(allowed),
+              f"{pin}: {places}")
+        check(("not pinned" in out) == (places is None), out)
+    check(len(fits) == 1, f"fits {fits}")
+
+    def one_processor():
+        os.sched_setaffinity(0, allowed[-1:])
+
+    for threads, places in ((0, allowed[-1:]), (1, allowed[-1:]), (3, None)):
+        done = subprocess.run([SLUICE, "cpd", store, "-r", "2", "-i", "1", "-t", str(threads), "--pin",
+                               "always", "-o", results], preexec_fn=one_processor, capture_output=True)
+        check(done.returncode == 0, done.stderr)
+        check(load_json(os.path.join(results, "run.json"))["plan"]["pinned_to"] == places,
+              f"{threads} threads")
+
+
+def imagined(folder):
+    """A machine of two nodes that hwloc is told of: placed as far as this one has its processors."""
+    if "by hwloc" not in sluice("--version")[0]:
+        raise Skip("built without hwloc")
+    if not {0, 1} <= os.sched_getaffinity(0):
+        raise Skip("processors 0 and 1 are not both allowed")
+    store, results = small_store(folder), os.path.join(folder, "out")
+    for pin in ("auto", "never"):
+        sluice("cpd", store, "-r", 2, "-i", 2, "-t", 2, "--pin", pin, "-o", results,
+               env={**os.environ, "HWLOC_SYNTHETIC": "node:2 core:1 pu:1"})
+        record = load_json(os.path.join(results, "run.json"))
+        check(record["machine"]["numa_nodes"] == 2, f"{record['machine']}")
+        check(record["plan"]["pinned_to"] == ([0, 1] if pin == "auto" else None), record["plan"])
+
+
 def mttkrp(folder):
     """Mode 1 by hand: the sums of a tensor of few nonzeros."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
@@ -327,6 +374,8 @@ run([
     ("starts and orders", starts),
     ("why it stops", stops),
     ("copies per mode", copies),
+    ("--pin", pinned),
+    ("--pin on an imagined machine", imagined),
     ("mttkrp", mttkrp),
     ("check and info", checked),
 ])

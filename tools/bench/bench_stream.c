@@ -8,14 +8,15 @@
  */
 #include "base/checked.h"
 #include "base/limits.h"
+#include "base/placement.h"
 #include "base/team.h"
 #include "bench.h"
 #include "ceiling.h"
-#include "machine.h"
 #include "record.h"
 #include "run.h"
 #include "table.h"
 #include "tools/common_options.h"
+#include "tools/session.h"
 
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct arguments {
     uint64_t threads;
     uint64_t row_bytes;
     const char *isa;
+    const char *pin;
     struct bench_options bench;
 };
 
@@ -31,6 +33,7 @@ static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
 
 static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
+    SESSION_OPTION_ROW_PIN(arguments, pin),
     {.name = "row-bytes",
      .kind = OPTION_U64,
      .value = "N",
@@ -59,17 +62,17 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
                                               {"gather_gb_per_s", "gather GB/s", 1, 1},
                                               {NULL, NULL, 0, 0}};
 
-/* Bytes of all threads' sets of level 1 .. BENCH_CACHE_LEVELS, or of memory; 0: no such level. */
+/* Bytes of all threads' sets of level 1 .. SLC_CACHE_LEVELS, or of memory; 0: no such level. */
 static uint64_t level_bytes(unsigned level, unsigned threads)
 {
     /* Room for the three arrays of a triad. */
     const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
-    uint64_t bytes = bench_cache_bytes(level) / 2;
+    uint64_t bytes = slc_cache_bytes(level) / 2;
 
-    if (level > BENCH_CACHE_LEVELS) {
+    if (level > SLC_CACHE_LEVELS) {
         return slc_max_u64(bench_memory_set_bytes(), least);
     }
-    if (level < BENCH_CACHE_LEVELS) {
+    if (level < SLC_CACHE_LEVELS) {
         bytes *= threads;
     }
     return bytes == 0 ? 0 : slc_max_u64(bytes, least);
@@ -90,30 +93,33 @@ static enum slc_status measure_row(const struct arguments *args,
                                     .row_bytes = args->row_bytes,
                                     .threads = threads,
                                     .loops = loops};
+    struct slc_placement placement;
+    enum slc_pin pin = SLC_PIN_AUTO;
+    enum slc_status status = SLC_OK;
     json_t *row;
 
     if (traffic.set_bytes == 0) {
         return SLC_OK;
     }
+    (void)slc_pin_parse(args->pin, &pin); /* one of the choices */
+    slc_placement_choose(&placement, pin, threads);
+    slc_placement_enter(&placement);
     row = json_object();
     (void)json_array_append_new(rows, row);
     bench_set_text(row, "level", level_names[level - 1]);
     bench_set_count(row, "set_bytes", traffic.set_bytes);
     bench_set_count(row, "threads", threads);
     bench_set_text(row, "instruction_set", loops->name);
-    for (unsigned access = 0; access < BENCH_ACCESSES; access++) {
+    for (unsigned access = 0; access < BENCH_ACCESSES && status == SLC_OK; access++) {
         struct bench_rate rate = {0};
-        enum slc_status status;
 
         traffic.access = (enum bench_access)access;
         status = bench_traffic_measure(&traffic, (unsigned)args->bench.warm_up,
                                        (unsigned)args->bench.repeats, &rate, err);
-        if (status != SLC_OK) {
-            return status;
-        }
         bench_set_real(row, keys[access], rate.median * 1e-9);
     }
-    return SLC_OK;
+    slc_placement_leave();
+    return status;
 }
 
 /* The sets that --isa names. */
@@ -155,7 +161,7 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
                           (unsigned long long)args->row_bytes);
     }
     bench_set_count(record, "row_bytes", args->row_bytes);
-    for (unsigned level = 1; level <= BENCH_CACHE_LEVELS + 1; level++) {
+    for (unsigned level = 1; level <= SLC_CACHE_LEVELS + 1; level++) {
         for (unsigned threads = 1; threads <= all; threads += threads == all ? 1 : all - 1) {
             for (unsigned s = 0; s < set_count && status == SLC_OK; s++) {
                 status = measure_row(args, level, threads, sets[s], rows, err);

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/team.h"
-#include "machine.h"
+#include "base/topology.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ const char *bench_access_name(enum bench_access access)
 uint64_t bench_memory_set_bytes(void)
 {
     const uint64_t least = UINT64_C(256) << 20;
-    const uint64_t beyond_cache = 4 * bench_cache_bytes(BENCH_CACHE_LEVELS);
+    const uint64_t beyond_cache = 4 * slc_cache_bytes(SLC_CACHE_LEVELS);
 
     return slc_min_u64(slc_max_u64(beyond_cache, least), slc_memory_total() / 4);
 }

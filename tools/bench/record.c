@@ -1,8 +1,8 @@
 /* The record of a benchmark; see record.h. */
 #include "record.h"
 
-#include "tools/bench/machine.h"
 #include "tools/log_json.h"
+#include "tools/machine.h"
 #include "tools/session.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ enum slc_status bench_record_start(const struct command *command,
     bench_set_text(object, "bench", short_name(command));
     bench_set(object, "options", options_to_json(command, values));
     bench_set(object, "versions", json_versions());
-    bench_set(object, "machine", bench_machine_to_json());
+    bench_set(object, "machine", machine_to_json());
     *record = object;
     return SLC_OK;
 }

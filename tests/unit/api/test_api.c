@@ -7,6 +7,7 @@
 #include <sluice/sluice.h>
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,42 @@ static void factorizes(void)
     sluice_cpd_destroy(NULL);
     sluice_store_close(store);
     sluice_store_close(NULL);
+}
+
+static void compare_affinity(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    cpu_set_t now;
+
+    (void)iteration;
+    CU_ASSERT_EQUAL(sched_getaffinity(0, sizeof now, &now), 0);
+    CU_ASSERT_TRUE(CPU_EQUAL(&now, (const cpu_set_t *)context));
+}
+
+static void pinning_leaves_the_caller_alone(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_store *store;
+    struct sluice_cpd *model = NULL;
+    cpu_set_t before;
+    char path[512];
+
+    CU_ASSERT_EQUAL(sched_getaffinity(0, sizeof before, &before), 0);
+    store = small_store(path, sizeof path);
+    sluice_compute_options_init(&compute, sizeof compute);
+    sluice_cpd_options_init(&options, sizeof options);
+    compute.pin = SLUICE_PIN_ALWAYS;
+    options.compute = &compute;
+    options.iterations = 3;
+    options.iteration = compare_affinity;
+    options.context = &before;
+    SLC_ASSERT_OK(sluice_cpd(store, 2, &options, &model, &err), &err);
+    compare_affinity(&before, NULL);
+    compute.pin = (enum sluice_pin)3;
+    SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_USAGE, &err, "pin 3");
+    sluice_cpd_destroy(model);
+    sluice_store_close(store);
 }
 
 static void plans_and_budgets(void)
@@ -451,6 +488,7 @@ int main(int argc, char **argv)
         {"text becomes a store that tells about itself", converts_and_tells},
         {"MTTKRP on arrays of the caller", multiplies},
         {"CPD, its accessors and its files", factorizes},
+        {"pinning leaves the caller alone", pinning_leaves_the_caller_alone},
         {"plans and budgets", plans_and_budgets},
         {"structs of older and newer programs", structs_have_versions},
         {"check and export", checks_and_exports},
