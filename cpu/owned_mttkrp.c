@@ -21,7 +21,6 @@ struct owned_run {
     struct slc_owned_mode *copy;
     unsigned char *windows;        /* of ranges in several items */
     unsigned char *worker_windows; /* f32: rows_max rows of sums for each worker */
-    atomic_uint_fast64_t next;     /* item */
 };
 
 static bool needs_worker_windows(enum slc_value_type type)
@@ -252,19 +251,14 @@ static void compute_share(const struct owned_run *run,
     }
 }
 
-static void work(void *context, unsigned worker, unsigned workers)
+/* Handed out like the pieces when their chunks were written: mostly to the same NUMA node. */
+static void compute_items(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct owned_run *run = context;
 
-    (void)workers;
-    for (;;) {
-        const uint64_t i = atomic_fetch_add(&run->next, 1);
-        const struct slc_owned_item *item;
+    for (uint64_t i = begin; i < end; i++) {
+        const struct slc_owned_item *item = &run->copy->items[i];
 
-        if (i >= run->copy->item_count) {
-            return;
-        }
-        item = &run->copy->items[i];
         if (run->copy->ranges[item->range].items == 1) {
             compute_alone(run, &run->copy->ranges[item->range], item, worker);
         } else {
@@ -286,5 +280,5 @@ enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *
     for (uint64_t r = 0; r < run.copy->range_count; r++) {
         atomic_store(&run.copy->ranges[r].left, run.copy->ranges[r].items);
     }
-    return slc_team_run(cpu->job.workers, work, &run, err);
+    return slc_team_for(cpu->job.workers, run.copy->item_count, 1, compute_items, &run, err);
 }
