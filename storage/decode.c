@@ -31,7 +31,7 @@ static uint64_t scratch_bytes(const struct slc_layout_info *info)
     const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
     const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
 
-    return chunk * 8 * 8 + group * 8 + chunk * 4 * (info->order + 2) + plane_bytes(info);
+    return chunk * 8 * 8 + group * 8 + chunk * 4 * (info->order + 4) + plane_bytes(info);
 }
 
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
@@ -86,6 +86,8 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     made->spare = carve(&free_bytes, chunk * 4);
     made->run_begin = carve(&free_bytes, chunk * 4);
     made->run_keys = carve(&free_bytes, chunk * 8);
+    made->key_small = carve(&free_bytes, chunk * 4);
+    made->run_small = carve(&free_bytes, chunk * 4);
     made->planes = carve(&free_bytes, plane_bytes(info));
     *decoder = made;
     return SLC_OK;
@@ -170,6 +172,8 @@ static bool check_keys(struct slc_decoder *decoder, const uint8_t *at, struct sl
     decoder->span_bits =
         slc_bit_length_u128((uint64_t)decoder->span, (uint64_t)(decoder->span >> 64));
     decoder->two_words = entry->first_hi != entry->last_hi;
+    decoder->small = decoder->codec == SLC_CODEC_PACKED && decoder->ops->small_keys != NULL &&
+                     !decoder->two_words && (entry->first_lo ^ entry->last_lo) <= UINT32_MAX;
     return true;
 }
 
@@ -224,12 +228,6 @@ static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct sl
     return true;
 }
 
-/* A mode whose offsets come out of the lower words of keys alone, by the plans of fields. */
-static bool is_plain(const struct slc_mode_plan *mode)
-{
-    return !mode->wide && mode->hi.bits == 0 && mode->lo.bits > 0;
-}
-
 static void plan_fields(struct slc_decoder *decoder, bool fibers)
 {
     slc_fields_clear(&decoder->fields);
@@ -238,7 +236,7 @@ static void plan_fields(struct slc_decoder *decoder, bool fibers)
     for (unsigned n = 0; n < decoder->keys.order; n++) {
         const struct slc_mode_plan *mode = &decoder->modes[n];
 
-        if (!is_plain(mode)) {
+        if (!slc_mode_is_plain(mode)) {
             continue;
         }
         slc_fields_add(&decoder->fields, &mode->lo, (uint32_t)mode->base, n, decoder->offset[n]);
@@ -266,143 +264,16 @@ static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
 
 /* ---- decoding */
 
-/* Fields of more than 32 varying bits: a tile that crosses a high power of two. Rare. */
-static uint64_t
-wide_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)
-{
-    const struct slc_mode_plan *mode = &decoder->modes[n];
-    uint64_t largest = 0;
-
-    decoder->ops->gather_wide(&mode->lo, keys, count, decoder->wide_lo);
-    if (mode->hi.bits > 0) {
-        decoder->ops->gather_wide(&mode->hi, decoder->key_hi, count, decoder->wide_hi);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t field = decoder->wide_lo[i];
-
-        if (mode->hi.bits > 0) {
-            field |= decoder->wide_hi[i] << mode->lo.bits; /* a mode has at most 62 bits */
-        }
-        field -= mode->base;
-        largest = field > largest ? field : largest;
-        decoder->offset[n][i] = (uint32_t)field;
-    }
-    return largest;
-}
-
-static uint64_t
-narrow_offsets(struct slc_decoder *decoder, const uint64_t *keys, unsigned n, uint32_t count)
-{
-    const struct slc_mode_plan *mode = &decoder->modes[n];
-    uint32_t *offset = decoder->offset[n];
-
-    if (mode->lo.bits == 0) {
-        decoder->ops->gather(&mode->hi, decoder->key_hi, count, offset);
-    } else {
-        decoder->ops->gather(&mode->lo, keys, count, offset);
-        if (mode->hi.bits > 0) {
-            decoder->ops->gather(&mode->hi, decoder->key_hi, count, decoder->spare);
-            for (uint32_t i = 0; i < count; i++) {
-                offset[i] |= decoder->spare[i] << mode->lo.bits;
-            }
-        }
-    }
-    return decoder->ops->settle(offset, count, (uint32_t)mode->base);
-}
-
-static bool check_offsets(const struct slc_decoder *decoder,
-                          unsigned n,
-                          uint64_t largest,
-                          struct slc_damage *damage)
-{
-    if (largest > decoder->entry.extent[n]) {
-        return slc_damage_set(damage, decoder->data,
-                              "the offset of a coordinate from the tile's corner", largest,
-                              "at most ", decoder->entry.extent[n]);
-    }
-    return true;
-}
-
-static bool field_offsets(struct slc_decoder *decoder,
-                          const struct slc_fields *fields,
-                          uint64_t *keys,
-                          uint32_t count,
-                          struct slc_damage *damage)
-{
-    uint32_t largest[SLC_MAX_ORDER];
-
-    decoder->ops->fields(fields, keys, count, largest);
-    for (unsigned f = 0; f < fields->count; f++) {
-        if (!check_offsets(decoder, fields->field[f].mode, largest[f], damage)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Offsets of mode n, which is not plain, from the lower words `keys` and from key_hi. */
-static bool mode_offsets(struct slc_decoder *decoder,
-                         const uint64_t *keys,
-                         unsigned n,
-                         uint32_t count,
-                         struct slc_damage *damage)
-{
-    const struct slc_mode_plan *mode = &decoder->modes[n];
-
-    if (mode->lo.bits + mode->hi.bits == 0) {
-        return true; /* zeros since slc_tile_open */
-    }
-    return check_offsets(decoder, n,
-                         mode->wide ? wide_offsets(decoder, keys, n, count)
-                                    : narrow_offsets(decoder, keys, n, count),
-                         damage);
-}
-
-static bool
-offsets_from_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
-{
-    for (unsigned n = 0; n < decoder->keys.order; n++) {
-        if (!is_plain(&decoder->modes[n]) &&
-            !mode_offsets(decoder, decoder->key_lo, n, count, damage)) {
-            return false;
-        }
-    }
-    return field_offsets(decoder, &decoder->fields, decoder->key_lo, count, damage);
-}
-
-/* Cuts the chunk into runs, and finds the coordinates that a run shares once for each run. */
-static bool runs_from_keys(struct slc_decoder *decoder,
-                           uint32_t count,
-                           uint32_t *runs,
-                           struct slc_damage *damage)
-{
-    const struct slc_fiber_run run = decoder->keys.run;
-    uint32_t *begin = decoder->run_begin;
-
-    *runs = decoder->ops->runs(decoder->key_lo, count, run.bits, begin);
-    for (uint32_t r = 0; r < *runs; r++) {
-        decoder->run_keys[r] = decoder->key_lo[begin[r]];
-    }
-    begin[*runs] = count;
-    for (unsigned n = 0; n < decoder->keys.order; n++) {
-        const bool own = n == run.mode;
-
-        if (!is_plain(&decoder->modes[n]) &&
-            !mode_offsets(decoder, own ? decoder->key_lo : decoder->run_keys, n,
-                          own ? count : *runs, damage)) {
-            return false;
-        }
-    }
-    return field_offsets(decoder, &decoder->own_fields, decoder->key_lo, count, damage) &&
-           field_offsets(decoder, &decoder->run_fields, decoder->run_keys, *runs, damage);
-}
-
 /* Decodes the keys of the next `count` nonzeros: packed and lz4. */
 static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
-    return decoder->codec == SLC_CODEC_PACKED
-               ? slc_packed_keys(decoder, decoder->position, count, damage)
-               : slc_lz4_keys(decoder, decoder->position, count, damage);
+    const uint32_t start = decoder->position;
+
+    if (decoder->small) {
+        return slc_packed_small_keys(decoder, start, count, damage);
+    }
+    return decoder->codec == SLC_CODEC_PACKED ? slc_packed_keys(decoder, start, count, damage)
+                                              : slc_lz4_keys(decoder, start, count, damage);
 }
 
 /* Decodes the values of the next `count` nonzeros, checks the end of the tile, moves on. */
@@ -452,7 +323,8 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
     if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
     } else {
-        sound = decode_keys(decoder, count, &damage) && offsets_from_keys(decoder, count, &damage);
+        sound =
+            decode_keys(decoder, count, &damage) && slc_decoder_offsets(decoder, count, &damage);
     }
     if (!sound || !finish_chunk(decoder, count, &damage)) {
         chunk->nnz = 0;
@@ -487,7 +359,7 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
         fibers->runs = sound ? slc_blco_runs(decoder, count) : 0;
     } else {
         sound = decode_keys(decoder, count, &damage) &&
-                runs_from_keys(decoder, count, &fibers->runs, &damage);
+                slc_decoder_runs(decoder, count, &fibers->runs, &damage);
     }
     if (!sound || !finish_chunk(decoder, count, &damage)) {
         fibers->nnz = 0;

@@ -72,12 +72,14 @@ struct slc_decoder {
 
     /* Scratch of one chunk. */
     uint64_t *key_lo, *key_hi;
+    uint32_t *key_small;         /* lower halves of key_lo, where only those vary */
     uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */
     uint64_t *packed;            /* one group of integers */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
     uint32_t *run_begin; /* where runs of fibers begin, and their first keys */
     uint64_t *run_keys;
+    uint32_t *run_small; /* or these, where key_small is what there is */
     void *values;
     double *exact;   /* values before they are rounded to f32 */
     uint8_t *raw;    /* values put together from planes */
@@ -95,6 +97,7 @@ struct slc_decoder {
     slc_u128 span;      /* last key - first key */
     unsigned span_bits; /* its length: what bounds every gap and base */
     bool two_words;     /* key bits 64..127 vary */
+    bool small;         /* only key bits 0..31 vary, and keys are decoded to key_small */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
     struct slc_fields fields; /* of modes that vary in one word and at most 32 bits */
     /* The same where the tile is cut into runs: of their own mode, and of the others. */
@@ -118,6 +121,11 @@ bool slc_packed_keys(struct slc_decoder *decoder,
                      uint32_t start,
                      uint32_t count,
                      struct slc_damage *damage);
+/* Into key_small, of a tile that is small. */
+bool slc_packed_small_keys(struct slc_decoder *decoder,
+                           uint32_t start,
+                           uint32_t count,
+                           struct slc_damage *damage);
 bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage);
 bool slc_lz4_keys(struct slc_decoder *decoder,
                   uint32_t start,
@@ -151,6 +159,20 @@ bool slc_decoder_pass_keys(struct slc_decoder *decoder,
                            uint32_t count,
                            const uint8_t *where,
                            struct slc_damage *damage);
+
+/* A mode whose offsets come out of the lower words of keys alone, by the plans of fields. */
+static inline bool slc_mode_is_plain(const struct slc_mode_plan *mode)
+{
+    return !mode->wide && mode->hi.bits == 0 && mode->lo.bits > 0;
+}
+
+/* Finds the offsets of `count` nonzeros whose keys are decoded. */
+bool slc_decoder_offsets(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage);
+/* Cuts them into runs, and finds the offsets that a run shares once for each run. */
+bool slc_decoder_runs(struct slc_decoder *decoder,
+                      uint32_t count,
+                      uint32_t *runs,
+                      struct slc_damage *damage);
 
 /* Opens a values section of exactly `bytes` bytes at `section`, and decodes from it. */
 bool slc_values_open(struct slc_decoder *decoder,

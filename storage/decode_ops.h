@@ -100,6 +100,25 @@ struct slc_decode_ops {
                       uint64_t mask,
                       uint64_t add,
                       uint32_t *offsets);
+
+    /*
+     * The same as keys, runs and fields for keys of which only the lower half varies: modulo 2^32
+     * in and out, for plans whose masks are below 2^32. NULL, all of them, in tables that gain
+     * nothing by it. small_keys also returns false where the gaps of a group could add up to 2^32
+     * and more; small_low is fields for one field that begins at bit 0.
+     */
+    bool (*small_keys)(const struct slc_patched_view *gaps,
+                       uint32_t group,
+                       uint32_t groups,
+                       uint32_t first,
+                       uint32_t *keys);
+    uint32_t (*small_runs)(uint32_t *keys, uint32_t count, unsigned shift, uint32_t *begin);
+    void (*small_fields)(const struct slc_fields *plan,
+                         uint32_t *keys,
+                         uint32_t count,
+                         uint32_t largest[SLC_MAX_ORDER]);
+    uint32_t (*small_low)(
+        const uint32_t *keys, uint32_t count, uint32_t mask, uint32_t base, uint32_t *offsets);
 };
 
 /* The table in force; threads may call it at any time. */

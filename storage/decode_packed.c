@@ -132,3 +132,54 @@ bool slc_packed_keys(struct slc_decoder *decoder,
            any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
                       damage);
 }
+
+/*
+ * Checks keys of whole groups that were summed modulo 2^32, none of which adds up to as much, and
+ * moves on; false, with decoder->next as it was, where anything is wrong.
+ */
+static bool pass_small(struct slc_decoder *decoder, uint32_t start, uint32_t groups)
+{
+    const uint32_t *keys = decoder->key_small + (start - decoder->position);
+    const slc_u128 before = decoder->next;
+    uint64_t next = (uint64_t)before;
+    uint32_t first = (uint32_t)(decoder->entry.first_lo + next);
+    struct slc_damage ignored;
+    bool sound = start > 0 || keys[0] == first;
+
+    for (uint32_t g = 0; g < groups && sound; g++) {
+        const uint32_t at = start + g * SLC_GROUP_NNZ;
+
+        decoder->next = next;
+        sound = at % SLC_BASE_NNZ != 0 || check_base(decoder, at / SLC_BASE_NNZ, &ignored);
+        keys += SLC_GROUP_NNZ;
+        next += (uint32_t)(keys[-1] + 1 - first);
+        first = keys[-1] + 1;
+    }
+    sound = sound && next <= (uint64_t)decoder->span + 1;
+    decoder->next = sound ? next : before;
+    return sound;
+}
+
+bool slc_packed_small_keys(struct slc_decoder *decoder,
+                           uint32_t start,
+                           uint32_t count,
+                           struct slc_damage *damage)
+{
+    const uint32_t first = (uint32_t)(decoder->entry.first_lo + (uint64_t)decoder->next);
+    const uint32_t groups = count / SLC_GROUP_NNZ, whole = groups * SLC_GROUP_NNZ;
+    uint32_t done = 0;
+
+    if (decoder->ops->small_keys(&decoder->plan.packed.gaps, start / SLC_GROUP_NNZ, groups, first,
+                                 decoder->key_small) &&
+        pass_small(decoder, start, groups)) {
+        done = whole;
+    }
+    /* The rest: an incomplete group, a group that adds up to much, or a contradiction to find. */
+    if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
+        return false;
+    }
+    for (uint32_t i = done; i < count; i++) {
+        decoder->key_small[i] = (uint32_t)decoder->key_lo[i];
+    }
+    return true;
+}

@@ -60,6 +60,26 @@ static bool equals_definition(const struct slc_fields *plan,
     return equal;
 }
 
+/* The same for plans that take bits of the lower halves only. */
+static void check_small(const struct slc_decode_ops *ops,
+                        const struct slc_fields *plan,
+                        const uint64_t *keys,
+                        uint32_t count)
+{
+    uint32_t small[ROOM], largest[SLC_MAX_ORDER];
+
+    for (unsigned f = 0; f < plan->count; f++) {
+        if (plan->field[f].gather->mask > UINT32_MAX) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < ROOM; i++) {
+        small[i] = (uint32_t)keys[i];
+    }
+    ops->small_fields(plan, small, count, largest);
+    CU_ASSERT(equals_definition(plan, keys, count, largest));
+}
+
 static void check_plan(struct random_stream *random, const struct slc_fields *plan, uint32_t count)
 {
     uint64_t keys[ROOM];
@@ -72,6 +92,9 @@ static void check_plan(struct random_stream *random, const struct slc_fields *pl
         if (table(t) != NULL) {
             table(t)->fields(plan, keys, count, largest);
             CU_ASSERT(equals_definition(plan, keys, count, largest));
+        }
+        if (table(t) != NULL && table(t)->small_fields != NULL) {
+            check_small(table(t), plan, keys, count);
         }
     }
 }
@@ -86,6 +109,9 @@ static void test_random_masks(void)
         uint64_t masks[SLC_MAX_ORDER];
 
         draw_masks(&random, 1 + round % SLC_MAX_ORDER, masks);
+        for (unsigned f = 0; f < SLC_MAX_ORDER && round % 2 == 1; f++) {
+            masks[f] &= UINT32_MAX;
+        }
         slc_fields_clear(&plan);
         for (unsigned f = 0; f < SLC_MAX_ORDER; f++) {
             slc_gather_init(&gathers[f], masks[f]);
@@ -96,6 +122,42 @@ static void test_random_masks(void)
             }
         }
         check_plan(&random, &plan, 1 + (uint32_t)draw_below(&random, COUNT_MAX));
+    }
+}
+
+/* One field from bit 0 on, and where keys that agree above it begin. */
+static void test_small_low(void)
+{
+    struct random_stream random = {slc_test_seed(), 3, 0};
+
+    for (unsigned round = 0; round < 400; round++) {
+        const struct slc_decode_ops *ops = table(round % 4);
+        const uint32_t count = 1 + (uint32_t)draw_below(&random, COUNT_MAX);
+        const unsigned bits = (unsigned)draw_below(&random, 25);
+        const uint32_t mask = (uint32_t)slc_low_mask(bits);
+        const uint32_t base = (uint32_t)draw_below(&random, 1 + (uint64_t)mask);
+        uint32_t keys[ROOM], begin[ROOM], low[ROOM], key = (uint32_t)draw(&random), runs = 0;
+        uint32_t most = 0, found;
+        bool equal = true;
+
+        if (ops == NULL || ops->small_low == NULL) {
+            continue;
+        }
+        for (uint32_t i = 0; i < ROOM; i++) {
+            keys[i] = key += 1 + (uint32_t)draw_below(&random, 1 + mask / 4);
+        }
+        found = ops->small_runs(keys, count, bits, begin);
+        for (uint32_t i = 0; i < count; i++) {
+            most = (keys[i] & mask) - base > most ? (keys[i] & mask) - base : most;
+        }
+        CU_ASSERT_EQUAL(ops->small_low(keys, count, mask, base, low), most);
+        for (uint32_t i = 0; i < count; i++) {
+            equal &= low[i] == (keys[i] & mask) - base;
+            if (i == 0 || keys[i] >> bits != keys[i - 1] >> bits) {
+                equal &= begin[runs++] == i;
+            }
+        }
+        CU_ASSERT(equal && runs == found);
     }
 }
 
@@ -123,6 +185,7 @@ static void test_limits(void)
 static const struct slc_test tests[] = {
     {"random fields by every table", test_random_masks},
     {"as many matrices and terms as there can be", test_limits},
+    {"one field from bit 0 and the beginnings of runs", test_small_low},
 };
 
 int main(int argc, char **argv)

@@ -91,6 +91,41 @@ static bool keys_right(const struct slc_decode_ops *ops,
     return true;
 }
 
+/* No gap is so long that a group of them could reach 2^32. */
+static bool small_groups(const struct sequence *sequence, uint32_t group, uint32_t groups)
+{
+    bool small = true;
+
+    for (uint32_t g = group; g < group + groups; g++) {
+        small &= sequence->view.widths[g] + sequence->view.extras[g] <= 24;
+    }
+    return small;
+}
+
+/* Lower halves of keys, from where they pass 2^32. */
+static bool small_keys_right(const struct slc_decode_ops *ops,
+                             const struct sequence *sequence,
+                             uint32_t group,
+                             uint32_t groups)
+{
+    static uint32_t keys[VALUES_MOST + 16];
+    uint32_t key = UINT32_MAX - 200;
+
+    if (ops->small_keys == NULL) {
+        return true;
+    }
+    if (!ops->small_keys(&sequence->view, group, groups, key + 1, keys)) {
+        return !small_groups(sequence, group, groups);
+    }
+    for (uint32_t i = 0; i < groups * SLC_GROUP_NNZ; i++) {
+        key += (uint32_t)sequence->values[group * SLC_GROUP_NNZ + i] + 1;
+        if (keys[i] != key) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool integers_right(const struct slc_decode_ops *ops,
                            const struct sequence *sequence,
                            uint32_t group,
@@ -116,7 +151,8 @@ static void test_groups(void)
 
     for (unsigned round = 0; round < 200; round++) {
         const uint32_t groups = 1 + (uint32_t)draw(GROUPS_MOST);
-        const unsigned common = (unsigned)draw(30), rare = common + (unsigned)draw(23);
+        const unsigned common = (unsigned)draw(round % 2 == 0 ? 12 : 30);
+        const unsigned rare = common + (unsigned)draw(round % 2 == 0 ? 13 : 23);
 
         draw_values(&sequence, groups * SLC_GROUP_NNZ, common, rare);
         sequence_make(&sequence, groups * SLC_GROUP_NNZ);
@@ -129,7 +165,11 @@ static void test_groups(void)
             }
             CU_ASSERT(keys_right(table(t), &sequence, 0, groups));
             CU_ASSERT(keys_right(table(t), &sequence, from, groups - from));
+            CU_ASSERT(small_keys_right(table(t), &sequence, 0, groups));
+            CU_ASSERT(small_keys_right(table(t), &sequence, from, groups - from));
             CU_ASSERT(integers_right(table(t), &sequence, 0, groups, 1.0));
+            CU_ASSERT(integers_right(table(t), &sequence, 0, groups, -0x1p53));
+            CU_ASSERT(integers_right(table(t), &sequence, 0, groups, 0x1p30 - 1));
             CU_ASSERT(integers_right(table(t), &sequence, from, groups - from, -5.0));
         }
         free(sequence.bytes);
@@ -155,6 +195,7 @@ static void test_damaged_groups(void)
 {
     static struct sequence sequence;
     static uint64_t keys[VALUES_MOST + 16];
+    static uint32_t small_keys[VALUES_MOST + 16];
 
     for (unsigned round = 0; round < 12; round++) {
         draw_values(&sequence, 2 * SLC_GROUP_NNZ, 3, 17);
@@ -164,9 +205,14 @@ static void test_damaged_groups(void)
 
             sequence.bytes[at] = (uint8_t)(good ^ (1 + draw(255)));
             for (unsigned t = 0; t < TABLES && sequence_open(&sequence, 2 * SLC_GROUP_NNZ); t++) {
-                if (table(t) != NULL && sequence.view.all_short) {
-                    CU_ASSERT_EQUAL(table(t)->keys(&sequence.view, 0, 2, 0, keys),
-                                    groups_sound(&sequence, 2));
+                if (table(t) == NULL || !sequence.view.all_short) {
+                    continue;
+                }
+                CU_ASSERT_EQUAL(table(t)->keys(&sequence.view, 0, 2, 0, keys),
+                                groups_sound(&sequence, 2));
+                if (table(t)->small_keys != NULL) {
+                    CU_ASSERT_EQUAL(table(t)->small_keys(&sequence.view, 0, 2, 0, small_keys),
+                                    small_groups(&sequence, 0, 2) && groups_sound(&sequence, 2));
                 }
             }
             sequence.bytes[at] = good;

@@ -1,0 +1,439 @@
+/*
+ * Whole patched groups at a time, AVX-512: from packed bits through exceptions to keys or reals,
+ * without storing in between.
+ *
+ * Nearly all groups of real tensors have values of at most SMALL_BITS bits, low and high part
+ * together: those take lanes of 32 bits, 16 values a step, and what a group adds up to still fits a
+ * lane. Others take lanes of 64 bits.
+ *
+ * Exceptions are scattered first, for all groups of a chunk, each to the place of its value in an
+ * array of zeros, so that unpacking merely takes the union: a vector cannot be loaded from what was
+ * just stored in pieces without waiting for the stores.
+ */
+#include "storage/decode_ops.h"
+
+#if defined(__x86_64__)
+
+#include "storage/decode_avx512.h"
+#include "storage/decode_loops.h"
+
+enum {
+    /* Groups that are patched together: those of a chunk of the decoder. */
+    PATCH_GROUPS = 8,
+    /* 128 gaps of so many bits, and 128 for the steps between keys, are below 2^32. */
+    SMALL_BITS = 24,
+    SMALL_LANES = 16,
+    WIDE_LANES = 8
+};
+
+/* Where the bits of sixteen values of at most 25 bits are. */
+struct sixteen {
+    __m512i bytes, shift, mask;
+};
+
+AVX512_INLINE struct sixteen sixteen_init(unsigned width)
+{
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i spread = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
+    /* Below 2^16, so that the product of lower halves is the product. */
+    const __m512i bits = _mm512_mullo_epi16(lanes, _mm512_set1_epi32((int32_t)width));
+    struct sixteen sixteen;
+
+    /* Byte b of lane i: the byte where value i starts, plus b. */
+    sixteen.bytes = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi32(bits, 3), spread),
+                                    _mm512_set1_epi32(0x03020100));
+    sixteen.shift = _mm512_and_si512(bits, _mm512_set1_epi32(7));
+    sixteen.mask = _mm512_set1_epi32((int32_t)slc_low_mask(width));
+    return sixteen;
+}
+
+AVX512_INLINE __m512i sixteen_move(const struct sixteen *sixteen, const uint8_t *packed)
+{
+    const __m512i part = _mm512_permutexvar_epi8(sixteen->bytes, _mm512_loadu_si512(packed));
+
+    return _mm512_srlv_epi32(part, sixteen->shift);
+}
+
+AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *packed)
+{
+    return _mm512_and_si512(sixteen_move(sixteen, packed), sixteen->mask);
+}
+
+/* The same with high parts that stand where they belong. */
+AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
+                                      const uint8_t *packed,
+                                      const uint32_t *high)
+{
+    return _mm512_ternarylogic_epi32(sixteen_move(sixteen, packed), sixteen->mask,
+                                     _mm512_loadu_si512(high), 0xEA); /* a and b, or c */
+}
+
+/* As struct window: sums over sixteen gaps, modulo 2^32. */
+struct small_window {
+    __m512i key, one, two, four, eight;
+};
+
+AVX512_INLINE struct small_window small_window_init(uint32_t first)
+{
+    const __m512i before =
+        _mm512_set_epi32(-1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12, -13, -14, -15, -16);
+    const __m512i zero = _mm512_setzero_si512();
+
+    return (struct small_window){_mm512_add_epi32(_mm512_set1_epi32((int32_t)first), before), zero,
+                                 zero, zero, zero};
+}
+
+AVX512_INLINE __m512i small_window_next(struct small_window *window, __m512i ones)
+{
+    const __m512i twos = _mm512_add_epi32(ones, _mm512_alignr_epi32(ones, window->one, 15));
+    const __m512i fours = _mm512_add_epi32(twos, _mm512_alignr_epi32(twos, window->two, 14));
+    const __m512i eights = _mm512_add_epi32(fours, _mm512_alignr_epi32(fours, window->four, 12));
+    const __m512i sum = _mm512_add_epi32(eights, _mm512_alignr_epi32(eights, window->eight, 8));
+
+    window->key = _mm512_add_epi32(window->key, _mm512_add_epi32(sum, _mm512_set1_epi32(16)));
+    window->one = ones;
+    window->two = twos;
+    window->four = fours;
+    window->eight = eights;
+    return window->key;
+}
+
+/* ---- exceptions */
+
+/* The high parts of a group's exceptions, shifted to where they belong; zeros in between. */
+union patch {
+    uint32_t small[SLC_GROUP_NNZ];
+    uint64_t wide[SLC_GROUP_NNZ];
+};
+
+static bool is_small(const struct slc_patched_view *view, uint32_t group)
+{
+    return view->widths[group] + view->extras[group] <= SMALL_BITS;
+}
+
+/*
+ * What is wrong with exceptions, put together over all groups of a chunk without a branch for each.
+ */
+struct faults {
+    uint64_t order;  /* positions that do not ascend, or are not of a group */
+    uint32_t unused; /* unused bits that are not zero */
+    __mmask16 zeros; /* high parts that are zero */
+};
+
+AVX512_INLINE void
+check_exceptions(struct faults *faults, const uint8_t *positions, uint32_t count, unsigned extra)
+{
+    const uint32_t bits = count * extra;
+    /* The byte after the last one where that is full: then of no consequence. */
+    const uint32_t rest = positions[count + bits / 8] & -(uint32_t)(bits % 8 != 0);
+
+    faults->order |= positions[count - 1] & ~(uint32_t)(SLC_GROUP_NNZ - 1);
+    for (uint32_t i = 0; i + 1 < count; i += 64) {
+        const uint32_t pairs = count - 1 - i;
+        const __mmask64 wanted = pairs < 64 ? (UINT64_C(1) << pairs) - 1 : UINT64_MAX;
+        const __m512i now = _mm512_maskz_loadu_epi8(wanted, positions + i);
+        const __m512i next = _mm512_maskz_loadu_epi8(wanted, positions + i + 1);
+
+        faults->order |= _mm512_mask_cmpge_epu8_mask(wanted, now, next);
+    }
+    faults->unused |= rest >> bits % 8;
+}
+
+/* Without optimization scatters are macros that turn their masks into chars. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+/* Reads the exceptions, of which there are, of a group of small values. */
+AVX512_INLINE void patch_small(const struct slc_patched_view *view,
+                               uint32_t group,
+                               union patch *patch,
+                               struct faults *faults)
+{
+    const unsigned width = view->widths[group], extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group] + SLC_GROUP_NNZ / 8 * width;
+    const uint8_t *packed = positions + count;
+    const struct sixteen sixteen = sixteen_init(extra);
+    const __m512i inside_group = _mm512_set1_epi32(SLC_GROUP_NNZ - 1);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+        _mm512_storeu_si512(patch->small + i, _mm512_setzero_si512());
+    }
+    for (uint32_t i = 0; i < count; i += SMALL_LANES) {
+        const __mmask16 lanes =
+            (__mmask16)(count - i < SMALL_LANES ? (1U << (count - i)) - 1 : 0xFFFF);
+        const __m512i value = sixteen_get(&sixteen, packed + i / 8 * extra);
+        const __m512i position = _mm512_and_si512(
+            _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(positions + i))),
+            inside_group);
+
+        faults->zeros |= _mm512_mask_testn_epi32_mask(lanes, value, value);
+        _mm512_mask_i32scatter_epi32(patch->small, lanes, position,
+                                     _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width)), 4);
+    }
+    check_exceptions(faults, positions, count, extra);
+}
+
+AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
+                              uint32_t group,
+                              union patch *patch,
+                              struct faults *faults)
+{
+    const unsigned width = view->widths[group], extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group] + SLC_GROUP_NNZ / 8 * width;
+    const uint8_t *packed = positions + count;
+    const struct eight eight = eight_init(extra);
+    const __m512i inside_group = _mm512_set1_epi64(SLC_GROUP_NNZ - 1);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        _mm512_storeu_si512(patch->wide + i, _mm512_setzero_si512());
+    }
+    for (uint32_t i = 0; i < count; i += WIDE_LANES) {
+        const __mmask8 lanes = (__mmask8)(count - i < WIDE_LANES ? (1U << (count - i)) - 1 : 0xFF);
+        const __m512i value = eight_get(&eight, packed + i / 8 * extra);
+        const __m512i position = _mm512_and_si512(
+            _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(positions + i))),
+            inside_group);
+
+        faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        _mm512_mask_i64scatter_epi64(patch->wide, lanes, position,
+                                     _mm512_sll_epi64(value, _mm_cvtsi32_si128((int)width)), 8);
+    }
+    check_exceptions(faults, positions, count, extra);
+}
+
+#pragma GCC diagnostic pop
+
+/* Reads the exceptions of up to PATCH_GROUPS groups. False where they are not sound. */
+AVX512_INLINE bool patch_groups(const struct slc_patched_view *view,
+                                uint32_t group,
+                                uint32_t groups,
+                                union patch patches[PATCH_GROUPS])
+{
+    struct faults faults = {0};
+
+    for (uint32_t g = 0; g < groups; g++) {
+        if (view->exceptions[group + g] == 0) {
+            continue;
+        }
+        if (is_small(view, group + g)) {
+            patch_small(view, group + g, &patches[g], &faults);
+        } else {
+            patch_wide(view, group + g, &patches[g], &faults);
+        }
+    }
+    return (faults.order | faults.unused | faults.zeros) == 0;
+}
+
+/* ---- groups */
+
+/* What becomes of values. */
+enum make {
+    MAKE_KEYS,       /* sums, of 64 bits */
+    MAKE_SMALL_KEYS, /* their lower halves */
+    MAKE_REALS       /* each plus `low`, as f64 */
+};
+
+struct maker {
+    struct small_window small_window; /* MAKE_SMALL_KEYS: goes on from group to group */
+    uint64_t next;                    /* MAKE_KEYS: what the group's keys are counted from */
+    double low;
+    __m512i nearest; /* MAKE_REALS: the value closest to zero so far, of small groups */
+    __mmask8 zeros;  /* of others: which were zero */
+};
+
+AVX512_INLINE void make_sixteen(
+    struct maker *maker, struct small_window *window, enum make make, __m512i values, void *out)
+{
+    if (make == MAKE_SMALL_KEYS) {
+        _mm512_storeu_si512(out, small_window_next(window, values));
+    } else if (make == MAKE_KEYS) {
+        const __m512i keys = small_window_next(window, values);
+        const __m512i next = _mm512_set1_epi64((int64_t)maker->next);
+        uint64_t *to = out;
+
+        _mm512_storeu_si512(
+            to, _mm512_add_epi64(next, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(keys))));
+        _mm512_storeu_si512(
+            to + 8,
+            _mm512_add_epi64(next, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(keys, 1))));
+    } else {
+        const __m512i sums = _mm512_add_epi32(values, _mm512_set1_epi32((int32_t)maker->low));
+        double *to = out;
+
+        maker->nearest = _mm512_min_epu32(maker->nearest, sums);
+        _mm512_storeu_pd(to, _mm512_cvtepi32_pd(_mm512_castsi512_si256(sums)));
+        _mm512_storeu_pd(to + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(sums, 1)));
+    }
+}
+
+/* A group of values that are all the smallest. */
+AVX512_INLINE void make_constant(struct maker *maker, double *out)
+{
+    const __m512d low = _mm512_set1_pd(maker->low);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        _mm512_storeu_pd(out + i, low);
+    }
+    maker->zeros |= maker->low == 0;
+}
+
+AVX512_INLINE void make_small_group(struct maker *maker,
+                                    enum make make,
+                                    const struct slc_patched_view *view,
+                                    uint32_t group,
+                                    const union patch *patch,
+                                    unsigned char *out)
+{
+    const uint32_t step = SMALL_LANES * (make == MAKE_SMALL_KEYS ? 4 : 8);
+    const unsigned width = view->widths[group];
+    const uint8_t *packed = view->data + view->group_at[group];
+    const struct sixteen sixteen = sixteen_init(width);
+    struct small_window window =
+        make == MAKE_SMALL_KEYS ? maker->small_window : small_window_init(0);
+
+    if (make == MAKE_REALS && width + view->extras[group] == 0) {
+        make_constant(maker, (double *)(void *)out);
+    } else if (view->exceptions[group] == 0) {
+        for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+            make_sixteen(maker, &window, make, sixteen_get(&sixteen, packed), out);
+            packed += 2 * width;
+            out += step;
+        }
+    } else {
+        for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+            make_sixteen(maker, &window, make, sixteen_patched(&sixteen, packed, patch->small + i),
+                         out);
+            packed += 2 * width;
+            out += step;
+        }
+    }
+    if (make == MAKE_SMALL_KEYS) {
+        maker->small_window = window;
+    } else if (make == MAKE_KEYS) {
+        const __m128i last = _mm512_extracti32x4_epi32(window.key, 3);
+
+        maker->next += (uint64_t)(uint32_t)_mm_extract_epi32(last, 3) + 1;
+    }
+}
+
+AVX512_INLINE __m512d real_of(__m512i value, double low)
+{
+    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion. */
+    const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
+    const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
+
+    return _mm512_add_pd(_mm512_sub_pd(real, _mm512_castsi512_pd(two_52)), _mm512_set1_pd(low));
+}
+
+AVX512_INLINE void make_wide_group(struct maker *maker,
+                                   enum make make,
+                                   const struct slc_patched_view *view,
+                                   uint32_t group,
+                                   const union patch *patch,
+                                   uint64_t *out)
+{
+    const bool patched = view->exceptions[group] > 0;
+    const unsigned width = view->widths[group];
+    const uint8_t *packed = view->data + view->group_at[group];
+    const struct eight eight = eight_init(width);
+    struct window window = window_init(maker->next);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        __m512i value = eight_get(&eight, packed);
+
+        if (patched) {
+            value = _mm512_or_si512(value, _mm512_loadu_si512(patch->wide + i));
+        }
+        if (make == MAKE_KEYS) {
+            _mm512_storeu_si512(out + i, window_next(&window, value));
+        } else {
+            const __m512d real = real_of(value, maker->low);
+
+            maker->zeros |= _mm512_cmp_pd_mask(real, _mm512_setzero_pd(), _CMP_EQ_OQ);
+            _mm512_storeu_pd(out + i, real);
+        }
+        packed += width;
+    }
+    if (make == MAKE_KEYS) {
+        const __m128i last = _mm512_extracti64x2_epi64(window.key, 3);
+
+        maker->next = (uint64_t)_mm_extract_epi64(last, 1) + 1;
+    }
+}
+
+/* Takes groups that are not small only where `make` is not MAKE_SMALL_KEYS. */
+AVX512_INLINE bool make_groups(struct maker *maker,
+                               enum make make,
+                               const struct slc_patched_view *view,
+                               uint32_t group,
+                               uint32_t groups,
+                               unsigned char *out)
+{
+    const size_t group_bytes = SLC_GROUP_NNZ * (make == MAKE_SMALL_KEYS ? 4 : 8);
+    union patch patches[PATCH_GROUPS];
+
+    for (uint32_t done = 0; done < groups; done += PATCH_GROUPS) {
+        const uint32_t now = groups - done < PATCH_GROUPS ? groups - done : PATCH_GROUPS;
+
+        if (!patch_groups(view, group + done, now, patches)) {
+            return false;
+        }
+        for (uint32_t g = 0; g < now; g++) {
+            if (make == MAKE_SMALL_KEYS || is_small(view, group + done + g)) {
+                make_small_group(maker, make, view, group + done + g, &patches[g], out);
+            } else {
+                make_wide_group(maker, make, view, group + done + g, &patches[g],
+                                (uint64_t *)(void *)out);
+            }
+            out += group_bytes;
+        }
+    }
+    return true;
+}
+
+AVX512 bool slc_avx512_keys(const struct slc_patched_view *gaps,
+                            uint32_t group,
+                            uint32_t groups,
+                            uint64_t first,
+                            uint64_t *keys)
+{
+    struct maker maker = {.next = first};
+
+    return make_groups(&maker, MAKE_KEYS, gaps, group, groups, (unsigned char *)keys);
+}
+
+AVX512 bool slc_avx512_small_keys(const struct slc_patched_view *gaps,
+                                  uint32_t group,
+                                  uint32_t groups,
+                                  uint32_t first,
+                                  uint32_t *keys)
+{
+    struct maker maker = {.small_window = small_window_init(first)};
+
+    for (uint32_t g = group; g < group + groups; g++) {
+        if (!is_small(gaps, g)) {
+            return false;
+        }
+    }
+    return make_groups(&maker, MAKE_SMALL_KEYS, gaps, group, groups, (unsigned char *)keys);
+}
+
+AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
+                                uint32_t group,
+                                uint32_t groups,
+                                double low,
+                                double *values)
+{
+    struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
+
+    /* So that sums with small values fit a lane. */
+    if (low < -0x1p30 || low > 0x1p30) {
+        return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
+    }
+    return make_groups(&maker, MAKE_REALS, above, group, groups, (unsigned char *)values) &&
+           (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0;
+}
+
+#endif
