@@ -178,25 +178,21 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
 
 /* ---- loading */
 
-void slc_chunk_keys(const struct slc_sort_plan *plan,
-                    const struct slc_chunk *chunk,
-                    uint32_t begin,
-                    uint32_t count,
-                    uint64_t *lo,
-                    uint64_t *hi)
+void slc_sort_keys(const struct slc_sort_plan *plan,
+                   const struct slc_chunk *chunk,
+                   uint32_t begin,
+                   uint32_t count,
+                   bool want_hi,
+                   uint64_t *lo,
+                   uint64_t *hi)
 {
-    uint64_t coords[SLC_KEY_BATCH];
-    unsigned mode;
+    static const struct slc_recoder none = {.same = true};
+    const struct slc_recoder *recoder =
+        chunk->frame == SLC_FRAME_FINAL ? &none : &plan->recoders[chunk->frame];
 
     assert(count <= SLC_KEY_BATCH);
-    memset(lo, 0, count * sizeof *lo);
-    if (hi != NULL) {
-        memset(hi, 0, count * sizeof *hi);
-    }
-    for (mode = 0; mode < chunk->order; mode++) {
-        slc_chunk_coords(chunk, mode, begin, count, plan->index_base, coords);
-        slc_key_tables_add(&plan->tables, mode, coords, count, lo, hi);
-    }
+    slc_chunk_keys(chunk, begin, count, lo, want_hi || !recoder->same ? hi : NULL);
+    slc_recode(recoder, lo, hi, count);
 }
 
 static void load_records(const struct slc_sort_plan *plan,
@@ -217,7 +213,7 @@ static void load_records(const struct slc_sort_plan *plan,
         uint32_t count =
             chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
 
-        slc_chunk_keys(plan, chunk, begin, count, lo, wide ? hi : NULL);
+        slc_sort_keys(plan, chunk, begin, count, wide, lo, hi);
         slc_chunk_values(chunk, begin, count, values);
         if (wide) {
             for (i = 0; i < count; i++) {
@@ -251,8 +247,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         uint64_t sequence = 0;
         uint64_t start = at;
         uint32_t i;
-        enum slc_status status =
-            slc_spill_fetch(plan->spill, plan->layout.order, link, true, chunk_data, &chunk, err);
+        enum slc_status status = slc_spill_fetch(plan->spill, link, true, chunk_data, &chunk, err);
 
         if (status != SLC_OK) {
             return status;

@@ -2,8 +2,9 @@
  * Sorts one bucket: loads its chunks, puts their entries in input order, forms final keys, sorts
  * them stably, combines duplicates in input order and drops zeros.
  *
- * The sort is a most-significant-digit radix sort, ten bits and then eight a level, fewer in small
- * pieces, that ends in insertion sorts: after one pass over the bucket its pieces fit the cache.
+ * The sort is a most-significant-digit radix sort of at most ten bits a level: after one pass over
+ * the bucket its pieces fit the cache. Digits leave about one record each, so that the insertion
+ * sorts it ends in move little.
  * Bits that are equal in a piece cost nothing, so keys of a bucket, which share their upper bits,
  * take two or three passes.
  *
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "convert/builder.h"
 #include "convert/key_tables.h"
+#include "convert/recode.h"
 #include "convert/spill.h"
 
 #include <stdbool.h>
@@ -33,6 +35,7 @@ struct slc_bucket {
 /* What all buckets of a tensor have in common. */
 struct slc_sort_plan {
     struct slc_spill *spill;
+    struct slc_recoder *recoders; /* by the number of a frame; to `layout` */
     struct slc_key_layout layout;
     struct slc_key_tables tables;
     uint64_t index_base;
@@ -105,14 +108,15 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk. hi: only where
- * they are wide, and not if NULL.
+ * Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk. hi: room for
+ * as many; written only where `want_hi`.
  */
-void slc_chunk_keys(const struct slc_sort_plan *plan,
-                    const struct slc_chunk *chunk,
-                    uint32_t begin,
-                    uint32_t count,
-                    uint64_t *lo,
-                    uint64_t *hi);
+void slc_sort_keys(const struct slc_sort_plan *plan,
+                   const struct slc_chunk *chunk,
+                   uint32_t begin,
+                   uint32_t count,
+                   bool want_hi,
+                   uint64_t *lo,
+                   uint64_t *hi);
 
 #endif

@@ -6,6 +6,7 @@
 #include "convert/build_memory.h"
 #include "convert/fiber_guess.h"
 #include "convert/key_tables.h"
+#include "convert/recode.h"
 
 #include <string.h>
 
@@ -79,45 +80,73 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
 
 /* ---- the choice */
 
-static void
-recount_chunk(struct slc_fiber_counts *counts, const struct slc_chunk *chunk, unsigned index_base)
+static void recount_chunk(struct slc_fiber_counts *counts,
+                          const struct slc_chunk *chunk,
+                          const struct slc_recoder *recoder)
 {
+    uint64_t lo[SLC_KEY_BATCH];
+    uint64_t hi[SLC_KEY_BATCH];
     uint64_t columns[SLC_MAX_ORDER][SLC_KEY_BATCH];
     const uint64_t *view[SLC_MAX_ORDER];
 
+    for (unsigned n = 0; n < counts->order; n++) {
+        view[n] = columns[n];
+    }
     for (uint32_t begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
         uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk->count - begin);
 
-        for (unsigned n = 0; n < chunk->order; n++) {
-            slc_chunk_coords(chunk, n, begin, count, index_base, columns[n]);
-            view[n] = columns[n];
-        }
+        slc_chunk_keys(chunk, begin, count, lo, hi);
+        slc_recode_coords(recoder, lo, hi, count, columns);
         slc_fiber_counts_add(counts, view, 0, count, 0);
     }
+}
+
+/* Counts one bucket's chunks; `recoders`: per frame, to coordinates. */
+static enum slc_status recount_bucket(struct slc_builder *builder,
+                                      struct slc_chunk_link link,
+                                      const struct slc_recoder *recoders,
+                                      uint8_t *data,
+                                      struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    while (link.bytes > 0 && status == SLC_OK) {
+        struct slc_chunk chunk;
+
+        status = slc_spill_fetch(builder->spill, link, false, data, &chunk, err);
+        if (status == SLC_OK) {
+            recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
+            link = chunk.previous;
+        }
+    }
+    return status;
 }
 
 static enum slc_status
 recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
 {
-    struct slc_fiber_counts *counts = &builder->workers[0].fibers;
+    const struct slc_key_frames *frames = &builder->frames;
     struct slc_buffer data = {0};
-    enum slc_status status = slc_buffer_create(&data, SLC_BUILD_CHUNK_BYTES, SLC_PAGES_SMALL, err);
+    struct slc_recoder *recoders = slc_calloc(frames->count + (size_t)1, sizeof *recoders);
+    enum slc_status status =
+        recoders != NULL
+            ? slc_buffer_create(&data, SLC_BUILD_FETCH_BYTES, SLC_PAGES_SMALL, err)
+            : slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
 
     reset_counts(builder);
-    for (uint32_t b = 0; b < builder->bucket_count && status == SLC_OK; b++) {
-        struct slc_chunk_link link = builder->chains[b].last;
+    for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
+        const struct slc_key_frame *frame = frames->list[i];
 
-        while (link.bytes > 0 && status == SLC_OK) {
-            struct slc_chunk chunk;
-
-            status = slc_spill_fetch(builder->spill, builder->order, link, false, data.data, &chunk,
-                                     err);
-            if (status == SLC_OK) {
-                recount_chunk(counts, &chunk, index_base);
-                link = chunk.previous;
-            }
-        }
+        status = slc_recoder_init_coords(&recoders[i], &frame->layout, frame->index_base,
+                                         index_base, err);
     }
+    for (uint32_t b = 0; b < builder->bucket_count && status == SLC_OK; b++) {
+        status = recount_bucket(builder, builder->chains[b].last, recoders, data.data, err);
+    }
+    for (uint32_t i = 0; recoders != NULL && i < frames->count; i++) {
+        slc_recoder_destroy(&recoders[i]);
+    }
+    slc_free(recoders);
     slc_buffer_destroy(&data);
     return status;
 }

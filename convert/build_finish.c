@@ -31,6 +31,7 @@ struct level {
 struct finish {
     struct slc_builder *builder;
     struct slc_sort_plan plan;
+    struct slc_recoder *recoders; /* per frame */
     struct level *top;
     struct slc_sort_memory memory;
     struct slc_buffer areas;
@@ -44,7 +45,7 @@ struct finish {
 
 /* ---- checks and set-up */
 
-/* Every coordinate pushed against the base and the lengths; the scatter kept the ranges. */
+/* Every coordinate pushed against the base and the lengths; workers kept the ranges. */
 static enum slc_status
 check_ranges(const struct finish *finish, const uint64_t *dims, struct slc_error *err)
 {
@@ -54,9 +55,9 @@ check_ranges(const struct finish *finish, const uint64_t *dims, struct slc_error
 
     for (mode = 0; mode < builder->order; mode++) {
         for (worker = 0; worker < builder->options.workers; worker++) {
-            const struct slc_scatter_worker *w = &builder->scatter.workers[worker];
+            const struct slc_builder_worker *w = &builder->workers[worker];
 
-            if (w->smallest[mode] == UINT64_MAX && w->largest[mode] == 0) {
+            if (w->frame == NULL) {
                 continue; /* pushed nothing */
             }
             if (w->smallest[mode] < base) {
@@ -187,7 +188,7 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
         wanted = slc_max_u64(wanted, need_of(finish, &finish->top->buckets[i]));
     }
     finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
-    if (finish->memory.area_bytes < wanted || regroup) {
+    if (finish->memory.workers == 0 || finish->memory.area_bytes < wanted || regroup) {
         uint64_t start = slc_clock_ns();
 
         status = slc_spill_shrink(builder->spill, err);
@@ -418,6 +419,35 @@ static bool must_regroup(const struct finish *finish)
     return false;
 }
 
+/* From the keys of every frame to final ones. */
+static enum slc_status make_recoders(struct finish *finish, struct slc_error *err)
+{
+    const struct slc_key_frames *frames = &finish->builder->frames;
+    enum slc_status status = SLC_OK;
+
+    finish->recoders = slc_calloc(frames->count + (size_t)1, sizeof *finish->recoders);
+    if (finish->recoders == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
+    }
+    for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
+        const struct slc_key_frame *frame = frames->list[i];
+
+        if (frame->hopeless) {
+            /* Lengths that are within reach after all: they end where the base makes a bit. */
+            status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                              "indices from %u need more than %d bits together: state the index "
+                              "base and the lengths, so that no wrong one is tried",
+                              (unsigned)frame->index_base, SLC_MAX_KEY_BITS);
+        } else {
+            status = slc_recoder_init(&finish->recoders[i], &frame->layout, frame->index_base,
+                                      &finish->plan.layout, &finish->plan.tables,
+                                      finish->plan.index_base, err);
+        }
+    }
+    finish->plan.recoders = finish->recoders;
+    return status;
+}
+
 /* Flushes what workers still hold and prepares keys; *regroup: buckets were cut for others. */
 static enum slc_status
 prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_error *err)
@@ -444,6 +474,9 @@ prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_e
     if (status == SLC_OK) {
         status = slc_key_tables_init(&finish->plan.tables, &finish->plan.layout, err);
     }
+    if (status == SLC_OK) {
+        status = make_recoders(finish, err);
+    }
     finish->plan.spill = builder->spill;
     *regroup = status == SLC_OK && must_regroup(finish);
     return status;
@@ -460,6 +493,10 @@ static void end(struct finish *finish)
     slc_buffer_destroy(&finish->areas);
     slc_buffer_destroy(&finish->chunk_memory);
     slc_free(finish->chunk_data);
+    for (uint32_t i = 0; finish->recoders != NULL && i < finish->builder->frames.count; i++) {
+        slc_recoder_destroy(&finish->recoders[i]);
+    }
+    slc_free(finish->recoders);
     slc_key_tables_destroy(&finish->plan.tables);
 }
 

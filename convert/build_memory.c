@@ -83,7 +83,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
 {
     struct slc_push_memory plan;
     /* An entry never packs to more than its row, a run and a share of a chunk's header. */
-    uint64_t entry_bytes = 8 * (order + UINT64_C(1)) + 64;
+    uint64_t entry_bytes = 24 + 64;
     uint64_t memory = options->memory_bytes;
     uint64_t buffer = slc_push_stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
     uint64_t rest, most, segment;
@@ -94,7 +94,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
         uint64_t count = (uint64_t)options->workers * buckets;
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
-        plan.shape = slc_scatter_fit(order, options->workers, buckets,
+        plan.shape = slc_scatter_fit(options->workers, buckets,
                                      slc_min_u64(free_bytes / 2, count * buffer + MIB));
         rest = free_bytes;
         if (buckets == 1 || (plan.shape.entries > 0 && buffers <= free_bytes / 2)) {

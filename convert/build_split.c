@@ -101,7 +101,7 @@ static uint32_t sample_chunk(const struct slc_sort_plan *plan,
             run_end += run.count;
         }
         place->hi = 0;
-        slc_chunk_keys(plan, chunk, at, 1, &place->lo, &place->hi);
+        slc_sort_keys(plan, chunk, at, 1, plan->tables.wide, &place->lo, &place->hi);
         place->sequence = run.sequence;
         place->ordinal = run.first + (at - run_start);
     }
@@ -129,7 +129,7 @@ static enum slc_status take_sample(const struct split *split,
         for (i = 0; i < chunks; i++) {
             struct slc_chunk_link link = chain->marks[i * chain->mark_count / chunks];
             struct slc_chunk chunk;
-            enum slc_status status = slc_spill_fetch(plan->spill, plan->layout.order, link, false,
+            enum slc_status status = slc_spill_fetch(plan->spill, link, false,
                                                      split->options->chunk_data[0], &chunk, err);
             uint32_t room = capacity - *count;
             uint32_t each = want / chunks + 1;
@@ -208,27 +208,18 @@ static enum slc_status scatter_batch(struct split *split,
                                      struct slc_error *err)
 {
     const struct slc_sort_plan *plan = split->options->plan;
-    uint64_t coords[SLC_MAX_ORDER][SLC_KEY_BATCH];
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     double values[SLC_KEY_BATCH];
-    unsigned mode;
     uint32_t i;
 
-    slc_chunk_keys(plan, chunk, begin, count, lo, hi);
+    slc_sort_keys(plan, chunk, begin, count, plan->tables.wide, lo, hi);
     slc_chunk_values(chunk, begin, count, values);
-    for (mode = 0; mode < chunk->order; mode++) {
-        slc_chunk_coords(chunk, mode, begin, count, 0, coords[mode]);
-    }
     for (i = 0; i < count; i++) {
         struct place place = {lo[i], plan->tables.wide ? hi[i] : 0, sequence, ordinal + i};
         uint32_t part = find_part(split, &place);
-        uint64_t *row = slc_scatter_row(&split->scatter, worker, part, ordinal + i);
 
-        for (mode = 0; mode < chunk->order; mode++) {
-            row[mode] = coords[mode][i];
-        }
-        memcpy(&row[chunk->order], &values[i], sizeof values[i]);
+        slc_scatter_add(&split->scatter, worker, part, ordinal + i, place.lo, place.hi, values[i]);
         if (slc_scatter_full(&split->scatter, worker, part)) {
             enum slc_status status = slc_scatter_flush(&split->scatter, worker, part, err);
 
@@ -269,6 +260,17 @@ static enum slc_status scatter_chunk(struct split *split,
     return SLC_OK;
 }
 
+/* The keys that a part may hold; of final keys, as all that is scattered here. */
+static void part_keys(const struct split *split, uint32_t part, slc_u128 *first, slc_u128 *last)
+{
+    bool end = part == split->splitter_count;
+
+    *first = part > 0 ? slc_key_join(split->key_lo[part - 1], split->key_hi[part - 1])
+                      : split->buckets[0].first;
+    *last = end ? split->buckets[split->bucket_count - 1].last
+                : slc_key_join(split->key_lo[part], split->key_hi[part]);
+}
+
 /* Fetches the next chunk of any chain. False at the end or after a fault. The lock is held. */
 static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *chunk)
 {
@@ -280,8 +282,8 @@ static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *c
     if (split->stopped || split->link.bytes == 0) {
         return false;
     }
-    if (slc_spill_fetch(plan->spill, plan->layout.order, split->link, true,
-                        split->options->chunk_data[worker], chunk, &split->fault) != SLC_OK) {
+    if (slc_spill_fetch(plan->spill, split->link, true, split->options->chunk_data[worker], chunk,
+                        &split->fault) != SLC_OK) {
         split->stopped = true;
         return false;
     }
@@ -314,10 +316,35 @@ static void split_worker(void *context, unsigned worker, unsigned workers)
     }
 }
 
+/* Buffers of all workers hold final keys of the parts. */
+static enum slc_status set_frame(struct split *split, struct slc_error *err)
+{
+    struct slc_key_range *ranges = slc_calloc(split->splitter_count + (size_t)1, sizeof *ranges);
+    enum slc_status status = SLC_OK;
+
+    if (ranges == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", split->splitter_count + 1);
+    }
+    for (uint32_t part = 0; part <= split->splitter_count; part++) {
+        slc_u128 first, last;
+
+        part_keys(split, part, &first, &last);
+        ranges[part] = slc_key_range_of(first, last);
+    }
+    for (unsigned worker = 0; worker < split->options->workers && status == SLC_OK; worker++) {
+        status = slc_scatter_frame(&split->scatter, worker, SLC_FRAME_FINAL, ranges, err);
+    }
+    slc_free(ranges);
+    return status;
+}
+
 static enum slc_status scatter_all(struct split *split, struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status = set_frame(split, err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     pthread_mutex_init(&split->mutex, NULL);
     status = slc_team_run(split->options->workers, split_worker, split, err);
     pthread_mutex_destroy(&split->mutex);
@@ -378,10 +405,7 @@ collect(const struct split *split, struct slc_bucket **parts, struct slc_error *
     for (i = 0; i < count; i++) {
         assert(split->bucket_count > 1 || split->chains[i].entries < split->entries);
         list[i].chain = split->chains[i];
-        list[i].first = i > 0 ? slc_key_join(split->key_lo[i - 1], split->key_hi[i - 1])
-                              : split->buckets[0].first;
-        list[i].last = i + 1 < count ? slc_key_join(split->key_lo[i], split->key_hi[i])
-                                     : split->buckets[split->bucket_count - 1].last;
+        part_keys(split, i, &list[i].first, &list[i].last);
         /* As long as only empty parts stand before it, a part is the bucket's beginning. */
         list[i].lower_shared = (i > 0 && split->shared[i - 1]) || beginning;
         list[i].upper_shared =
@@ -422,8 +446,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
     }
     slc_heap_sort(places, sampled, sizeof *places, place_less, NULL);
     choose_splitters(&split, places, sampled, wanted);
-    shape = slc_scatter_fit(options->plan->layout.order, options->workers, split.splitter_count + 1,
-                            options->memory_bytes);
+    shape = slc_scatter_fit(options->workers, split.splitter_count + 1, options->memory_bytes);
     assert(shape.entries > 0);
     slc_scatter_init(&split.scatter, &shape, options->plan->spill, split.chains, options->memory);
     status = scatter_all(&split, err);

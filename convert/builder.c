@@ -11,6 +11,7 @@
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/builder_internal.h"
+#include "convert/column_range.h"
 #include "convert/relabel.h"
 
 #include <assert.h>
@@ -63,6 +64,7 @@ static char *spill_path(const struct slc_builder *builder, const char *temp_fold
 
 static void release_push_memory(struct slc_builder *builder)
 {
+    slc_key_frames_destroy(&builder->frames);
     slc_spill_destroy(builder->spill);
     slc_buffer_destroy(&builder->scatter_memory);
     slc_free(builder->chains);
@@ -87,12 +89,14 @@ static enum slc_status take_push_memory(struct slc_builder *builder,
 
     assert(plan.shape.buckets == buckets);
     builder->bucket_count = buckets;
+    slc_key_frames_init(&builder->frames, builder->order, &builder->splitters,
+                        builder->options.assumed_base);
     builder->chains = slc_calloc(buckets, sizeof *builder->chains);
     if (builder->chains == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
     }
     status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
-                               SLC_PAGES_SMALL, err);
+                               SLC_PAGES_MIXED, err);
     if (status == SLC_OK) {
         status = slc_spill_create(&spill_options, &builder->spill, err);
     }
@@ -329,49 +333,89 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
 
 /* ---- pushing */
 
+/* Widens the worker's ranges; its frame becomes one that they fit. */
+static enum slc_status fit_frame(struct slc_builder *builder,
+                                 unsigned worker,
+                                 const struct slc_entries *entries,
+                                 struct slc_error *err)
+{
+    struct slc_builder_worker *w = &builder->workers[worker];
+    enum slc_status status;
+
+    if (w->frame == NULL) {
+        memset(w->smallest, 0xff, sizeof w->smallest);
+    }
+    for (unsigned mode = 0; mode < builder->order; mode++) {
+        slc_column_range(entries->coords[mode], entries->count, &w->smallest[mode],
+                         &w->largest[mode]);
+    }
+    status =
+        slc_key_frames_fit(&builder->frames, w->frame, w->smallest, w->largest, &w->frame, err);
+    if (status == SLC_OK && !w->frame->hopeless) {
+        status =
+            slc_scatter_frame(&builder->scatter, worker, w->frame->number, w->frame->ranges, err);
+    }
+    return status;
+}
+
+static enum slc_status scatter_batch(struct slc_builder *builder,
+                                     unsigned worker,
+                                     const struct slc_entries *entries,
+                                     uint32_t begin,
+                                     uint32_t count,
+                                     struct slc_error *err)
+{
+    const struct slc_key_frame *frame = builder->workers[worker].frame;
+    struct slc_scatter *scatter = &builder->scatter;
+    uint64_t lo[SLC_KEY_BATCH];
+    uint64_t hi[SLC_KEY_BATCH];
+    uint32_t buckets[SLC_KEY_BATCH];
+    bool wide = frame->tables.wide;
+    enum slc_status status = SLC_OK;
+
+    slc_key_tables_form(&frame->tables, entries->coords, begin, count, frame->index_base, lo, hi);
+    slc_splitter_keys_find(&frame->splitters, lo, hi, count, buckets);
+    for (uint32_t i = 0; i < count && status == SLC_OK; i++) {
+        uint32_t bucket = buckets[i];
+
+        slc_scatter_add(scatter, worker, bucket, entries->first + begin + i, lo[i],
+                        wide ? hi[i] : 0, entries->values[begin + i]);
+        if (slc_scatter_full(scatter, worker, bucket)) {
+            status = slc_scatter_flush(scatter, worker, bucket, err);
+        }
+    }
+    return status;
+}
+
 enum slc_status slc_builder_push(struct slc_builder *builder,
                                  unsigned worker,
                                  const struct slc_entries *entries,
                                  struct slc_error *err)
 {
     struct slc_scatter *scatter = &builder->scatter;
-    unsigned order = builder->order;
-    uint32_t buckets[SLC_KEY_BATCH];
-    uint32_t begin, i;
-    unsigned mode;
+    enum slc_status status;
 
-    assert(worker < builder->options.workers && entries->order == order);
+    assert(worker < builder->options.workers && entries->order == builder->order);
+    if (entries->count == 0) {
+        return SLC_OK;
+    }
+    status = fit_frame(builder, worker, entries, err);
     if (entries->first == 0 || scatter->workers[worker].sequence != entries->sequence) {
         slc_scatter_piece(scatter, worker, entries->sequence);
     }
-    for (begin = 0; begin < entries->count; begin += SLC_KEY_BATCH) {
+    for (uint32_t begin = 0; begin < entries->count && status == SLC_OK; begin += SLC_KEY_BATCH) {
         uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, entries->count - begin);
 
-        slc_splitters_find(&builder->splitters, entries->coords, begin, count,
-                           builder->options.assumed_base, buckets);
         if (builder->options.fibers == SLC_FIBERS_AUTO) {
             slc_fiber_counts_add(&builder->workers[worker].fibers, entries->coords, begin, count,
                                  builder->options.assumed_base);
         }
-        for (i = 0; i < count; i++) {
-            uint32_t bucket = buckets[i];
-            uint64_t *row = slc_scatter_row(scatter, worker, bucket, entries->first + begin + i);
-
-            for (mode = 0; mode < order; mode++) {
-                row[mode] = entries->coords[mode][begin + i];
-            }
-            memcpy(&row[order], &entries->values[begin + i], sizeof *row);
-            if (slc_scatter_full(scatter, worker, bucket)) {
-                enum slc_status status = slc_scatter_flush(scatter, worker, bucket, err);
-
-                if (status != SLC_OK) {
-                    return status;
-                }
-            }
+        if (!builder->workers[worker].frame->hopeless) {
+            status = scatter_batch(builder, worker, entries, begin, count, err);
         }
     }
     builder->workers[worker].entries += entries->count;
-    return SLC_OK;
+    return status;
 }
 
 /* ---- finishing */

@@ -10,10 +10,10 @@
  *
  * Coordinates are pushed as the input writes them, 0- or 1-based: the base may only be certain when
  * all input has been read. So is the mode whose fibers are kept together, which all nonzeros have a
- * part in choosing (fibers.h). Buckets are formed under the assumed base and the mode that the
- * sample suggests; when another one is found to be right, all buckets become one, which is split
- * again (one more trip through the spill file, no second reading of the input, so a pipe works
- * too).
+ * part in choosing (fibers.h). Keys and buckets are formed under the assumed base and the mode that
+ * the sample suggests; when another one is found to be right, all buckets become one, which is
+ * split again (one more trip through the spill file, no second reading of the input, so a pipe
+ * works too). Lengths are no more certain: key_frame.h.
  */
 #ifndef SLC_CONVERT_BUILDER_H
 #define SLC_CONVERT_BUILDER_H

@@ -5,12 +5,16 @@
 #include "convert/build_folder.h"
 #include "convert/builder.h"
 #include "convert/fibers.h"
+#include "convert/key_frame.h"
 #include "convert/scatter.h"
 #include "convert/splitters.h"
 
 /* Counters of one worker, apart so that workers do not share cache lines. */
 struct slc_builder_worker {
     uint64_t entries;
+    const struct slc_key_frame *frame; /* NULL: nothing was pushed */
+    uint64_t smallest[SLC_MAX_ORDER];  /* of what was pushed */
+    uint64_t largest[SLC_MAX_ORDER];
     struct slc_fiber_counts fibers; /* SLC_FIBERS_AUTO */
     char padding[64];
 };
@@ -25,6 +29,7 @@ struct slc_builder {
 
     /* While input is pushed. */
     struct slc_splitters splitters;
+    struct slc_key_frames frames;
     uint32_t bucket_count;
     struct slc_chain *chains;
     struct slc_spill *spill;

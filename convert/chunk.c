@@ -15,20 +15,23 @@ enum {
     AT_COUNT = 24,
     AT_RUNS = 28,
     AT_RUN_BYTES = 32,
-    AT_FORM = 36,
-    AT_VALUE_BYTES = 37,
-    AT_COORD_BYTES = 40,
-    AT_LOW = 56,
-    AT_BASES = 64,
+    AT_FRAME = 36,
+    AT_FORM = 40,
+    AT_VALUE_BYTES = 41,
+    AT_LO_BYTES = 42,
+    AT_HI_BYTES = 43,
+    AT_LOW = 48,
+    AT_FIRST = 56,
+    AT_BODY = 72,
     RUN_BYTES_MAX = 10 + 5 + 5 /* three varints: 64, 32 and 32 bits */
 };
 
 enum value_form { FORM_CONSTANT, FORM_INTEGER, FORM_F32, FORM_F64 };
 
-uint64_t slc_chunk_bytes_max(unsigned order, uint32_t entries, uint32_t runs)
+uint64_t slc_chunk_bytes_max(uint64_t row_bytes, uint32_t runs)
 {
-    uint64_t bytes = (uint64_t)AT_BASES + 8 * order + (uint64_t)runs * RUN_BYTES_MAX +
-                     (uint64_t)entries * 8 * (order + 1) + SLC_CHUNK_SLACK_BYTES;
+    uint64_t bytes =
+        (uint64_t)AT_BODY + (uint64_t)runs * RUN_BYTES_MAX + row_bytes + SLC_CHUNK_SLACK_BYTES;
 
     assert(bytes < UINT32_MAX);
     return bytes;
@@ -64,48 +67,100 @@ static unsigned bytes_for(uint64_t value)
     return value == 0 ? 0 : (71U - (unsigned)__builtin_clzll(value)) / 8;
 }
 
-/* The narrowest of the exact forms; integers within 2^53 keep every bit through a double. */
+/* Rows hold values as bits. */
+static inline double value_of(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/*
+ * The integer that a value is, by adding a number so large that a double has no bits left for
+ * fractions: its last bits then hold the integer. *other gets bits set where that is not exact, and
+ * for -0, or at 2^51 or beyond.
+ */
+static inline int64_t integer_of(uint64_t bits, uint64_t *other)
+{
+    static const double large = 0x1.8p52;
+    const int64_t most = INT64_C(1) << 51;
+    double shifted = value_of(bits) + large;
+    double back = shifted - large;
+    int64_t integer = (int64_t)(slc_bits_f64(shifted) - slc_bits_f64(large));
+
+    *other |= (slc_bits_f64(back) ^ bits) | (uint64_t)(integer <= -most || integer >= most);
+    return integer;
+}
+
+/* Whether all values are integers, and their range. */
+static bool find_integers(
+    const uint64_t *values, size_t stride, uint32_t count, int64_t *smallest, int64_t *largest)
+{
+    int64_t low = INT64_MAX;
+    int64_t high = INT64_MIN;
+    uint64_t other = 0;
+
+    for (uint32_t i = 0; i < count && other == 0; i++) {
+        int64_t integer = integer_of(values[i * stride], &other);
+
+        low = integer < low ? integer : low;
+        high = integer > high ? integer : high;
+    }
+    *smallest = low;
+    *largest = high;
+    return other == 0;
+}
+
+/* Whether each is the double of a float; NaN and infinity are none of the values there are. */
+static bool are_single(const uint64_t *values, size_t stride, uint32_t count)
+{
+    bool single = true;
+
+    for (uint32_t i = 0; i < count && single; i++) {
+        double value = value_of(values[i * stride]);
+
+        single = fabs(value) <= 3.4028234663852886e38 && (double)(float)value == value;
+    }
+    return single;
+}
+
+static bool are_equal(const uint64_t *values, size_t stride, uint32_t count)
+{
+    bool equal = true;
+
+    for (uint32_t i = 0; i < count && equal; i++) {
+        equal = values[i * stride] == values[0];
+    }
+    return equal;
+}
+
+/* The narrowest of the exact forms. */
 static enum value_form
 choose_form(const uint64_t *values, size_t stride, uint32_t count, double *low, unsigned *bytes)
 {
-    double smallest = INFINITY;
-    double largest = -INFINITY;
-    bool constant = true;
-    bool integer = true;
-    bool single = true;
-    uint32_t i;
+    int64_t smallest, largest;
+    bool integers;
 
-    for (i = 0; i < count; i++) {
-        double value = slc_load_f64(&values[i * stride]);
-
-        constant = constant && values[i * stride] == values[0];
-        single = single && fabs(value) <= 3.4028234663852886e38 && (double)(float)value == value;
-        integer = integer && fabs(value) <= 0x1p53 && (double)(int64_t)value == value &&
-                  values[i * stride] != UINT64_C(1) << 63;
-        if (!single && !integer && !constant) {
-            break;
-        }
-        smallest = value < smallest ? value : smallest;
-        largest = value > largest ? value : largest;
-    }
-    *low = smallest;
-    *bytes = 8;
-    if (constant) {
-        *low = slc_load_f64(values);
-        *bytes = 0;
+    *low = value_of(values[0]);
+    *bytes = 0;
+    if (are_equal(values, stride, count)) {
         return FORM_CONSTANT;
     }
-    if (integer) {
-        *bytes = bytes_for((uint64_t)((int64_t)largest - (int64_t)smallest));
-        if (*bytes < 4 || !single) {
+    integers = find_integers(values, stride, count, &smallest, &largest);
+    if (integers) {
+        *low = (double)smallest;
+        *bytes = bytes_for((uint64_t)largest - (uint64_t)smallest);
+        if (*bytes <= 4) {
             return FORM_INTEGER;
         }
     }
-    if (single) {
+    if (are_single(values, stride, count)) {
         *bytes = 4;
         return FORM_F32;
     }
-    return FORM_F64;
+    *bytes = integers ? *bytes : 8;
+    return integers ? FORM_INTEGER : FORM_F64;
 }
 
 static uint8_t *
@@ -114,28 +169,30 @@ pack_values(uint8_t *chunk, uint8_t *out, const uint64_t *values, size_t stride,
     double low;
     unsigned bytes;
     enum value_form form = choose_form(values, stride, count, &low, &bytes);
+    uint64_t other = 0;
     uint32_t i;
 
     chunk[AT_FORM] = (uint8_t)form;
     chunk[AT_VALUE_BYTES] = (uint8_t)bytes;
     slc_store_f64(chunk + AT_LOW, low);
-    for (i = 0; i < count; i++) {
-        double value = slc_load_f64(&values[i * stride]);
-
-        switch (form) {
-        case FORM_CONSTANT:
-            break;
-        case FORM_INTEGER:
-            slc_store_u64(out, (uint64_t)((int64_t)value - (int64_t)low));
-            break;
-        case FORM_F32:
-            slc_store_f32(out, (float)value);
-            break;
-        case FORM_F64:
-            slc_store_f64(out, value);
-            break;
+    switch (form) {
+    case FORM_CONSTANT:
+        break;
+    case FORM_INTEGER:
+        for (i = 0; i < count; i++, out += bytes) {
+            slc_store_u64(out, (uint64_t)(integer_of(values[i * stride], &other) - (int64_t)low));
         }
-        out += bytes;
+        break;
+    case FORM_F32:
+        for (i = 0; i < count; i++, out += bytes) {
+            slc_store_f32(out, (float)value_of(values[i * stride]));
+        }
+        break;
+    case FORM_F64:
+        for (i = 0; i < count; i++, out += bytes) {
+            slc_store_f64(out, value_of(values[i * stride]));
+        }
+        break;
     }
     return out;
 }
@@ -154,67 +211,74 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     return out;
 }
 
-/* Smallest and largest coordinate per mode: one pass over the rows, which exceed level 1. */
-static void
-row_ranges(unsigned order, const uint64_t *rows, uint32_t count, uint64_t *low, uint64_t *high)
+/*
+ * Packs a column of rows, `words` words each, as differences from `low` in the bytes that `high`
+ * takes.
+ */
+static uint8_t *pack_column(uint8_t *out,
+                            const uint64_t *column,
+                            uint32_t words,
+                            uint32_t count,
+                            uint64_t low,
+                            uint64_t high,
+                            uint8_t *bytes)
 {
-    uint32_t i;
-    unsigned mode;
+    unsigned width = bytes_for(high - low);
 
-    memcpy(low, rows, order * sizeof *low);
-    memcpy(high, rows, order * sizeof *high);
-    for (i = 1; i < count; i++) {
-        rows += order + 1;
-        for (mode = 0; mode < order; mode++) {
-            low[mode] = rows[mode] < low[mode] ? rows[mode] : low[mode];
-            high[mode] = rows[mode] > high[mode] ? rows[mode] : high[mode];
-        }
+    *bytes = (uint8_t)width;
+    for (uint32_t i = 0; i < count && width > 0; i++) {
+        slc_store_u64(out, column[(size_t)i * words] - low);
+        out += width;
     }
+    return out;
+}
+
+/* Packs keys; the smallest is found of narrow ones alone: wide ones fill both words. */
+static uint8_t *pack_keys(uint8_t *chunk, uint8_t *out, const struct slc_chunk_rows *rows)
+{
+    uint32_t words = slc_chunk_row_words(&rows->range);
+    uint64_t low = rows->rows[0];
+    uint64_t high = low;
+    slc_u128 first = 0;
+
+    if (!rows->range.narrow) {
+        out = pack_column(out, rows->rows, words, rows->count, 0, UINT64_MAX, &chunk[AT_LO_BYTES]);
+        out = pack_column(out, rows->rows + 1, words, rows->count, 0, UINT64_MAX,
+                          &chunk[AT_HI_BYTES]);
+    } else {
+        for (uint32_t i = 1; i < rows->count; i++) {
+            uint64_t key = rows->rows[(size_t)i * words];
+
+            low = key < low ? key : low;
+            high = key > high ? key : high;
+        }
+        out = pack_column(out, rows->rows, words, rows->count, low, high, &chunk[AT_LO_BYTES]);
+        first = slc_key_join(rows->range.first_lo, rows->range.first_hi) + low;
+    }
+    slc_store_u64(chunk + AT_FIRST, (uint64_t)first);
+    slc_store_u64(chunk + AT_FIRST + 8, (uint64_t)(first >> 64));
+    return out;
 }
 
 uint32_t slc_chunk_pack(uint8_t *chunk,
-                        unsigned order,
-                        const uint64_t *rows,
-                        uint32_t count,
+                        const struct slc_chunk_rows *rows,
                         const struct slc_run *runs,
-                        uint32_t run_count,
-                        uint64_t *smallest,
-                        uint64_t *largest)
+                        uint32_t run_count)
 {
-    size_t stride = order + 1;
-    uint64_t lows[SLC_MAX_ORDER];
-    uint64_t highs[SLC_MAX_ORDER];
-    uint8_t *start = chunk + AT_BASES + 8 * (size_t)order;
+    uint32_t words = slc_chunk_row_words(&rows->range);
     uint8_t *out;
-    unsigned mode;
-    uint32_t i;
 
-    row_ranges(order, rows, count, lows, highs);
-    memset(chunk, 0, AT_BASES);
-    out = pack_runs(start, runs, run_count);
-    slc_store_u32(chunk + AT_RUN_BYTES, (uint32_t)(out - start));
-    for (mode = 0; mode < order; mode++) {
-        const uint64_t *column = rows + mode;
-        uint64_t low = lows[mode];
-        uint64_t high = highs[mode];
-        unsigned bytes;
-
-        smallest[mode] = low < smallest[mode] ? low : smallest[mode];
-        largest[mode] = high > largest[mode] ? high : largest[mode];
-        bytes = bytes_for(high - low);
-        chunk[AT_COORD_BYTES + mode] = (uint8_t)bytes;
-        slc_store_u64(chunk + AT_BASES + 8 * mode, low);
-        for (i = 0; i < count && bytes > 0; i++) {
-            slc_store_u64(out, column[i * stride] - low);
-            out += bytes;
-        }
-    }
-    out = pack_values(chunk, out, rows + order, stride, count);
+    memset(chunk, 0, AT_BODY);
+    out = pack_runs(chunk + AT_BODY, runs, run_count);
+    slc_store_u32(chunk + AT_RUN_BYTES, (uint32_t)(out - chunk - AT_BODY));
+    out = pack_keys(chunk, out, rows);
+    out = pack_values(chunk, out, rows->rows + words - 1, words, rows->count);
     memset(out, 0, SLC_CHUNK_SLACK_BYTES);
     out += SLC_CHUNK_SLACK_BYTES;
     slc_store_u32(chunk + AT_BYTES, (uint32_t)(out - chunk));
-    slc_store_u32(chunk + AT_COUNT, count);
+    slc_store_u32(chunk + AT_COUNT, rows->count);
     slc_store_u32(chunk + AT_RUNS, run_count);
+    slc_store_u32(chunk + AT_FRAME, rows->frame);
     return (uint32_t)(out - chunk);
 }
 
@@ -227,39 +291,34 @@ void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
 }
 
 enum slc_status slc_chunk_open(struct slc_chunk *chunk,
-                               unsigned order,
                                const uint8_t *bytes,
                                uint32_t byte_count,
                                struct slc_error *err)
 {
-    const uint8_t *at;
-    unsigned mode;
-
-    if (byte_count < AT_BASES || slc_load_u32(bytes + AT_BYTES) != byte_count ||
+    if (byte_count < AT_BODY || slc_load_u32(bytes + AT_BYTES) != byte_count ||
         slc_hash64(bytes + 8, byte_count - 8) != slc_load_u64(bytes)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "a chunk of %u bytes in the spill file is not what was written there: the "
                         "temporary disk is faulty or another program wrote to the file",
                         byte_count);
     }
-    chunk->order = order;
     chunk->previous.segment = slc_load_u32(bytes + AT_LINK);
     chunk->previous.offset = slc_load_u32(bytes + AT_LINK + 4);
     chunk->previous.bytes = slc_load_u32(bytes + AT_LINK + 8);
     chunk->count = slc_load_u32(bytes + AT_COUNT);
     chunk->run_count = slc_load_u32(bytes + AT_RUNS);
+    chunk->frame = slc_load_u32(bytes + AT_FRAME);
     chunk->value_form = bytes[AT_FORM];
     chunk->value_bytes = bytes[AT_VALUE_BYTES];
+    chunk->lo_bytes = bytes[AT_LO_BYTES];
+    chunk->hi_bytes = bytes[AT_HI_BYTES];
     chunk->low = slc_load_f64(bytes + AT_LOW);
-    chunk->runs = bytes + AT_BASES + 8 * (size_t)order;
-    at = chunk->runs + slc_load_u32(bytes + AT_RUN_BYTES);
-    for (mode = 0; mode < order; mode++) {
-        chunk->coord_bytes[mode] = bytes[AT_COORD_BYTES + mode];
-        chunk->base[mode] = slc_load_u64(bytes + AT_BASES + 8 * mode);
-        chunk->columns[mode] = at;
-        at += (size_t)chunk->coord_bytes[mode] * chunk->count;
-    }
-    chunk->values = at;
+    chunk->first_lo = slc_load_u64(bytes + AT_FIRST);
+    chunk->first_hi = slc_load_u64(bytes + AT_FIRST + 8);
+    chunk->runs = bytes + AT_BODY;
+    chunk->lo = chunk->runs + slc_load_u32(bytes + AT_RUN_BYTES);
+    chunk->hi = chunk->lo + (size_t)chunk->lo_bytes * chunk->count;
+    chunk->values = chunk->hi + (size_t)chunk->hi_bytes * chunk->count;
     return SLC_OK;
 }
 
@@ -274,21 +333,31 @@ struct slc_run slc_chunk_next_run(const uint8_t **cursor, uint64_t *sequence)
     return run;
 }
 
-void slc_chunk_coords(const struct slc_chunk *chunk,
-                      unsigned mode,
-                      uint32_t begin,
-                      uint32_t count,
-                      uint64_t index_base,
-                      uint64_t *coords)
+static inline uint64_t low_bytes_mask(unsigned bytes)
 {
-    unsigned bytes = chunk->coord_bytes[mode];
-    uint64_t mask = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
-    uint64_t base = chunk->base[mode] - index_base;
-    const uint8_t *in = chunk->columns[mode] + (size_t)begin * bytes;
+    return bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
+}
+
+void slc_chunk_keys(
+    const struct slc_chunk *chunk, uint32_t begin, uint32_t count, uint64_t *lo, uint64_t *hi)
+{
+    unsigned bytes = chunk->lo_bytes;
+    uint64_t mask = low_bytes_mask(bytes);
+    const uint8_t *in = chunk->lo + (size_t)begin * bytes;
     uint32_t i;
 
     for (i = 0; i < count; i++) {
-        coords[i] = base + (slc_load_u64(in + (size_t)i * bytes) & mask);
+        lo[i] = chunk->first_lo + (slc_load_u64(in + (size_t)i * bytes) & mask);
+    }
+    if (hi == NULL) {
+        return;
+    }
+    in = chunk->hi + (size_t)begin * chunk->hi_bytes;
+    for (i = 0; i < count; i++) {
+        uint64_t carry = lo[i] < chunk->first_lo;
+
+        hi[i] = chunk->hi_bytes == 0 ? chunk->first_hi + carry
+                                     : slc_load_u64(in + (size_t)i * sizeof(uint64_t));
     }
 }
 
@@ -305,7 +374,7 @@ void slc_chunk_values(const struct slc_chunk *chunk, uint32_t begin, uint32_t co
         }
         break;
     case FORM_INTEGER: {
-        uint64_t mask = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
+        uint64_t mask = low_bytes_mask(bytes);
         int64_t low = (int64_t)chunk->low;
 
         for (i = 0; i < count; i++) {

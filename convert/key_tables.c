@@ -3,6 +3,9 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
+#include <string.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -152,5 +155,28 @@ void slc_key_tables_add(const struct slc_key_tables *tables,
     add_column(tables->lo[mode], tables->byte_count[mode], coords, count, lo);
     if (hi != NULL && tables->wide) {
         add_column(tables->hi[mode], tables->byte_count[mode], coords, count, hi);
+    }
+}
+
+void slc_key_tables_form(const struct slc_key_tables *tables,
+                         const uint64_t *const *coords,
+                         uint32_t begin,
+                         uint32_t count,
+                         uint64_t index_base,
+                         uint64_t *lo,
+                         uint64_t *hi)
+{
+    uint64_t column[SLC_KEY_BATCH];
+
+    assert(count <= SLC_KEY_BATCH);
+    memset(lo, 0, count * sizeof *lo);
+    if (hi != NULL && tables->wide) {
+        memset(hi, 0, count * sizeof *hi);
+    }
+    for (unsigned mode = 0; mode < tables->order; mode++) {
+        for (uint32_t i = 0; i < count; i++) {
+            column[i] = coords[mode][begin + i] - index_base;
+        }
+        slc_key_tables_add(tables, mode, column, count, lo, hi);
     }
 }

@@ -37,6 +37,19 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
 void slc_key_tables_destroy(struct slc_key_tables *tables);
 
 /*
+ * Keys of the entries begin .. begin + count - 1 of coordinate columns, each less `index_base`,
+ * which leaves it below its mode's length. hi: not written unless wide; may be NULL, then lo alone
+ * is formed.
+ */
+void slc_key_tables_form(const struct slc_key_tables *tables,
+                         const uint64_t *const *coords,
+                         uint32_t begin,
+                         uint32_t count,
+                         uint64_t index_base,
+                         uint64_t *lo,
+                         uint64_t *hi);
+
+/*
  * Adds (ORs) the key bits of `count` coordinates of `mode` to lo[] (and hi[] where wide and not
  * NULL). Bits of a coordinate beyond the mode's bytes are not looked at: the caller checks.
  */

@@ -11,6 +11,7 @@
 #include "convert/text_scan.h"
 
 #include "base/checked.h"
+#include "convert/column_range.h"
 #include "convert/number.h"
 
 #include <assert.h>
@@ -211,16 +212,8 @@ static enum slc_status diagnose(const struct slc_text_header *header,
 static void update_ranges(struct slc_text_rows *rows, unsigned order, uint32_t first)
 {
     for (unsigned m = 0; m < order; m++) {
-        const uint64_t *coords = rows->coords[m];
-        uint64_t smallest = rows->smallest[m];
-        uint64_t largest = rows->largest[m];
-
-        for (uint32_t i = first; i < rows->count; i++) {
-            smallest = slc_min_u64(smallest, coords[i]);
-            largest = slc_max_u64(largest, coords[i]);
-        }
-        rows->smallest[m] = smallest;
-        rows->largest[m] = largest;
+        slc_column_range(rows->coords[m] + first, rows->count - first, &rows->smallest[m],
+                         &rows->largest[m]);
     }
 }
 

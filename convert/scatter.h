@@ -7,25 +7,27 @@
 #define SLC_CONVERT_SCATTER_H
 
 #include "base/error.h"
-#include "base/memory.h"
+#include "convert/key_frame.h"
 #include "convert/spill.h"
 
 #include <stdint.h>
 #include <string.h>
 
 struct slc_scatter_shape {
-    unsigned order;
     unsigned workers;
     uint32_t buckets;
-    uint32_t entries; /* per buffer */
+    uint32_t entries; /* per buffer, of narrow keys (convert/key_frame.h); two thirds if wide */
     uint32_t runs;    /* per buffer */
 };
 
 /* A worker's buffer for one bucket: how full it is. */
 struct slc_scatter_fill {
     uint32_t entries;
+    uint32_t most; /* entries */
     uint32_t runs;
+    uint32_t row_words;
     uint64_t stamp; /* of the piece of input its last run came from */
+    struct slc_key_range range;
 };
 
 /* What one worker owns; padded so that workers do not share cache lines. */
@@ -33,10 +35,9 @@ struct slc_scatter_worker {
     struct slc_scatter_fill *fills; /* per bucket */
     uint8_t *rows;                  /* per bucket: rows, then runs */
     uint8_t *chunk;                 /* where chunks are packed */
+    uint32_t frame;                 /* of the keys in the buffers */
     uint64_t stamp;    /* of the current piece: no two pieces of a worker have the same */
     uint64_t sequence; /* of the current piece */
-    uint64_t smallest[SLC_MAX_ORDER];
-    uint64_t largest[SLC_MAX_ORDER];
     char padding[64];
 };
 
@@ -54,8 +55,7 @@ struct slc_scatter {
  * `budget_bytes`; entries is 0 when none does. A buffer is at most 256 KiB: beyond that, larger
  * chunks save nothing.
  */
-struct slc_scatter_shape
-slc_scatter_fit(unsigned order, unsigned workers, uint32_t buckets, uint64_t budget_bytes);
+struct slc_scatter_shape slc_scatter_fit(unsigned workers, uint32_t buckets, uint64_t budget_bytes);
 uint64_t slc_scatter_bytes(const struct slc_scatter_shape *shape);
 uint64_t slc_scatter_chunk_bytes(const struct slc_scatter_shape *shape);
 
@@ -68,6 +68,16 @@ void slc_scatter_init(struct slc_scatter *scatter,
                       struct slc_spill *spill,
                       struct slc_chain *chains,
                       void *memory);
+
+/*
+ * From now on keys of this worker are of `frame`, whose buckets have these ranges; what it holds of
+ * another is flushed. To be called before its first row.
+ */
+enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
+                                  unsigned worker,
+                                  uint32_t frame,
+                                  const struct slc_key_range *ranges,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Packs and appends what a worker's buffer holds. */
 enum slc_status slc_scatter_flush(struct slc_scatter *scatter,
@@ -87,27 +97,39 @@ slc_scatter_piece(struct slc_scatter *scatter, unsigned worker, uint64_t sequenc
 }
 
 /*
- * The row for the next entry of the current piece: the caller fills N coordinates and the value's
- * bits. `ordinal` ascends within the piece.
+ * Adds the next entry of the current piece. `ordinal` ascends within the piece; key_hi is not
+ * looked at where the bucket's range is narrow.
  */
-static inline uint64_t *
-slc_scatter_row(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
+static inline void slc_scatter_add(struct slc_scatter *scatter,
+                                   unsigned worker,
+                                   uint32_t bucket,
+                                   uint32_t ordinal,
+                                   uint64_t key_lo,
+                                   uint64_t key_hi,
+                                   double value)
 {
     struct slc_scatter_worker *w = &scatter->workers[worker];
     struct slc_scatter_fill *fill = &w->fills[bucket];
     uint8_t *buffer = w->rows + bucket * scatter->buffer_bytes;
-    void *run_bytes = buffer + scatter->rows_bytes;
-    void *row = buffer + (size_t)fill->entries * 8 * (scatter->shape.order + 1);
-    struct slc_run *runs = run_bytes;
+    void *row_bytes = buffer + (size_t)fill->entries * 8 * fill->row_words;
+    uint64_t *row = row_bytes;
 
     if (fill->stamp != w->stamp || fill->runs == 0) {
-        runs[fill->runs++] = (struct slc_run){w->sequence, ordinal, 1};
+        void *run_bytes = buffer + scatter->rows_bytes;
+        struct slc_run *runs = run_bytes;
+
+        /* Counts are set when the buffer is packed: until then where a run begins. */
+        runs[fill->runs++] = (struct slc_run){w->sequence, ordinal, fill->entries};
         fill->stamp = w->stamp;
-    } else {
-        runs[fill->runs - 1].count++;
     }
+    if (fill->row_words == 2) {
+        row[0] = key_lo - fill->range.first_lo;
+    } else {
+        row[0] = key_lo;
+        row[1] = key_hi;
+    }
+    memcpy(&row[fill->row_words - 1], &value, sizeof value);
     fill->entries++;
-    return row;
 }
 
 /* True when the buffer must be flushed before its next row. */
@@ -116,7 +138,7 @@ slc_scatter_full(const struct slc_scatter *scatter, unsigned worker, uint32_t bu
 {
     const struct slc_scatter_fill *fill = &scatter->workers[worker].fills[bucket];
 
-    return fill->entries == scatter->shape.entries || fill->runs == scatter->shape.runs;
+    return fill->entries == fill->most || fill->runs == scatter->shape.runs;
 }
 
 #endif

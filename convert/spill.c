@@ -6,6 +6,7 @@
  */
 #include "convert/spill.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -25,13 +26,14 @@ struct slc_spill {
     uint32_t segment_bytes;
     uint32_t slots;
     struct slc_buffer memory;
-    uint32_t *used;   /* bytes filled, per slot */
-    uint32_t current; /* segment being filled */
-    uint32_t written; /* segments 0 .. written - 1 are in the file */
-    bool writing;     /* segment `written` is being written */
-    bool frozen;      /* nothing is appended */
-    bool has_writer;  /* the thread is there */
-    bool stop;        /* and shall end */
+    uint32_t *used;    /* bytes filled, per slot */
+    uint32_t *copying; /* chunks that are being copied to a slot */
+    uint32_t current;  /* segment being filled */
+    uint32_t written;  /* segments 0 .. written - 1 are in the file */
+    bool writing;      /* segment `written` is being written */
+    bool frozen;       /* nothing is appended */
+    bool has_writer;   /* the thread is there */
+    bool stop;         /* and shall end */
     pthread_t writer;
     uint64_t file_bytes; /* written so far, holes not counted */
     uint64_t wait_ns;
@@ -64,13 +66,14 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->path = slc_strdup(options->path);
-    s->used = slc_calloc(s->slots, sizeof *s->used);
+    s->used = slc_calloc(2 * (size_t)s->slots, sizeof *s->used);
     if (s->path == NULL || s->used == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the spill stream");
         goto cleanup;
     }
+    s->copying = s->used + s->slots;
     status =
-        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_SMALL, err);
+        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_MIXED, err);
     if (status != SLC_OK) {
         goto cleanup;
     }
@@ -206,7 +209,8 @@ static bool must_write(const struct slc_spill *spill)
     uint32_t ahead = spill->slots > SLC_SPILL_SEGMENTS_MIN ? 2 : 1;
 
     return spill->fault.status == SLC_OK && !spill->frozen && spill->written < spill->current &&
-           spill->current - spill->written + 1 + ahead > spill->slots;
+           spill->current - spill->written + 1 + ahead > spill->slots &&
+           spill->copying[spill->written % spill->slots] == 0;
 }
 
 static void *write_when_needed(void *context)
@@ -284,6 +288,35 @@ static void mark(struct slc_chain *chain)
     chain->marks[chain->mark_count++] = chain->last;
 }
 
+/* Gives a chunk its place in stream and chain. The lock is held. */
+static struct slc_chunk_link
+place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
+{
+    uint32_t slot = spill->current % spill->slots;
+    struct slc_chunk_link previous = chain->last;
+
+    chain->last = (struct slc_chunk_link){spill->current, spill->used[slot], bytes};
+    spill->used[slot] += bytes;
+    spill->copying[slot]++;
+    mark(chain);
+    chain->chunks++;
+    return previous;
+}
+
+/* Copies it there, without the lock: of fresh memory, the pages are cleared meanwhile. */
+static void copy_chunk(struct slc_spill *spill,
+                       struct slc_chunk_link place,
+                       uint8_t *chunk,
+                       struct slc_chunk_link previous)
+{
+    slc_chunk_seal(chunk, previous);
+    memcpy(slot_of(spill, place.segment) + place.offset, chunk, place.bytes);
+    pthread_mutex_lock(&spill->mutex);
+    spill->copying[place.segment % spill->slots]--;
+    wake_writer(spill);
+    pthread_mutex_unlock(&spill->mutex);
+}
+
 enum slc_status slc_spill_append(struct slc_spill *spill,
                                  struct slc_chain *chain,
                                  uint8_t *chunk,
@@ -292,6 +325,8 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
                                  uint32_t runs,
                                  struct slc_error *err)
 {
+    struct slc_chunk_link place = {0};
+    struct slc_chunk_link previous = {0};
     enum slc_status status;
 
     assert(bytes <= spill->segment_bytes);
@@ -299,20 +334,17 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
     make_room(spill, bytes);
     status = spill->fault.status;
     if (status == SLC_OK) {
-        uint32_t *used = &spill->used[spill->current % spill->slots];
-
-        slc_chunk_seal(chunk, chain->last);
-        memcpy(slot_of(spill, spill->current) + *used, chunk, bytes);
-        chain->last = (struct slc_chunk_link){spill->current, *used, bytes};
-        *used += bytes;
-        mark(chain);
-        chain->chunks++;
+        previous = place_chunk(spill, chain, bytes);
+        place = chain->last;
         chain->entries += entries;
         chain->runs += runs;
     } else if (err != NULL && err->status == SLC_OK) {
         *err = spill->fault;
     }
     pthread_mutex_unlock(&spill->mutex);
+    if (status == SLC_OK) {
+        copy_chunk(spill, place, chunk, previous);
+    }
     return status;
 }
 
@@ -329,7 +361,6 @@ void slc_spill_freeze(struct slc_spill *spill, bool frozen)
 }
 
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
-                                unsigned order,
                                 struct slc_chunk_link link,
                                 bool once,
                                 uint8_t *data,
@@ -361,7 +392,7 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
         data += lead;
     }
     if (status == SLC_OK) {
-        status = slc_chunk_open(chunk, order, data, link.bytes, err);
+        status = slc_chunk_open(chunk, data, link.bytes, err);
     }
     if (status != SLC_OK) {
         slc_error_locate_file(err, spill->path);
@@ -392,7 +423,7 @@ enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
         spill->current = spill->written;
         memset(spill->used, 0, spill->slots * sizeof *spill->used);
         status = slc_buffer_create(&spill->memory, (size_t)spill->slots * spill->segment_bytes,
-                                   SLC_PAGES_SMALL, err);
+                                   SLC_PAGES_MIXED, err);
     }
     pthread_mutex_unlock(&spill->mutex);
     return status;
@@ -401,8 +432,10 @@ enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
 {
     uint32_t touched = spill->current < spill->slots ? spill->current + 1 : spill->slots;
+    uint64_t bytes = (uint64_t)touched * spill->segment_bytes;
 
-    return (uint64_t)touched * spill->segment_bytes;
+    /* The last page may be a huge one, of which nothing else is used. */
+    return slc_min_u64(slc_buffer_footprint(bytes, SLC_PAGES_HUGE), spill->memory.bytes);
 }
 
 uint64_t slc_spill_written_bytes(struct slc_spill *spill)

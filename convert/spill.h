@@ -83,7 +83,6 @@ void slc_spill_freeze(struct slc_spill *spill, bool frozen);
  * read again, so its pages may leave the page cache. Any thread.
  */
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
-                                unsigned order,
                                 struct slc_chunk_link link,
                                 bool once,
                                 uint8_t *data,

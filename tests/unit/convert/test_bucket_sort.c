@@ -67,12 +67,13 @@ static void draw(const struct slc_key_layout *layout,
 static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count, unsigned spread)
 {
     uint64_t dims[4];
-    struct slc_scatter_shape shape = slc_scatter_fit(4, 1, 1, 1 << 16);
+    struct slc_scatter_shape shape = slc_scatter_fit(1, 1, 1 << 16);
     struct slc_spill_options options = {.files = slc_files_system(),
                                         .path = "unused",
                                         .segment_bytes = 1 << 18,
                                         .segment_count = 64};
     struct slc_scatter scatter;
+    struct slc_key_range range;
     uint32_t pieces = count / 100 + 1;
     uint32_t p, i;
     unsigned m;
@@ -84,12 +85,13 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
     SLC_ASSERT_OK(slc_key_layout_init(&made->plan.layout, 4, dims, NULL), NULL);
     SLC_ASSERT_OK(slc_key_tables_init(&made->plan.tables, &made->plan.layout, NULL), NULL);
     SLC_ASSERT_OK(slc_spill_create(&options, &made->plan.spill, NULL), NULL);
-    made->plan.index_base = 1;
     made->count = count;
     made->records = malloc((count + 1) * sizeof *made->records);
     made->memory = aligned_alloc(64, 1 << 16);
     made->data = aligned_alloc(SLC_PAGE_BYTES, 1 << 18);
     slc_scatter_init(&scatter, &shape, made->plan.spill, &made->bucket.chain, made->memory);
+    range = slc_key_range_of(0, bits == 0 ? 0 : ~(slc_u128)0 >> (128 - bits));
+    SLC_ASSERT_OK(slc_scatter_frame(&scatter, 0, SLC_FRAME_FINAL, &range, NULL), NULL);
     for (p = 0; p < pieces; p++) {
         uint32_t piece = (uint32_t)((uint64_t)p * 7919 % pieces);
 
@@ -97,15 +99,13 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
         for (i = piece * 100; i < count && i < piece * 100 + 100; i++) {
             uint64_t coords[4];
             double value = slc_random_normal(seed, 9, i);
-            uint64_t *row = slc_scatter_row(&scatter, 0, 0, i - piece * 100);
+            slc_u128 key;
 
             draw(&made->plan.layout, seed, i, spread, coords);
-            for (m = 0; m < 4; m++) {
-                row[m] = coords[m] + 1;
-            }
-            memcpy(&row[4], &value, 8);
-            made->records[i] =
-                (struct record){slc_key_encode(&made->plan.layout, coords), i, value};
+            key = slc_key_encode(&made->plan.layout, coords);
+            made->records[i] = (struct record){key, i, value};
+            slc_scatter_add(&scatter, 0, 0, i - piece * 100, (uint64_t)key, (uint64_t)(key >> 64),
+                            value);
             if (slc_scatter_full(&scatter, 0, 0)) {
                 SLC_ASSERT_OK(slc_scatter_flush(&scatter, 0, 0, NULL), NULL);
             }

@@ -29,23 +29,30 @@ static const char *test_folder(void)
 
 enum { ENTRIES_MAX = 700, RUNS_MAX = 40 };
 
-/* Rows of a random kind: narrow, wide, constant columns; values of every form. */
-static uint32_t random_rows(uint64_t seed, uint64_t round, unsigned order, uint64_t *rows)
+/* Rows of a random kind: keys narrow, wide or constant; values of every form. */
+static void
+random_rows(uint64_t seed, uint64_t round, uint64_t *memory, struct slc_chunk_rows *rows)
 {
     uint32_t count = 1 + (uint32_t)slc_random_below(seed, 1, round, ENTRIES_MAX);
     unsigned form = (unsigned)slc_random_below(seed, 2, round, 6);
+    unsigned bits = (unsigned)slc_random_below(seed, 3, round, 65);
+    bool narrow = round % 3 != 0;
     uint32_t i;
-    unsigned m;
 
+    *rows = (struct slc_chunk_rows){.rows = memory,
+                                    .count = count,
+                                    .frame = (uint32_t)round,
+                                    .range = {.first_lo = slc_random_u64(seed, 4, round),
+                                              .first_hi = round % 7,
+                                              .narrow = narrow}};
     for (i = 0; i < count; i++) {
-        uint64_t *row = rows + (size_t)i * (order + 1);
+        uint64_t *row = memory + (size_t)i * slc_chunk_row_words(&rows->range);
         uint64_t index = round * ENTRIES_MAX + i;
         double value = 0;
 
-        for (m = 0; m < order; m++) {
-            unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, 65);
-
-            row[m] = bits == 0 ? 7 : slc_random_u64(seed, 30 + m, index) >> (64 - bits);
+        row[0] = bits == 0 ? 7 : slc_random_u64(seed, 30, index) >> (64 - bits);
+        if (!narrow) {
+            row[1] = slc_random_u64(seed, 31, index) >> round % 64;
         }
         switch (form) {
         case 0:
@@ -55,7 +62,8 @@ static uint32_t random_rows(uint64_t seed, uint64_t round, unsigned order, uint6
             value = (double)slc_random_below(seed, 50, index, 300) - 100;
             break;
         case 2:
-            value = (double)(int64_t)(slc_random_u64(seed, 50, index) >> 10) - 0x1p53;
+            value =
+                (double)(int64_t)(slc_random_u64(seed, 50, index) >> (10 + round % 20)) - 0x1p53;
             break;
         case 3:
             value = (double)(float)slc_random_normal(seed, 50, index);
@@ -64,11 +72,10 @@ static uint32_t random_rows(uint64_t seed, uint64_t round, unsigned order, uint6
             value = slc_random_normal(seed, 50, index);
             break;
         default:
-            value = i % 2 == 0 ? -0.0 : 1e-320;
+            value = i % 2 == 0 ? -0.0 : round % 2 == 0 ? 1e-320 : 5;
         }
-        memcpy(&row[order], &value, 8);
+        memcpy(&row[narrow ? 1 : 2], &value, 8);
     }
-    return count;
 }
 
 static uint32_t random_runs(uint64_t seed, uint64_t round, uint32_t count, struct slc_run *runs)
@@ -89,36 +96,58 @@ static uint32_t random_runs(uint64_t seed, uint64_t round, uint32_t count, struc
     return run_count;
 }
 
+/* Entries begin .. of an open chunk that are not as they were packed. */
+static uint64_t
+count_wrong(const struct slc_chunk *chunk, const struct slc_chunk_rows *rows, uint32_t begin)
+{
+    uint32_t words = slc_chunk_row_words(&rows->range);
+    slc_u128 first = slc_key_join(rows->range.first_lo, rows->range.first_hi);
+    uint64_t lo[ENTRIES_MAX], hi[ENTRIES_MAX], lo_alone[ENTRIES_MAX];
+    double values[ENTRIES_MAX];
+    uint64_t wrong = 0;
+
+    slc_chunk_keys(chunk, begin, rows->count - begin, lo, hi);
+    slc_chunk_keys(chunk, begin, rows->count - begin, lo_alone, NULL);
+    slc_chunk_values(chunk, begin, rows->count - begin, values);
+    for (uint32_t i = begin; i < rows->count; i++) {
+        const uint64_t *row = rows->rows + (size_t)i * words;
+        slc_u128 key = words == 2 ? first + row[0] : slc_key_join(row[0], row[1]);
+
+        wrong += slc_key_join(lo[i - begin], hi[i - begin]) != key ||
+                 lo_alone[i - begin] != (uint64_t)key ||
+                 memcmp(&values[i - begin], &row[words - 1], 8) != 0;
+    }
+    return wrong;
+}
+
 static void test_chunks_keep_every_bit(void)
 {
     uint64_t seed = slc_test_seed();
     uint64_t round, wrong = 0;
-    uint64_t *rows = malloc(ENTRIES_MAX * 17 * 8);
+    uint64_t *memory = malloc(ENTRIES_MAX * 3 * 8);
 
-    for (round = 0; round < 400; round++) {
-        unsigned order = 1 + (unsigned)slc_random_below(seed, 3, round, SLC_MAX_ORDER);
-        uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER];
+    for (round = 0; round < 600; round++) {
         struct slc_run runs[RUNS_MAX];
-        uint32_t count = random_rows(seed, round, order, rows);
-        uint32_t run_count = random_runs(seed, round, count, runs);
-        uint64_t most = slc_chunk_bytes_max(order, count, run_count);
-        uint8_t *bytes = malloc(most);
+        struct slc_chunk_rows rows;
+        uint32_t run_count, size, i;
+        uint64_t most;
+        uint8_t *bytes;
         const uint8_t *cursor;
         uint64_t sequence = 0;
         struct slc_chunk chunk;
-        uint32_t size, i, begin;
-        unsigned m;
 
-        for (m = 0; m < SLC_MAX_ORDER; m++) {
-            smallest[m] = UINT64_MAX;
-            largest[m] = 0;
-        }
-        size = slc_chunk_pack(bytes, order, rows, count, runs, run_count, smallest, largest);
+        random_rows(seed, round, memory, &rows);
+        run_count = random_runs(seed, round, rows.count, runs);
+        most = slc_chunk_bytes_max((uint64_t)rows.count * 8 * slc_chunk_row_words(&rows.range),
+                                   run_count);
+        bytes = malloc(most);
+        size = slc_chunk_pack(bytes, &rows, runs, run_count);
         CU_ASSERT(size <= most);
         slc_chunk_seal(bytes, (struct slc_chunk_link){3, 4, 5});
-        SLC_ASSERT_OK(slc_chunk_open(&chunk, order, bytes, size, NULL), NULL);
-        wrong += chunk.count != count || chunk.run_count != run_count ||
-                 chunk.previous.segment != 3 || chunk.previous.bytes != 5;
+        SLC_ASSERT_OK(slc_chunk_open(&chunk, bytes, size, NULL), NULL);
+        wrong += chunk.count != rows.count || chunk.run_count != run_count ||
+                 chunk.frame != rows.frame || chunk.previous.segment != 3 ||
+                 chunk.previous.bytes != 5;
         cursor = chunk.runs;
         for (i = 0; i < run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
@@ -126,37 +155,21 @@ static void test_chunks_keep_every_bit(void)
             wrong += run.sequence != runs[i].sequence || run.first != runs[i].first ||
                      run.count != runs[i].count;
         }
-        begin = count / 3;
-        for (m = 0; m < order; m++) {
-            uint64_t column[ENTRIES_MAX];
-
-            slc_chunk_coords(&chunk, m, begin, count - begin, 5, column);
-            for (i = begin; i < count; i++) {
-                uint64_t coord = rows[(size_t)i * (order + 1) + m];
-
-                wrong +=
-                    column[i - begin] + 5 != coord || coord < smallest[m] || coord > largest[m];
-            }
-        }
-        {
-            double values[ENTRIES_MAX];
-
-            slc_chunk_values(&chunk, begin, count - begin, values);
-            for (i = begin; i < count; i++) {
-                wrong += memcmp(&values[i - begin], &rows[(size_t)i * (order + 1) + order], 8) != 0;
-            }
-        }
+        wrong += count_wrong(&chunk, &rows, rows.count / 3);
         bytes[slc_random_below(seed, 4, round, size)] ^= 16;
-        wrong += slc_chunk_open(&chunk, order, bytes, size, NULL) != SLC_ERR_DAMAGED;
+        wrong += slc_chunk_open(&chunk, bytes, size, NULL) != SLC_ERR_DAMAGED;
         free(bytes);
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    free(rows);
+    free(memory);
 }
 
 /* ---- the stream: what several workers append comes back, each entry once */
 
 enum { BUCKETS = 5, PUSHED = 60000, WORKERS = 3 };
+
+/* Narrow keys count from here, and wrap into the upper word. */
+static const uint64_t first_lo_of_all = UINT64_C(1) << 63;
 
 struct job {
     struct slc_scatter scatter;
@@ -166,19 +179,27 @@ struct job {
 static void push(void *context, unsigned worker, unsigned workers)
 {
     struct job *job = context;
+    struct slc_key_range narrow[BUCKETS], wide[BUCKETS];
     uint32_t i;
+
+    for (i = 0; i < BUCKETS; i++) {
+        narrow[i] = (struct slc_key_range){.first_lo = first_lo_of_all, .narrow = true};
+        wide[i] = (struct slc_key_range){.narrow = false};
+    }
 
     for (i = worker; i < PUSHED; i += workers) {
         uint32_t bucket = i % BUCKETS;
-        uint64_t *row;
+        bool later = i >= PUSHED / 2;
+
+        if (slc_scatter_frame(&job->scatter, worker, later, later ? wide : narrow,
+                              &job->errors[worker]) != SLC_OK) {
+            return;
+        }
 
         if (i / workers % 100 == 0) {
             slc_scatter_piece(&job->scatter, worker, worker);
         }
-        row = slc_scatter_row(&job->scatter, worker, bucket, i);
-        row[0] = i;
-        row[1] = slc_random_u64(1, 1, i);
-        row[2] = i;
+        slc_scatter_add(&job->scatter, worker, bucket, i, slc_random_u64(1, 1, i), i % 3, i);
         if (slc_scatter_full(&job->scatter, worker, bucket) &&
             slc_scatter_flush(&job->scatter, worker, bucket, &job->errors[worker]) != SLC_OK) {
             return;
@@ -196,7 +217,7 @@ static enum slc_status run_stream(const struct slc_files *files,
     char path[700];
     struct slc_spill_options options = {
         .files = files, .path = path, .segment_bytes = 16384, .segment_count = segments};
-    struct slc_scatter_shape shape = slc_scatter_fit(2, WORKERS, BUCKETS, 200000);
+    struct slc_scatter_shape shape = slc_scatter_fit(WORKERS, BUCKETS, 200000);
     struct slc_spill *spill = NULL;
     struct job job;
     unsigned char *seen = calloc(PUSHED, 1);
@@ -231,19 +252,25 @@ static enum slc_status run_stream(const struct slc_files *files,
         total += chains[b].entries;
         while (link.bytes > 0 && status == SLC_OK) {
             struct slc_chunk chunk;
-            uint64_t column[2][1024];
+            uint64_t lo[1024], hi[1024];
+            double values[1024];
             uint32_t i;
 
-            status = slc_spill_fetch(spill, 2, link, true, data, &chunk, err);
+            status = slc_spill_fetch(spill, link, true, data, &chunk, err);
             if (status != SLC_OK) {
                 break;
             }
             CU_ASSERT_FATAL(chunk.count <= 1024);
-            slc_chunk_coords(&chunk, 0, 0, chunk.count, 0, column[0]);
-            slc_chunk_coords(&chunk, 1, 0, chunk.count, 0, column[1]);
+            slc_chunk_keys(&chunk, 0, chunk.count, lo, hi);
+            slc_chunk_values(&chunk, 0, chunk.count, values);
             for (i = 0; i < chunk.count; i++) {
-                wrong += column[0][i] >= PUSHED || column[0][i] % BUCKETS != b ||
-                         column[1][i] != slc_random_u64(1, 1, column[0][i]) || seen[column[0][i]]++;
+                uint32_t at = values[i] < PUSHED ? (uint32_t)values[i] : 0;
+
+                /* The first half was narrow, and of the wide halves the upper word is kept. */
+                wrong += values[i] != at || at % BUCKETS != b ||
+                         lo[i] != slc_random_u64(1, 1, at) ||
+                         hi[i] != (chunk.frame == 1 ? at % 3 : lo[i] < first_lo_of_all) ||
+                         (chunk.frame == 1) != (at >= PUSHED / 2) || seen[at]++;
             }
             link = chunk.previous;
         }

@@ -1,7 +1,8 @@
-/* Buckets of coordinates: the fast way, the slow way and the definition agree. */
+/* Buckets of coordinates agree with their definition, keys formed in every way with theirs. */
 #include "base/fault.h"
 #include "base/random.h"
 #include "convert/heap_sort.h"
+#include "convert/key_tables.h"
 #include "convert/splitters.h"
 #include "slc_test.h"
 
@@ -25,19 +26,20 @@ static void test_buckets(void)
 {
     uint64_t seed = slc_test_seed();
     uint64_t round, wrong = 0;
-    unsigned keyed = 0;
+    unsigned wide = 0;
 
     for (round = 0; round < 300; round++) {
         unsigned order = 1 + (unsigned)slc_random_below(seed, 1, round, SLC_MAX_ORDER);
         uint32_t count = (uint32_t)slc_random_below(seed, 2, round, 500);
         uint32_t buckets = 1 + (uint32_t)slc_random_below(seed, 3, round, 200);
-        uint64_t base = slc_random_below(seed, 4, round, 2);
         uint64_t *rows = malloc((count + 1) * order * 8);
-        uint64_t *columns[SLC_MAX_ORDER];
-        const uint64_t *view[SLC_MAX_ORDER];
+        uint64_t coords[SLC_KEY_BATCH][SLC_MAX_ORDER];
+        uint64_t lo[SLC_KEY_BATCH], hi[SLC_KEY_BATCH], dims[SLC_MAX_ORDER];
         uint32_t found[SLC_KEY_BATCH];
         struct slc_fiber_run run = {0, 0};
         struct slc_splitters s;
+        struct slc_splitter_keys keys;
+        struct slc_key_layout layout;
         uint32_t i;
         unsigned m;
 
@@ -46,49 +48,46 @@ static void test_buckets(void)
             run.bits = 1 + (unsigned)slc_random_below(seed, 6, round, SLC_FIBER_BITS_MAX);
         }
         for (m = 0; m < order; m++) {
-            unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, 64);
+            unsigned most = 128 / order < 61 ? 128 / order : 61;
+            unsigned bits = (unsigned)slc_random_below(seed, 10 + m, round, most);
 
-            bits = round % 2 == 0 && bits > 128 / order ? 128 / order : bits;
-            columns[m] = malloc(SLC_KEY_BATCH * 8);
-            view[m] = columns[m];
             for (i = 0; i < count; i++) {
                 rows[i * order + m] =
                     bits == 0 ? 0 : slc_random_u64(seed, 30 + m, round * 1000 + i) >> (64 - bits);
             }
+            /* Some beyond what the sample has, some equal to it. */
+            dims[m] = UINT64_C(1) << (bits + (round % 5 == 0));
             for (i = 0; i < SLC_KEY_BATCH; i++) {
-                /* Some beyond what the sample has, some equal to it. */
-                columns[m][i] = slc_random_u64(seed, 50 + m, round * 1000 + i) >>
-                                (bits == 0 ? 63 : 64 - bits - (round % 5 == 0 && bits < 63));
-                if (i < count) {
-                    columns[m][i] = rows[i * order + m];
-                }
-                columns[m][i] += base;
+                coords[i][m] = i < count
+                                   ? rows[i * order + m]
+                                   : slc_random_below(seed, 50 + m, round * 1000 + i, dims[m]);
             }
         }
+        SLC_ASSERT_OK(slc_key_layout_init_run(&layout, order, dims, run, NULL), NULL);
         SLC_ASSERT_OK(slc_splitters_choose(&s, order, run, rows, count, buckets, NULL), NULL);
+        SLC_ASSERT_OK(slc_splitter_keys_init(&keys, &s, &layout, NULL), NULL);
         CU_ASSERT(s.count < buckets);
-        keyed += s.keyed;
+        wide += keys.wide;
         for (i = 1; i < s.count; i++) {
             wrong += slc_coords_compare(order, run, s.coords + (i - 1) * order,
                                         s.coords + i * order) >= 0;
         }
-        slc_splitters_find(&s, view, 1, SLC_KEY_BATCH - 1, base, found);
-        for (i = 1; i < SLC_KEY_BATCH; i++) {
-            uint64_t coords[SLC_MAX_ORDER];
+        for (i = 0; i < SLC_KEY_BATCH; i++) {
+            slc_u128 key = slc_key_encode(&layout, coords[i]);
 
-            for (m = 0; m < order; m++) {
-                coords[m] = columns[m][i] - base;
-            }
-            wrong += found[i - 1] != by_definition(&s, coords);
+            lo[i] = (uint64_t)key;
+            hi[i] = (uint64_t)(key >> 64);
         }
+        slc_splitter_keys_find(&keys, lo, hi, SLC_KEY_BATCH, found);
+        for (i = 0; i < SLC_KEY_BATCH; i++) {
+            wrong += found[i] != by_definition(&s, coords[i]);
+        }
+        slc_splitter_keys_destroy(&keys);
         slc_splitters_destroy(&s);
-        for (m = 0; m < order; m++) {
-            free(columns[m]);
-        }
         free(rows);
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT(keyed > 100 && keyed < 300);
+    CU_ASSERT(wide > 30 && wide < 270);
 }
 
 /* Keys by instruction, by tables and by definition. */
@@ -114,12 +113,17 @@ static void test_key_tables(void)
         SLC_ASSERT_OK(slc_key_tables_init(&tables, &layout, NULL), NULL);
         key = slc_key_encode(&layout, coords);
         for (way = 0; way < 2; way++) {
-            uint64_t lo = 0, hi = 0;
+            uint64_t lo = 0, hi = 0, lo_formed = 1, hi_formed = 0;
+            const uint64_t *view[SLC_MAX_ORDER];
+            uint64_t written[SLC_MAX_ORDER];
 
             for (m = 0; m < order; m++) {
                 slc_key_tables_add(&tables, m, &coords[m], 1, &lo, &hi);
+                written[m] = coords[m] + round % 2;
+                view[m] = &written[m];
             }
-            wrong += slc_key_join(lo, hi) != key;
+            slc_key_tables_form(&tables, view, 0, 1, round % 2, &lo_formed, &hi_formed);
+            wrong += slc_key_join(lo, hi) != key || lo_formed != lo || hi_formed != hi;
             tables.spread = false;
         }
         slc_key_tables_destroy(&tables);
@@ -149,21 +153,37 @@ static void test_even_buckets(void)
     free(rows);
 }
 
-static void test_memory_faults(void)
+/* Splitters and their keys, with the k-th allocation refused. */
+static enum slc_status choose_with_keys(void)
 {
     uint64_t rows[] = {1, 2, 3, 4, 5, 6};
+    struct slc_key_layout layout;
+    struct slc_splitters s = {0};
+    struct slc_splitter_keys keys = {0};
+    enum slc_status status;
+
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 2, (uint64_t[]){8, 8}, NULL), NULL);
+    status = slc_splitters_choose(&s, 2, plain, rows, 3, 3, NULL);
+    if (status == SLC_OK) {
+        status = slc_splitter_keys_init(&keys, &s, &layout, NULL);
+    }
+    slc_splitter_keys_destroy(&keys);
+    slc_splitters_destroy(&s);
+    return status;
+}
+
+static void test_memory_faults(void)
+{
     uint64_t k;
 
     for (k = 1;; k++) {
-        struct slc_splitters s;
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_splitters_choose(&s, 2, plain, rows, 3, 3, NULL);
+        status = choose_with_keys();
         if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
             slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
             SLC_ASSERT_OK(status, NULL);
-            slc_splitters_destroy(&s);
             break;
         }
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
