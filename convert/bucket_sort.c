@@ -15,9 +15,8 @@
 enum {
     /* Up to here shifting records costs less than counting digits. */
     INSERTION_SORT_MAX = 16,
-    /* Digits of the first distribution of a bucket, and of those within a cache. */
-    TOP_DIGIT_BITS = 10,
-    DIGIT_BITS = 8
+    /* Of a digit at most: the ends of more groups would leave the level-1 cache. */
+    DIGIT_BITS = 10
 };
 
 struct narrow_record {
@@ -38,15 +37,12 @@ struct run_slot {
     uint64_t start;
 };
 
-/*
- * Bits of a digit that leave about four records each: finer costs more counting than it saves
- * shifting.
- */
-static unsigned digit_width(uint32_t count, unsigned most)
+/* Bits of a digit that leave about one record each (bucket_sort_tmpl.h, sort_groups). */
+static unsigned digit_width(uint32_t count)
 {
-    unsigned width = count >= 32 ? 29U - (unsigned)__builtin_clz(count) : 2;
+    unsigned width = 31U - (unsigned)__builtin_clz(count | 4);
 
-    return width < most ? width : most;
+    return width < DIGIT_BITS ? width : DIGIT_BITS;
 }
 
 /* The common case of slc_sort_settle, decided inline. */

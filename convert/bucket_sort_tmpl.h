@@ -10,7 +10,7 @@ static inline unsigned NAME(digit)(const RECORD *record, unsigned shift, unsigne
     if (shift >= 64) {
         return (unsigned)(record->hi >> (shift - 64)) & mask;
     }
-    if (shift > 64 - TOP_DIGIT_BITS) {
+    if (shift > 64 - DIGIT_BITS) {
         return (unsigned)(record->lo >> shift | record->hi << (64 - shift)) & mask;
     }
 #endif
@@ -72,11 +72,44 @@ static unsigned NAME(differing_bits)(const RECORD *records, size_t count)
 }
 
 /* Sorts `from`, using `other` as scratch of the same size; the result is in `other` if `swap`. */
+static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap);
+
+/*
+ * Sorts the groups of equal digits that a distribution left in `to`; starts[d] is where group d
+ * ends. Where all are small, most have one record: one insertion sort over them all then moves few
+ * and guesses well, which many short ones do not.
+ */
+static void NAME(sort_groups)(
+    RECORD *to, RECORD *scratch, uint32_t count, const uint32_t *starts, unsigned mask, bool swap)
+{
+    uint32_t largest = 0;
+    uint32_t i = 0;
+    unsigned d;
+
+    for (d = 0; d <= mask; d++) {
+        largest = starts[d] - i > largest ? starts[d] - i : largest;
+        i = starts[d];
+    }
+    if (largest <= INSERTION_SORT_MAX) {
+        NAME(insertion_sort)(to, count);
+        if (swap) {
+            memcpy(scratch, to, count * sizeof *to);
+        }
+        return;
+    }
+    for (d = 0, i = 0; d <= mask; d++) {
+        if (starts[d] > i) {
+            NAME(sort)(to + i, scratch + i, starts[d] - i, swap);
+        }
+        i = starts[d];
+    }
+}
+
 static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
 {
     uint32_t starts[(1 << DIGIT_BITS) + 1];
     unsigned bits = count > INSERTION_SORT_MAX ? NAME(differing_bits)(from, count) : 0;
-    unsigned width = digit_width(count, DIGIT_BITS);
+    unsigned width = digit_width(count);
     unsigned shift = bits > width ? bits - width : 0;
     unsigned mask = (1U << width) - 1;
     unsigned d;
@@ -102,12 +135,7 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
         other[starts[NAME(digit)(&from[i], shift, mask)]++] = from[i];
     }
     /* Each start now stands where the next digit begins. */
-    for (d = 0, i = 0; d <= mask; d++) {
-        if (starts[d] > i) {
-            NAME(sort)(other + i, from + i, starts[d] - i, !swap);
-        }
-        i = starts[d];
-    }
+    NAME(sort_groups)(other, from, count, starts, mask, !swap);
 }
 
 /*
@@ -118,9 +146,9 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
 static void NAME(sort_runs)(
     RECORD *from, const struct run_slot *slots, size_t slot_count, RECORD *to, uint32_t count)
 {
-    uint32_t starts[(1 << TOP_DIGIT_BITS) + 1] = {0};
+    uint32_t starts[(1 << DIGIT_BITS) + 1] = {0};
     unsigned bits = NAME(differing_bits)(from, count);
-    unsigned width = digit_width(count, TOP_DIGIT_BITS);
+    unsigned width = digit_width(count);
     unsigned shift = bits > width ? bits - width : 0;
     unsigned mask = (1U << width) - 1;
     uint32_t i;
