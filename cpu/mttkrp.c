@@ -407,11 +407,49 @@ static enum slc_status owned_tile(struct slc_backend *backend,
     return slc_owned_add_tile(&cpu->owned, tile, err);
 }
 
-static enum slc_status owned_end(struct slc_backend *backend, struct slc_error *err)
+/* Makes a job of all factors, any of whose modes may be computed, with nothing to write to. */
+static enum slc_status
+take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, struct slc_error *err)
+{
+    const struct slc_owned *owned = &cpu->owned;
+    struct slc_mttkrp_job job = {.order = owned->shape.order,
+                                 .rank = factors[0].cols,
+                                 .nnz = owned->shape.nnz,
+                                 .workers = owned->workers,
+                                 .conflict = SLC_CONFLICT_OWNED};
+    struct slc_matrix output = factors[0];
+
+    for (unsigned m = 0; m < job.order; m++) {
+        if (factors[m].type != owned->type || factors[m].cols != job.rank ||
+            factors[m].rows != owned->shape.dims[m]) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "factor %u is not of the tensor that copies were begun for", m + 1);
+        }
+        job.factors[m] = &factors[m];
+    }
+    job.output = &output;
+    cpu->running = false;
+    set_job(cpu, &job);
+    cpu->job.output = NULL;
+    cpu->prefetch = false;
+    return SLC_OK;
+}
+
+static enum slc_status
+owned_end(struct slc_backend *backend, const struct slc_matrix *factors, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status;
 
-    return slc_owned_end(&cpu->owned, err);
+    if (factors == NULL) {
+        return slc_owned_end(&cpu->owned, NULL, err);
+    }
+    status = take_factors(cpu, factors, err);
+    if (status != SLC_OK) {
+        slc_owned_drop(&cpu->owned);
+        return status;
+    }
+    return slc_owned_end(&cpu->owned, cpu, err);
 }
 
 static void owned_drop(struct slc_backend *backend)

@@ -192,6 +192,16 @@ enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
 /* Scratch of an MTTKRP from copies: windows of the rows that several workers compute. */
 uint64_t slc_owned_scratch_bytes(const struct slc_cpu_backend *cpu);
 
+/*
+ * Adds pieces of a copy of mode cpu->job.mode to sums that begin with the first row of their range;
+ * those of an f32 job are f64 all the same.
+ */
+void slc_owned_add_pieces(const struct slc_cpu_backend *cpu,
+                          const struct slc_owned_mode *copy,
+                          uint64_t first_piece,
+                          uint64_t piece_count,
+                          unsigned char *output);
+
 /* The MTTKRP of cpu->job from its copy. Errors: those of starting threads. */
 enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *err) SLC_NODISCARD;
 

@@ -27,7 +27,10 @@ static uint64_t cut_items(unsigned workers)
     return UINT64_C(2) * workers * SLC_OWNED_RANGES_PER_WORKER;
 }
 
-/* Ranges, items and pieces of one mode at most, and the counts that they are made from. */
+/*
+ * Ranges, items and pieces of one mode at most, the counts that they are made from, and the sample
+ * that forms are tried on.
+ */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t buckets = slc_min_u64(shape->dims[mode], SLC_OWNED_BUCKETS);
@@ -36,7 +39,9 @@ static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode,
 
     return buckets *
                (sizeof(struct slc_owned_range) + workers * sizeof(uint64_t) + sizeof(uint32_t)) +
-           items * sizeof(struct slc_owned_item) + pieces * sizeof(struct slc_owned_piece);
+           items * sizeof(struct slc_owned_item) +
+           (pieces + pieces / SLC_OWNED_TRIED_SHARE) * sizeof(struct slc_owned_piece) +
+           workers * sizeof(uint64_t);
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -240,7 +245,10 @@ slc_owned_add_tile(struct slc_owned *owned, struct slc_tile_view *tile, struct s
     return SLC_OK;
 }
 
-static enum slc_status build_mode(struct slc_owned *owned, unsigned mode, struct slc_error *err)
+static enum slc_status build_mode(struct slc_owned *owned,
+                                  unsigned mode,
+                                  struct slc_cpu_backend *tried_by,
+                                  struct slc_error *err)
 {
     const uint64_t bytes =
         slc_owned_chunks_bytes_max(owned->shape.order, owned->type, owned->shape.nnz);
@@ -251,15 +259,16 @@ static enum slc_status build_mode(struct slc_owned *owned, unsigned mode, struct
         status = slc_owned_split(owned, mode, err);
     }
     if (status == SLC_OK) {
-        status = slc_owned_choose_form(owned, mode, err);
+        status = slc_owned_choose_form(owned, mode, tried_by, err);
     }
     if (status == SLC_OK) {
-        status = slc_owned_write_chunks(owned, mode, err);
+        status = slc_owned_write_chunks(owned, mode, &owned->modes[mode], err);
     }
     return status;
 }
 
-enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err)
+enum slc_status
+slc_owned_end(struct slc_owned *owned, struct slc_cpu_backend *tried_by, struct slc_error *err)
 {
     const uint64_t loaded = atomic_load(&owned->loaded);
     enum slc_status status = SLC_OK;
@@ -272,7 +281,7 @@ enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err)
                           owned->shape.nnz, loaded);
     }
     for (unsigned m = 0; m < owned->shape.order && status == SLC_OK; m++) {
-        status = build_mode(owned, m, err);
+        status = build_mode(owned, m, tried_by, err);
     }
     if (status != SLC_OK) {
         slc_owned_drop(owned);

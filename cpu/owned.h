@@ -3,6 +3,8 @@
  *
  *   owned.c         takes in decoded tiles, builds copies, owns their memory
  *   owned_split.c   one mode: ranges of rows and who computes them; nonzeros brought together
+ *   owned_form.c    one mode: which modes vary within its runs, by a cost model
+ *   owned_trial.c   one mode: and by computing from some of its pieces
  *   owned_order.c   one mode: the order of nonzeros within a piece
  *   owned_chunk.c   one mode: pieces written as chunks
  *   owned_mttkrp.c  the MTTKRP
@@ -11,7 +13,7 @@
  * one worker and its rows are written once, without locks or copies. Ranges with too many nonzeros
  * (short modes, heavy rows) are cut into several items with windows of their own, which the last
  * one to finish adds up. Within a range nonzeros are sorted in pieces that fit the second-level
- * cache, in one of several forms (owned_order.c chooses): plain, or in runs that agree in some
+ * cache, in one of several forms (owned_form.c chooses): plain, or in runs that agree in some
  * modes while the others vary. Along one mode runs are fibers (struct slc_fiber_span); where two or
  * more vary, the output's is among those that agree, and a run is summed in registers and
  * multiplied by the rows that it shares at its end (struct slc_group_span). Runs of equal length
@@ -28,6 +30,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+
+struct slc_cpu_backend;
 
 enum {
     SLC_OWNED_PIECE_NNZ = 65536,      /* sorted together: 1.5 MiB with 4 modes */
@@ -119,7 +123,10 @@ enum slc_status slc_owned_begin(struct slc_owned *owned,
 enum slc_status slc_owned_add_tile(struct slc_owned *owned,
                                    struct slc_tile_view *tile,
                                    struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_owned_end(struct slc_owned *owned, struct slc_error *err) SLC_NODISCARD;
+/* `tried_by` may be NULL; else its job says the factors by which forms are tried. */
+enum slc_status slc_owned_end(struct slc_owned *owned,
+                              struct slc_cpu_backend *tried_by,
+                              struct slc_error *err) SLC_NODISCARD;
 void slc_owned_drop(struct slc_owned *owned);
 
 /*

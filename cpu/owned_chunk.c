@@ -267,10 +267,12 @@ static void write_pieces(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-enum slc_status
-slc_owned_write_chunks(struct slc_owned *owned, unsigned mode, struct slc_error *err)
+enum slc_status slc_owned_write_chunks(struct slc_owned *owned,
+                                       unsigned mode,
+                                       struct slc_owned_mode *copy,
+                                       struct slc_error *err)
 {
-    struct write_job job = {.owned = owned, .copy = &owned->modes[mode], .mode = mode};
+    struct write_job job = {.owned = owned, .copy = copy, .mode = mode};
 
-    return slc_team_for(owned->workers, job.copy->piece_count, 1, write_pieces, &job, err);
+    return slc_team_for(owned->workers, copy->piece_count, 1, write_pieces, &job, err);
 }

@@ -17,7 +17,6 @@
 /* One running MTTKRP. */
 struct owned_run {
     const struct slc_cpu_backend *cpu;
-    const struct slc_owned *owned;
     struct slc_owned_mode *copy;
     unsigned char *windows;        /* of ranges in several items */
     unsigned char *worker_windows; /* f32: rows_max rows of sums for each worker */
@@ -49,15 +48,17 @@ struct parts {
     const uint32_t *offset[SLC_MAX_ORDER]; /* by mode */
 };
 
-static void
-chunk_parts(const struct owned_run *run, const struct slc_owned_chunk *chunk, struct parts *parts)
+static void chunk_parts(const struct slc_owned *owned,
+                        uint32_t varying,
+                        const struct slc_owned_chunk *chunk,
+                        struct parts *parts)
 {
-    const unsigned order = run->owned->shape.order;
+    const unsigned order = owned->shape.order;
     const unsigned char *values = (const unsigned char *)(chunk + 1);
     const uint32_t *next =
         (const uint32_t *)(const void *)(values +
-                                         (uint64_t)chunk->nnz * slc_value_bytes(run->owned->type));
-    const uint32_t each = chunk->runs > 0 ? run->copy->varying : UINT32_MAX;
+                                         (uint64_t)chunk->nnz * slc_value_bytes(owned->type));
+    const uint32_t each = chunk->runs > 0 ? varying : UINT32_MAX;
 
     parts->values = values;
     parts->begin = NULL;
@@ -79,65 +80,65 @@ chunk_parts(const struct owned_run *run, const struct slc_owned_chunk *chunk, st
     }
 }
 
-static const unsigned char *factor_rows(const struct owned_run *run, unsigned mode)
+static const unsigned char *factor_rows(const struct slc_cpu_backend *cpu, unsigned mode)
 {
-    return run->cpu->job.factors[mode]->buffer.data;
+    return cpu->job.factors[mode]->buffer.data;
 }
 
 /* Runs along the output's own mode. */
-static void add_fibers(const struct owned_run *run,
+static void add_fibers(const struct slc_cpu_backend *cpu,
                        const struct slc_owned_chunk *chunk,
                        const struct parts *parts,
                        unsigned char *output)
 {
-    const unsigned output_mode = run->cpu->job.mode;
+    const unsigned output_mode = cpu->job.mode;
     struct slc_fiber_span span = {.runs = chunk->runs,
 
                                   .long_runs = slc_mttkrp_long_runs(chunk->nnz, chunk->runs),
-                                  .stride = run->cpu->stride,
+                                  .stride = cpu->stride,
                                   .begin = parts->begin,
                                   .values = parts->values,
                                   .run_offset = parts->offset[output_mode],
                                   .output = output};
 
-    for (unsigned m = 0; m < run->owned->shape.order; m++) {
+    for (unsigned m = 0; m < cpu->owned.shape.order; m++) {
         if (m != output_mode) {
             span.offset[span.factor_count] = parts->offset[m];
-            span.factor[span.factor_count++] = factor_rows(run, m);
+            span.factor[span.factor_count++] = factor_rows(cpu, m);
         }
     }
-    slc_mttkrp_accumulate_fibers(run->cpu, &span);
+    slc_mttkrp_accumulate_fibers(cpu, &span);
 }
 
 /* Runs that agree in the output's mode. */
-static void add_groups(const struct owned_run *run,
+static void add_groups(const struct slc_cpu_backend *cpu,
+                       uint32_t varying,
                        const struct slc_owned_chunk *chunk,
                        const struct parts *parts,
                        unsigned char *output)
 {
-    const unsigned order = run->owned->shape.order;
-    const uint32_t varying = run->copy->varying;
+    const unsigned order = cpu->owned.shape.order;
     struct slc_group_span span = {.groups = chunk->runs,
                                   .long_groups = slc_mttkrp_long_runs(chunk->nnz, chunk->runs),
-                                  .stride = run->cpu->stride,
+                                  .stride = cpu->stride,
                                   .begin = parts->begin,
                                   .values = parts->values,
-                                  .rows = parts->offset[run->cpu->job.mode],
+                                  .rows = parts->offset[cpu->job.mode],
                                   .output = output};
 
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned m = 0; m < order; m++) {
-            if (slc_owned_varies(varying, m) == (pass == 0) && m != run->cpu->job.mode) {
+            if (slc_owned_varies(varying, m) == (pass == 0) && m != cpu->job.mode) {
                 span.offset[span.factor_count] = parts->offset[m];
-                span.factor[span.factor_count++] = factor_rows(run, m);
+                span.factor[span.factor_count++] = factor_rows(cpu, m);
             }
         }
         span.varying = pass == 0 ? span.factor_count : span.varying;
     }
-    slc_mttkrp_accumulate_groups(run->cpu, &span);
+    slc_mttkrp_accumulate_groups(cpu, &span);
 }
 
-static void add_plain(const struct owned_run *run,
+static void add_plain(const struct slc_cpu_backend *cpu,
                       const struct slc_owned_chunk *chunk,
                       const struct parts *parts,
                       unsigned char *output)
@@ -146,37 +147,39 @@ static void add_plain(const struct owned_run *run,
     struct slc_mttkrp_span span;
     unsigned factor = 0;
 
-    slc_mttkrp_span_init(run->cpu, &origin, output, &span);
-    for (unsigned m = 0; m < run->owned->shape.order; m++) {
-        if (m != run->cpu->job.mode) {
+    slc_mttkrp_span_init(cpu, &origin, output, &span);
+    for (unsigned m = 0; m < cpu->owned.shape.order; m++) {
+        if (m != cpu->job.mode) {
             span.offset[factor++] = parts->offset[m];
         }
     }
     span.nnz = chunk->nnz;
-    span.rows = parts->offset[run->cpu->job.mode];
+    span.rows = parts->offset[cpu->job.mode];
     span.values = parts->values;
-    slc_mttkrp_accumulate_as(run->cpu, &span);
+    slc_mttkrp_accumulate_as(cpu, &span);
 }
 
-/* Adds the pieces of an item to the sums that begin with the range's first row. */
-static void
-add_pieces(const struct owned_run *run, const struct slc_owned_item *item, unsigned char *output)
+void slc_owned_add_pieces(const struct slc_cpu_backend *cpu,
+                          const struct slc_owned_mode *copy,
+                          uint64_t first_piece,
+                          uint64_t piece_count,
+                          unsigned char *output)
 {
-    for (uint64_t p = 0; p < item->piece_count; p++) {
-        const struct slc_owned_piece *piece = &run->copy->pieces[item->first_piece + p];
+    for (uint64_t p = 0; p < piece_count; p++) {
+        const struct slc_owned_piece *piece = &copy->pieces[first_piece + p];
         const unsigned char *at = piece->chunks;
 
         for (uint32_t c = 0; c < piece->chunk_count; c++) {
             const struct slc_owned_chunk *chunk = (const struct slc_owned_chunk *)(const void *)at;
             struct parts parts;
 
-            chunk_parts(run, chunk, &parts);
+            chunk_parts(&cpu->owned, copy->varying, chunk, &parts);
             if (chunk->runs == 0) {
-                add_plain(run, chunk, &parts, output);
-            } else if (slc_owned_varies(run->copy->varying, run->cpu->job.mode)) {
-                add_fibers(run, chunk, &parts, output);
+                add_plain(cpu, chunk, &parts, output);
+            } else if (slc_owned_varies(copy->varying, cpu->job.mode)) {
+                add_fibers(cpu, chunk, &parts, output);
             } else {
-                add_groups(run, chunk, &parts, output);
+                add_groups(cpu, copy->varying, chunk, &parts, output);
             }
             at += chunk->bytes;
         }
@@ -214,7 +217,7 @@ static void compute_alone(const struct owned_run *run,
                : output_rows(run, range);
 
     memset(sums, 0, (range->row_end - range->row_begin) * sum_stride);
-    add_pieces(run, item, sums);
+    slc_owned_add_pieces(run->cpu, run->copy, item->first_piece, item->piece_count, sums);
     if (rounds) {
         round_rows(run, range, sums);
     }
@@ -245,7 +248,7 @@ static void compute_share(const struct owned_run *run,
         run->windows + (range->window_rows + item->share * rows) * run->cpu->sum_stride;
 
     memset(window, 0, rows * run->cpu->sum_stride);
-    add_pieces(run, item, window);
+    slc_owned_add_pieces(run->cpu, run->copy, item->first_piece, item->piece_count, window);
     if (atomic_fetch_sub(&range->left, 1) == 1) {
         merge_windows(run, range);
     }
@@ -269,10 +272,8 @@ static void compute_items(void *context, uint64_t begin, uint64_t end, unsigned 
 
 enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *err)
 {
-    struct owned_run run = {.cpu = cpu,
-                            .owned = &cpu->owned,
-                            .copy = &cpu->owned.modes[cpu->job.mode],
-                            .windows = cpu->scratch.data};
+    struct owned_run run = {
+        .cpu = cpu, .copy = &cpu->owned.modes[cpu->job.mode], .windows = cpu->scratch.data};
 
     /* An empty buffer has no windows either. */
     run.worker_windows =

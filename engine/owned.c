@@ -25,6 +25,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
                                const struct slc_layout_info *info,
                                enum slc_value_type type,
                                unsigned workers,
+                               const struct slc_matrix *factors,
                                const volatile int *stop,
                                struct slc_error *err)
 {
@@ -39,7 +40,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
     }
     status = slc_stream_pass(stream, &pass, err);
     if (status == SLC_OK) {
-        status = backend->ops->owned_end(backend, err);
+        status = backend->ops->owned_end(backend, factors, err);
     }
     if (status != SLC_OK) {
         backend->ops->owned_drop(backend);

@@ -11,7 +11,8 @@ void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape
 
 /*
  * Fills the backend's copies (owned_begin of base/backend.h) by one pass over the stream; MTTKRPs
- * with SLC_CONFLICT_OWNED then need no more passes. `workers` is the number that those will have.
+ * with SLC_CONFLICT_OWNED then need no more passes. `workers` is the number that those will have,
+ * `factors` (may be NULL) what owned_end tries orders by.
  * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when *stop becomes non-zero
  * during the pass. No copies are held then.
  */
@@ -20,6 +21,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
                                const struct slc_layout_info *info,
                                enum slc_value_type type,
                                unsigned workers,
+                               const struct slc_matrix *factors,
                                const volatile int *stop,
                                struct slc_error *err) SLC_NODISCARD;
 

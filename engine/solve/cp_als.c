@@ -168,9 +168,10 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
-    const enum slc_status status = slc_owned_load(
-        state->stream, state->backend, slc_reader_info(state->store->reader),
-        state->plan->request.precision, state->plan->threads, state->options->stop, &fault);
+    const enum slc_status status =
+        slc_owned_load(state->stream, state->backend, slc_reader_info(state->store->reader),
+                       state->plan->request.precision, state->plan->threads, state->result->factors,
+                       state->options->stop, &fault);
 
     state->result->times.copies += slc_seconds_since(start_ns);
     if (status == SLC_OK) {

@@ -135,8 +135,10 @@ static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
 }
 
 /* Makes copies where the plan has them, and resolves the variants that depend on it. */
-static enum slc_status
-make_copies(struct session *session, struct bench_mttkrp_group *group, struct slc_error *err)
+static enum slc_status make_copies(struct session *session,
+                                   struct bench_mttkrp_group *group,
+                                   const struct slc_matrix *factors,
+                                   struct slc_error *err)
 {
     const bool copies = session->plan.copies_bytes > 0;
     const uint64_t start_ns = slc_clock_ns();
@@ -158,7 +160,7 @@ make_copies(struct session *session, struct bench_mttkrp_group *group, struct sl
     if (copies) {
         status = slc_owned_load(session->stream, session->backend,
                                 slc_reader_info(session->store.reader), group->precision,
-                                session->plan.threads, NULL, err);
+                                session->plan.threads, factors, NULL, err);
         group->copies_seconds = slc_seconds_since(start_ns);
     }
     return status;
@@ -187,7 +189,7 @@ enum slc_status bench_mttkrp_measure(struct session *session,
                                       group->rank, session->plan.threads, err);
     }
     if (status == SLC_OK) {
-        status = make_copies(session, group, err);
+        status = make_copies(session, group, run.matrices.factors, err);
     }
     if (status == SLC_OK) {
         status = measure_rounds(&run, cells, err);

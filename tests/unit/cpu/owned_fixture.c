@@ -10,11 +10,12 @@ void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shap
     memcpy(shape->dims, tensor->dims, sizeof shape->dims);
 }
 
-enum slc_status owned_load(struct slc_backend *backend,
-                           const struct fake_tensor *tensor,
-                           enum slc_value_type type,
-                           unsigned workers,
-                           struct slc_error *err)
+static enum slc_status load(struct slc_backend *backend,
+                            const struct fake_tensor *tensor,
+                            enum slc_value_type type,
+                            unsigned workers,
+                            const struct slc_matrix *factors,
+                            struct slc_error *err)
 {
     struct slc_tensor_shape shape;
     struct fake_tile tile;
@@ -32,9 +33,38 @@ enum slc_status owned_load(struct slc_backend *backend,
     }
     fake_tile_destroy(&tile);
     if (status == SLC_OK) {
-        return backend->ops->owned_end(backend, err);
+        return backend->ops->owned_end(backend, factors, err);
     }
     backend->ops->owned_drop(backend);
+    return status;
+}
+
+enum slc_status owned_load(struct slc_backend *backend,
+                           const struct fake_tensor *tensor,
+                           enum slc_value_type type,
+                           unsigned workers,
+                           struct slc_error *err)
+{
+    return load(backend, tensor, type, workers, NULL, err);
+}
+
+enum slc_status owned_load_tried(struct slc_backend *backend,
+                                 const struct problem *problem,
+                                 unsigned workers,
+                                 struct slc_error *err)
+{
+    const unsigned mode = problem->mode;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    enum slc_status status;
+
+    /* A problem has no factor of its own mode. */
+    memcpy(factors, problem->factors, sizeof factors);
+    status = slc_matrix_create(&factors[mode], problem->type, problem->tensor.dims[mode],
+                               problem->rank, err);
+    if (status == SLC_OK) {
+        status = load(backend, &problem->tensor, problem->type, workers, factors, err);
+        slc_matrix_destroy(&factors[mode]);
+    }
     return status;
 }
 

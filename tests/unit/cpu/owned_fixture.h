@@ -14,6 +14,12 @@ enum slc_status owned_load(struct slc_backend *backend,
                            unsigned workers,
                            struct slc_error *err) SLC_NODISCARD;
 
+/* The same for a problem, with factors to try forms by. */
+enum slc_status owned_load_tried(struct slc_backend *backend,
+                                 const struct problem *problem,
+                                 unsigned workers,
+                                 struct slc_error *err) SLC_NODISCARD;
+
 enum slc_status owned_multiply(struct slc_backend *backend,
                                struct problem *problem,
                                unsigned workers,

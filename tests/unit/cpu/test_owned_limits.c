@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "cpu/mttkrp.h"
+#include "cpu/owned_build.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -122,7 +123,8 @@ static void test_tiles_refused(void)
     for (size_t c = 0; c < SLC_COUNT(changes); c++) {
         refuse_tile(backend, &problem.tensor, &changes[c], SLC_ERR_USAGE);
     }
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, &err), SLC_ERR_USAGE, &err, "but 0 came");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err,
+                     "but 0 came");
     check_dropped(backend);
     problem_destroy(&problem);
     backend->ops->destroy(backend);
@@ -180,7 +182,7 @@ static void test_steps(void)
     SLC_ASSERT_FAILS(backend->ops->owned_tile(backend, 0, &tile.view, &err), SLC_ERR_USAGE, &err,
                      "tile 0");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, &err), SLC_ERR_USAGE, &err, "begun");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err, "begun");
     backend->ops->owned_drop(backend);
     check_dropped(backend);
 
@@ -192,7 +194,8 @@ static void test_steps(void)
         SLC_ASSERT_OK(backend->ops->owned_tile(backend, 0, &tile.view, &err), &err);
     }
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, &err), SLC_ERR_USAGE, &err, "1500 came");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err,
+                     "1500 came");
     check_dropped(backend);
 
     /* After the end, and after a drop. */
@@ -204,7 +207,7 @@ static void test_steps(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, &err), SLC_ERR_USAGE, &err, "begun");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err, "begun");
     check_dropped(backend);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(owned_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
@@ -300,6 +303,62 @@ check_faults(enum slc_fault_kind kind, enum slc_status refused, enum slc_value_t
     problem_destroy(&problem);
 }
 
+/* How many allocations making copies takes, with forms tried or not. */
+static uint64_t allocations(struct slc_backend *backend, const struct problem *problem, bool tried)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t seen;
+
+    slc_fault_arm(SLC_FAULT_ALLOCATION, UINT64_MAX);
+    SLC_ASSERT_OK(tried ? owned_load_tried(backend, problem, 1, &err)
+                        : owned_load(backend, &problem->tensor, problem->type, 1, &err),
+                  &err);
+    seen = slc_fault_seen(SLC_FAULT_ALLOCATION);
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    return seen;
+}
+
+/* The same while forms are tried, and factors of another tensor. */
+static void test_trial_faults(void)
+{
+    static const uint64_t dims[] = {40, 30, 50, 20};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
+    struct slc_tensor_shape shape;
+    struct problem problem;
+    bool done = false;
+
+    problem_create(&problem, 4, dims, 600000, 1, 2, SLC_F64, true);
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (uint64_t k = 1; !done && k < 200; k++) {
+        enum slc_status status;
+
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        slc_error_clear(&err);
+        status = owned_load_tried(backend, &problem, 1, &err);
+        done = slc_fault_seen(SLC_FAULT_ALLOCATION) < k;
+        slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+        CU_ASSERT_EQUAL(status, done ? SLC_OK : SLC_ERR_MEMORY);
+        if (!done) {
+            check_dropped(backend);
+        }
+    }
+    CU_ASSERT(done);
+    CU_ASSERT(allocations(backend, &problem, true) >= allocations(backend, &problem, false) + 3);
+    owned_shape(&problem.tensor, &shape);
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 1, &err), &err);
+    problem.factors[2].rows--;
+    problem.factors[1] = problem.factors[2];
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, problem.factors, &err), SLC_ERR_USAGE, &err,
+                     "factor 2 is not of the tensor");
+    check_dropped(backend);
+    problem.factors[1] = (struct slc_matrix){0};
+    problem.factors[2].rows++;
+    backend->ops->destroy(backend);
+    problem_destroy(&problem);
+}
+
 static void test_faults(void)
 {
     check_faults(SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY, SLC_F64);
@@ -340,6 +399,18 @@ scratch_bytes(struct slc_backend *backend, unsigned mode, uint32_t rank, unsigne
     return slc_buffer_footprint(bytes, slc_mttkrp_pages(bytes));
 }
 
+/* What trying forms of the mode would map, after scratch_bytes. */
+static uint64_t trial_bytes(const struct slc_backend *backend, unsigned mode)
+{
+    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
+    const struct slc_owned_mode *copy = &cpu->owned.modes[mode];
+    const uint64_t windows = copy->rows_max * cpu->sum_stride * cpu->owned.workers;
+
+    return slc_buffer_footprint(windows, slc_mttkrp_pages(windows)) +
+           copy->piece_count / SLC_OWNED_TRIED_SHARE * sizeof *copy->pieces +
+           cpu->owned.workers * sizeof(uint64_t);
+}
+
 /*
  * Adds up what is mapped while copies are built and while they are used: never more than the plan
  * counts. `run` nonzeros in a row share a row of mode 0, and such rows are `step` apart.
@@ -357,7 +428,7 @@ static void check_memory(const uint64_t *dims,
     struct slc_backend *backend;
     struct fake_tensor tensor;
     const struct slc_owned *owned;
-    uint64_t building, holding = 0, counting = 0, scratch = 0, bound;
+    uint64_t building, holding = 0, counting = 0, scratch = 0, trial = 0, bound;
 
     fake_tensor_random(&tensor, 3, dims, nnz, true, 5);
     for (uint64_t i = 0; run > 0 && i < nnz; i++) {
@@ -376,8 +447,9 @@ static void check_memory(const uint64_t *dims,
         counting = slc_max_u64(counting, counts);
         holding += mode_bytes(owned, m);
         scratch = slc_max_u64(scratch, scratch_bytes(backend, m, rank, workers));
+        trial = slc_max_u64(trial, trial_bytes(backend, m));
     }
-    CU_ASSERT(building + holding + counting <= bound);
+    CU_ASSERT(building + holding + slc_max_u64(counting, trial) <= bound);
     CU_ASSERT(holding + scratch <= bound);
     backend->ops->destroy(backend);
     fake_tensor_free(&tensor);
@@ -492,6 +564,7 @@ static const struct slc_test tests[] = {
     {"refused: tiles with fewer or more nonzeros than they declare", test_miscounted_tiles},
     {"refused: steps out of order", test_steps},
     {"refused: jobs that do not fit the copies", test_jobs_refused},
+    {"faults while forms are tried", test_trial_faults},
     {"every failing allocation and thread", test_faults},
     {"never more memory than was counted", test_memory},
     {"the longest mode", test_longest_mode},

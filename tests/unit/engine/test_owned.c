@@ -109,7 +109,7 @@ static enum slc_status
 load(struct fixture_run *run, const volatile int *stop, struct slc_error *err)
 {
     return slc_owned_load(run->stream, run->backend, slc_reader_info(run->store.reader), SLC_F64,
-                          run->plan.threads, stop, err);
+                          run->plan.threads, NULL, stop, err);
 }
 
 /* That nothing is held. */
@@ -286,7 +286,7 @@ static void refuses_another_tensor(void)
         info.order -= wrong == 3;
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(
-            slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads, NULL, &err),
+            slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads, NULL, NULL, &err),
             SLC_ERR_USAGE, &err, "copies");
         check_empty(&run, &problem);
     }
