@@ -228,7 +228,8 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         job.nnz = manifest->nnz;
         job.workers = session.plan.threads;
         job.deterministic = request.deterministic;
-        job.conflict = session.plan.conflict[mode];
+        job.conflict = session.plan.choices[mode].chosen;
+        job.rival = session.plan.choices[mode].rival;
         job.output = &result;
         status =
             slc_mttkrp_stream(session.stream, session.backend, &job, known.stop, NULL, NULL, err);

@@ -32,6 +32,24 @@ enum slc_conflict {
 
 const char *slc_conflict_name(enum slc_conflict conflict);
 
+/* What a strategy takes, in ns of a worker's time per nonzero, decoding included. */
+struct slc_conflict_cost {
+    enum slc_conflict conflict;
+    double predicted_ns;
+    double measured_ns; /* 0: it was not tried */
+};
+
+enum { SLC_CONFLICT_CANDIDATES = 2 };
+
+/* How one mode's strategy was chosen. */
+struct slc_conflict_choice {
+    enum slc_conflict chosen; /* never AUTO */
+    /* Predicted to take about as long: worth trying on the first tiles of a pass. AUTO: none is. */
+    enum slc_conflict rival;
+    unsigned cost_count; /* 0 where the strategy was given, or is the only one that may be used */
+    struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES]; /* cheapest prediction first */
+};
+
 /*
  * One MTTKRP: M(i, r) = sum over nonzeros x with coordinate i in `mode` of
  * x * product over m != mode of A(m)(i_m, r)   (KB section 2.6).
@@ -43,7 +61,12 @@ struct slc_mttkrp_job {
     uint64_t nnz;               /* of the whole layout, for the choice of strategy */
     unsigned workers;           /* threads that will call mttkrp_tile */
     bool deterministic;         /* forces SLC_CONFLICT_ORDERED */
-    enum slc_conflict conflict; /* AUTO unless a test or benchmark forces one */
+    enum slc_conflict conflict; /* AUTO: the cheapest prediction */
+    /*
+     * The other of PRIVATE and LOCKED: the two take turns on the first tiles, and the faster one
+     * goes on (mttkrp_tried). AUTO: nothing is tried.
+     */
+    enum slc_conflict rival;
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; entry `mode` is not read */
     struct slc_matrix *output; /* dims[mode] x rank, same type as the factors */
 };
@@ -67,8 +90,13 @@ struct slc_backend_ops {
      */
     uint64_t (*mttkrp_scratch_bytes)(const struct slc_mttkrp_job *job, uint64_t output_rows);
 
-    /* The strategy mttkrp_begin will use for this job (never AUTO). */
-    enum slc_conflict (*mttkrp_strategy)(const struct slc_mttkrp_job *job, uint64_t output_rows);
+    /*
+     * The strategy that mttkrp_begin will use for this job, and what else it may be worth trying.
+     * Follows from the shape of the job alone.
+     */
+    void (*mttkrp_choose)(const struct slc_mttkrp_job *job,
+                          uint64_t output_rows,
+                          struct slc_conflict_choice *choice);
 
     /*
      * Starts a job: sets the output to zero, prepares scratch. The job is copied; matrices stay the
@@ -95,6 +123,13 @@ struct slc_backend_ops {
 
     /* Ends the job: the output is complete when this returns SLC_OK. Called by one thread. */
     enum slc_status (*mttkrp_end)(struct slc_backend *backend, struct slc_error *err);
+
+    /*
+     * After mttkrp_end: puts what the job's trial measured into `choice` (made for this job by
+     * mttkrp_choose) and the winner into choice->chosen; later jobs are best given that. False,
+     * and no change, where nothing was tried or the tiles were too few to tell.
+     */
+    bool (*mttkrp_tried)(const struct slc_backend *backend, struct slc_conflict_choice *choice);
 
     /*
      * Copies of a whole tensor, one per mode, decoded and sorted in the device's memory, for

@@ -24,62 +24,12 @@
 /* For order 1: always row 0 of the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
 
-static enum slc_conflict strategy(const struct slc_mttkrp_job *job, uint64_t output_rows)
+static void
+choose(const struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
 {
     const enum slc_value_type type = job->output != NULL ? job->output->type : SLC_F64;
 
-    return slc_mttkrp_choose(job, type, output_rows);
-}
-
-static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
-                                    const struct slc_matrix *matrix,
-                                    unsigned mode,
-                                    struct slc_error *err)
-{
-    const enum slc_value_type type = job->output->type;
-
-    if (matrix == NULL || matrix->type != type || matrix->cols != job->rank ||
-        matrix->pitch != slc_matrix_pitch(type, job->rank)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the matrix of mode %u does not fit this MTTKRP: it has to be of the "
-                        "output's type with %u columns",
-                        mode + 1, job->rank);
-    }
-    return SLC_OK;
-}
-
-static enum slc_status check_job(const struct slc_mttkrp_job *job, struct slc_error *err)
-{
-    if (job->order < 1 || job->order > SLC_MAX_ORDER || job->mode >= job->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode %u of %u is not one of 1 to at most %d",
-                        job->mode + 1, job->order, SLC_MAX_ORDER);
-    }
-    if (job->rank < 1 || job->rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", job->rank,
-                        SLC_MAX_RANK);
-    }
-    if (job->workers < 1 || job->workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads were asked for; 1 to %d are possible",
-                        job->workers, SLC_MAX_THREADS);
-    }
-    if (job->output == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "the MTTKRP has no output matrix");
-    }
-    for (unsigned m = 0; m < job->order; m++) {
-        const enum slc_status status =
-            check_matrix(job, m == job->mode ? job->output : job->factors[m], m, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
-    }
-    if (slc_mttkrp_choose(job, job->output->type, job->output->rows) == SLC_CONFLICT_DIRECT &&
-        job->workers > 1) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the strategy \"direct\" is for one thread, but there are %u",
-                        job->workers);
-    }
-    return SLC_OK;
+    slc_mttkrp_choose(job, type, output_rows, choice);
 }
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -153,11 +103,14 @@ static void reset_state(struct slc_cpu_backend *cpu)
 /* Takes over a job that has been checked; its scratch follows. */
 static void set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job)
 {
+    struct slc_conflict_choice choice;
+
     cpu->job = *job;
     cpu->type = job->output->type;
     cpu->stride = slc_mttkrp_stride(job, cpu->type);
     cpu->sum_stride = slc_mttkrp_sum_stride(job, cpu->type);
-    cpu->conflict = slc_mttkrp_choose(job, cpu->type, job->output->rows);
+    slc_mttkrp_choose(job, cpu->type, job->output->rows, &choice);
+    cpu->conflict = choice.chosen;
     cpu->kernels = slc_kernels();
     cpu->prefetch = factors_exceed_cache(job);
 }
@@ -176,7 +129,7 @@ static enum slc_status
 begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = check_job(job, err);
+    enum slc_status status = slc_mttkrp_check_job(job, err);
 
     cpu->running = false;
     if (status == SLC_OK && job->conflict == SLC_CONFLICT_OWNED) {
@@ -188,7 +141,7 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
     }
     set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
-    status = reserve_scratch(cpu, slc_mttkrp_total_bytes(&cpu->layout, job, cpu->conflict), err);
+    status = reserve_scratch(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err);
     if (status != SLC_OK) {
         return status;
     }
@@ -197,6 +150,7 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
         set_ones(cpu);
     }
     reset_state(cpu);
+    slc_trial_begin(&cpu->trial, job, job->output->rows * cpu->sum_stride);
     status = zero_sums(cpu, err);
     cpu->running = status == SLC_OK;
     return status;
@@ -296,52 +250,16 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
     }
 }
 
-static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
-                                  unsigned worker,
-                                  const struct slc_tile_view *tile,
-                                  struct slc_error *err)
+/* Adds a tile by one strategy. */
+static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
+                                   enum slc_conflict conflict,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err)
 {
-    if (!cpu->running || worker >= cpu->job.workers || tile->order != cpu->job.order ||
-        tile->value_type != cpu->type) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
-                        (unsigned long long)tile->ordinal, tile->order, worker);
-    }
-    if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
-        return slc_fail(
-            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
-            (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
-    }
-    for (unsigned m = 0; m < cpu->job.order; m++) {
-        const struct slc_matrix *matrix =
-            m == cpu->job.mode ? cpu->job.output : cpu->job.factors[m];
-
-        if (tile->corner[m] >= matrix->rows ||
-            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
-                            "has %llu rows",
-                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
-                            (unsigned long long)(tile->corner[m] + tile->extent[m]), m + 1,
-                            (unsigned long long)matrix->rows);
-        }
-    }
-    return SLC_OK;
-}
-
-static enum slc_status add_tile(struct slc_backend *backend,
-                                unsigned worker,
-                                struct slc_tile_view *tile,
-                                struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    const enum slc_status status = check_tile(cpu, worker, tile, err);
     unsigned char *output;
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    switch (cpu->conflict) {
+    switch (conflict) {
     case SLC_CONFLICT_PRIVATE:
         output = slc_private_sums(cpu, worker, tile);
         break;
@@ -358,6 +276,49 @@ static enum slc_status add_tile(struct slc_backend *backend,
                                err);
 }
 
+/* Adds a tile by the strategy whose turn it is, and tells the trial what it took. */
+static enum slc_status try_tile(struct slc_cpu_backend *cpu,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err)
+{
+    const uint64_t copied_before = cpu->workers[worker].copied_bytes;
+    struct slc_trial_turn *turn;
+    const enum slc_conflict conflict = slc_trial_take(&cpu->trial, &turn);
+    uint64_t start_ns;
+    enum slc_status status;
+
+    if (turn == NULL) {
+        return add_tile_as(cpu, conflict, worker, tile, err);
+    }
+    if (conflict == SLC_CONFLICT_PRIVATE) {
+        (void)slc_private_sums(cpu, worker,
+                               tile); /* so that adding the tile finds its rows set up */
+    }
+    start_ns = cpu->trial.clock_ns();
+    status = add_tile_as(cpu, conflict, worker, tile, err);
+    if (status == SLC_OK) {
+        slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
+                       cpu->workers[worker].copied_bytes - copied_before);
+    }
+    return status;
+}
+
+static enum slc_status add_tile(struct slc_backend *backend,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    const enum slc_status status = slc_mttkrp_check_tile(cpu, worker, tile, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return cpu->trial.on ? try_tile(cpu, worker, tile, err)
+                         : add_tile_as(cpu, cpu->conflict, worker, tile, err);
+}
+
 static void abort_job(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
@@ -371,6 +332,7 @@ static void abort_job(struct slc_backend *backend)
 static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = SLC_OK;
 
     if (!cpu->running) {
         return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
@@ -379,10 +341,20 @@ static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
     if (cpu->aborted) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
     }
-    if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->layout.wide_bytes > 0) {
-        return slc_private_finish(cpu, err);
+    if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on || cpu->layout.wide_bytes > 0) {
+        status = slc_private_finish(cpu, err);
     }
-    return SLC_OK;
+    if (cpu->trial.on && status == SLC_OK) {
+        slc_trial_end(&cpu->trial);
+    }
+    return status;
+}
+
+static bool tried(const struct slc_backend *backend, struct slc_conflict_choice *choice)
+{
+    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
+
+    return slc_trial_result(&cpu->trial, choice);
 }
 
 static enum slc_status owned_begin(struct slc_backend *backend,
@@ -480,7 +452,7 @@ static enum slc_status
 compute_owned(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = check_job(job, err);
+    enum slc_status status = slc_mttkrp_check_job(job, err);
 
     if (status == SLC_OK) {
         status = check_owned(cpu, job, err);
@@ -511,6 +483,7 @@ static void destroy(struct slc_backend *backend)
     }
     (void)pthread_mutex_destroy(&cpu->order_mutex);
     (void)pthread_cond_destroy(&cpu->order_changed);
+    slc_trial_destroy(&cpu->trial);
     slc_buffer_destroy(&cpu->scratch);
     slc_owned_drop(&cpu->owned);
     own = cpu->own;
@@ -520,11 +493,12 @@ static void destroy(struct slc_backend *backend)
 static const struct slc_backend_ops cpu_ops = {
     .name = "cpu",
     .mttkrp_scratch_bytes = slc_mttkrp_scratch_bytes,
-    .mttkrp_strategy = strategy,
+    .mttkrp_choose = choose,
     .mttkrp_begin = begin,
     .mttkrp_tile = add_tile,
     .mttkrp_abort = abort_job,
     .mttkrp_end = end,
+    .mttkrp_tried = tried,
     .owned_bytes = slc_owned_bytes,
     .owned_begin = owned_begin,
     .owned_tile = owned_tile,
@@ -555,6 +529,7 @@ enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_
     for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
         (void)pthread_mutex_init(&cpu->locks[i], NULL);
     }
+    slc_trial_init(&cpu->trial);
     (void)pthread_mutex_init(&cpu->order_mutex, NULL);
     (void)pthread_cond_init(&cpu->order_changed, NULL);
     *backend = &cpu->backend;

@@ -1,8 +1,8 @@
 /*
- * What a job will use: strategy, and the places of its scratch.
+ * The scratch that a job will use, and the places in it.
  *
- * Both follow from the shape of the job alone, so that a plan made before any matrix exists says
- * what mttkrp_begin will do.
+ * It follows from the shape of the job alone, so that a plan made before any matrix exists says
+ * what mttkrp_begin will take.
  */
 #include "base/checked.h"
 #include "base/memory.h"
@@ -10,23 +10,8 @@
 
 #include <string.h>
 
-/*
- * Output rows of a tile summed before they are committed: a second-level cache. Twice as much
- * gained nothing, half of it sorted tiles that now are dense (6.8 against 4.6 ns a nonzero,
- * fb15k-237).
- */
-#define WINDOW_BYTES (UINT64_C(2) << 20)
-/*
- * What private copies may cost at most, in bytes of others' copies per nonzero: zeroing a copy and
- * adding it up takes about 0.3 ns a byte, tile-local sums and locks 15 to 30 ns a nonzero. Measured
- * with two workers, R = 16: 3.0 against 9.3 ms where a copy takes 41 bytes a nonzero (wordnet), 149
- * against 291 where it takes 13 (3 x 1 M rows, 10 M nonzeros).
- */
-#define PRIVATE_BYTES_PER_NNZ 64
 /* f32 outputs up to this size have wide sums even where they are tile-local. */
 #define WIDE_BYTES_MAX (UINT64_C(8) << 20)
-/* Copies up to this size stay in the second-level cache and cost next to nothing to add up. */
-#define PRIVATE_BYTES_FREE (UINT64_C(256) << 10)
 /*
  * Rows of private copies are zeroed and added up in pieces of this size: small against the rows of
  * a tile of a long mode, large against the cost of handing out a piece.
@@ -43,32 +28,6 @@ uint64_t slc_mttkrp_stride(const struct slc_mttkrp_job *job, enum slc_value_type
 uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_type type)
 {
     return (uint64_t)slc_matrix_pitch(type, job->rank) * sizeof(double);
-}
-
-enum slc_conflict
-slc_mttkrp_choose(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows)
-{
-    const uint64_t others = job->workers > 0 ? job->workers - 1 : 0;
-    uint64_t copy_bytes;
-    uint64_t all_bytes;
-
-    if (job->deterministic) {
-        return SLC_CONFLICT_ORDERED;
-    }
-    if (job->conflict != SLC_CONFLICT_AUTO) {
-        return job->conflict;
-    }
-    if (others == 0) {
-        return SLC_CONFLICT_DIRECT;
-    }
-    if (!slc_mul_u64(output_rows, slc_mttkrp_sum_stride(job, type), &copy_bytes) ||
-        !slc_mul_u64(copy_bytes, others, &all_bytes)) {
-        return SLC_CONFLICT_LOCKED;
-    }
-    if (copy_bytes <= PRIVATE_BYTES_FREE || all_bytes / PRIVATE_BYTES_PER_NNZ <= job->nnz) {
-        return SLC_CONFLICT_PRIVATE;
-    }
-    return SLC_CONFLICT_LOCKED;
 }
 
 /* Gives the next area of a worker's scratch `bytes` bytes, on a page of its own. */
@@ -92,7 +51,10 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     const uint64_t stride = slc_mttkrp_sum_stride(job, type);
     const uint64_t value_bytes = slc_value_bytes(type);
     const uint64_t nnz = slc_min_u64(job->nnz, SLC_TILE_NNZ);
-    const bool tile_local = conflict == SLC_CONFLICT_LOCKED || conflict == SLC_CONFLICT_ORDERED;
+    const bool trial = job->rival != SLC_CONFLICT_AUTO;
+    const bool tile_local =
+        trial || conflict == SLC_CONFLICT_LOCKED || conflict == SLC_CONFLICT_ORDERED;
+    const bool copies = trial || conflict == SLC_CONFLICT_PRIVATE;
     uint64_t end = 0;
     uint64_t copy_bytes;
 
@@ -104,17 +66,19 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
      * Tile-local sums are exact enough for an f32 output to take one rounding per tile; only rows
      * of short modes meet so many tiles that it would show, and short modes cost little.
      */
-    if (type == SLC_F32 && (!tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
+    if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place(&layout->wide_bytes, copy_bytes);
     }
     layout->piece_rows = slc_max_u64(PIECE_BYTES / stride, 1);
-    if (conflict == SLC_CONFLICT_PRIVATE) {
-        layout->first_copy = 1;
+    if (copies) {
+        /* Tiles that others commit meet worker 0's in the output, unless it has a copy, too. */
+        layout->first_copy = trial ? 0 : 1;
         layout->private_at = place(&end, copy_bytes);
         layout->pieces_at = place(&end, slc_div_up_u64(output_rows, layout->piece_rows));
-    } else if (tile_local) {
+    }
+    if (tile_local) {
         layout->tile_nnz_max = (uint32_t)nnz;
-        layout->window_rows = slc_min_u64(slc_min_u64(WINDOW_BYTES / stride, nnz), output_rows);
+        layout->window_rows = slc_min_u64(slc_min_u64(SLC_WINDOW_BYTES / stride, nnz), output_rows);
         layout->window_rows = slc_max_u64(layout->window_rows, 1);
         layout->window_at = place(&end, layout->window_rows * stride);
         layout->rows_at = place(&end, layout->window_rows * sizeof(uint32_t));
@@ -129,12 +93,9 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
 
 /* What the scratch of all workers takes; UINT64_MAX where that cannot be counted. */
 uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
-                                const struct slc_mttkrp_job *job,
-                                enum slc_conflict conflict)
+                                const struct slc_mttkrp_job *job)
 {
-    /* Worker 0's private copy is the output itself, or its wide copy. */
-    const uint64_t copies =
-        conflict == SLC_CONFLICT_PRIVATE && job->workers > 0 ? job->workers - 1 : job->workers;
+    const uint64_t copies = job->workers - slc_min_u64(layout->first_copy, job->workers);
     uint64_t bytes;
 
     if (!slc_mul_u64(layout->worker_bytes, copies, &bytes) ||
@@ -152,12 +113,13 @@ enum slc_pages slc_mttkrp_pages(uint64_t bytes)
 static uint64_t
 scratch_for_type(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows)
 {
-    const enum slc_conflict conflict = slc_mttkrp_choose(job, type, output_rows);
+    struct slc_conflict_choice choice;
     struct slc_mttkrp_layout layout;
     uint64_t bytes;
 
-    slc_mttkrp_layout_init(&layout, job, type, conflict, output_rows);
-    bytes = slc_mttkrp_total_bytes(&layout, job, conflict);
+    slc_mttkrp_choose(job, type, output_rows, &choice);
+    slc_mttkrp_layout_init(&layout, job, type, choice.chosen, output_rows);
+    bytes = slc_mttkrp_total_bytes(&layout, job);
     return bytes == UINT64_MAX ? bytes : slc_buffer_footprint(bytes, slc_mttkrp_pages(bytes));
 }
 

@@ -278,11 +278,7 @@ enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,
                                         struct slc_error *err)
 {
     const uint64_t rows = (uint64_t)tile->extent[cpu->job.mode] + 1;
-    /*
-     * Zeroing and adding a row that has no nonzero costs about as much as sorting two nonzeros, so
-     * a window pays where at least every second row is touched on average.
-     */
-    const bool dense = rows <= cpu->layout.window_rows && rows <= slc_max_u64(1, tile->nnz / 2);
+    const bool dense = slc_mttkrp_dense(rows, tile->nnz, cpu->layout.window_rows);
     enum slc_status status;
 
     assert(tile->nnz <= cpu->layout.tile_nnz_max);

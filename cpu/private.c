@@ -50,32 +50,46 @@ slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_
         const uint64_t begin = p * cpu->layout.piece_rows;
 
         if (map[p] == 0) {
-            memset(copy + begin * cpu->sum_stride, 0,
-                   (piece_end(cpu, p) - begin) * cpu->sum_stride);
+            const uint64_t bytes = (piece_end(cpu, p) - begin) * cpu->sum_stride;
+
+            memset(copy + begin * cpu->sum_stride, 0, bytes);
+            cpu->workers[worker].copied_bytes += bytes;
             map[p] = 1;
         }
     }
     return copy;
 }
 
-/*
- * Completes the rows of one piece: adds the copies in the order of the workers, and rounds a wide
- * copy to the f32 output.
- */
-static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
+/* Adds the copies of one piece in the order of the workers. */
+static void add_copies(struct slc_cpu_backend *cpu, uint64_t begin_row, uint64_t end_row)
 {
-    const struct slc_cpu_backend *cpu = context;
     const uint64_t piece = begin_row / cpu->layout.piece_rows;
     const uint64_t at = begin_row * cpu->sum_stride;
-    const uint64_t count = (end_row - begin_row) * cpu->sum_stride / sizeof(double);
+    const uint64_t bytes = (end_row - begin_row) * cpu->sum_stride;
+    const uint64_t start_ns = cpu->trial.on ? cpu->trial.clock_ns() : 0;
+    uint64_t added = 0;
 
-    (void)worker;
     for (unsigned w = cpu->layout.first_copy; w < cpu->job.workers; w++) {
         if (cpu->workers[w].touched && piece_map(cpu, w)[piece] != 0) {
-            cpu->kernels->add_f64(cpu->sums + at, copy_of(cpu, w) + at, count);
+            cpu->kernels->add_f64(cpu->sums + at, copy_of(cpu, w) + at, bytes / sizeof(double));
+            added += bytes;
         }
     }
+    if (cpu->trial.on && added > 0) {
+        slc_trial_added(&cpu->trial, added, cpu->trial.clock_ns() - start_ns);
+    }
+}
+
+/* Completes the rows of one piece: adds the copies, and rounds a wide copy to the f32 output. */
+static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
+{
+    struct slc_cpu_backend *cpu = context;
+
+    (void)worker;
+    add_copies(cpu, begin_row, end_row);
     if (cpu->layout.wide_bytes > 0) {
+        const uint64_t at = begin_row * cpu->sum_stride;
+        const uint64_t count = (end_row - begin_row) * cpu->sum_stride / sizeof(double);
         const double *sums = (const double *)(const void *)(cpu->sums + at);
         float *output = slc_matrix_row_f32(cpu->job.output, begin_row);
 

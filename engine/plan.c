@@ -140,6 +140,15 @@ static enum slc_status check_request(const struct slc_layout_info *info,
         return slc_fail(err, SLC_ERR_USAGE,
                         "copies per mode can be asked for as auto, never or always");
     }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (request->conflict[n] != SLC_CONFLICT_AUTO &&
+            request->conflict[n] != SLC_CONFLICT_PRIVATE &&
+            request->conflict[n] != SLC_CONFLICT_LOCKED) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the strategy of mode %u can be given as private or locked, not %s",
+                            n + 1, slc_conflict_name(request->conflict[n]));
+        }
+    }
     if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         request->deterministic
@@ -226,13 +235,41 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
 }
 
 /*
+ * Chooses the strategy of the job's mode, within `room` bytes of scratch where there is a choice. A
+ * trial takes the scratch of both candidates, and gives way first.
+ */
+static void plan_strategy(struct slc_mttkrp_job *job, uint64_t room, struct slc_plan *plan)
+{
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    struct slc_conflict_choice *choice = &plan->choices[job->mode];
+    const uint64_t rows = job->output->rows;
+    const bool free_choice = !job->deterministic && job->workers > 1;
+
+    job->conflict = free_choice ? plan->request.conflict[job->mode] : SLC_CONFLICT_AUTO;
+    job->rival = SLC_CONFLICT_AUTO;
+    ops->mttkrp_choose(job, rows, choice);
+    job->conflict = choice->chosen;
+    job->rival = choice->rival;
+    plan->untried[job->mode] = SLC_CONFLICT_AUTO;
+    if (job->rival != SLC_CONFLICT_AUTO && ops->mttkrp_scratch_bytes(job, rows) > room) {
+        plan->untried[job->mode] = job->rival;
+        choice->rival = SLC_CONFLICT_AUTO;
+        job->rival = SLC_CONFLICT_AUTO;
+    }
+    if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > room) {
+        choice->chosen = least_scratch(job, rows);
+        job->conflict = choice->chosen;
+    }
+    plan->scratch_bytes = slc_max_u64(plan->scratch_bytes, ops->mttkrp_scratch_bytes(job, rows));
+}
+
+/*
  * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
  * with the least scratch in place of the fastest, where the backend has a choice.
  */
 static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *plan, bool frugal)
 {
     const struct slc_plan_request *request = &plan->request;
-    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
     struct slc_matrix shapes[SLC_MAX_ORDER];
     struct slc_mttkrp_job job = {.order = info->order,
                                  .rank = request->rank,
@@ -240,7 +277,7 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
                                  .workers = plan->threads,
                                  .deterministic = request->deterministic};
     /* More would rather keep blocks than copies of an output. */
-    const uint64_t scratch_share = plan->budget_bytes / 8;
+    const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
     unsigned first, end;
 
     for (unsigned n = 0; n < info->order; n++) {
@@ -250,19 +287,9 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
     plan->scratch_bytes = 0;
     computed_modes(info, request, &first, &end);
     for (unsigned n = first; n < end; n++) {
-        struct slc_matrix output = shapes[n];
-
         job.mode = n;
-        job.output = &output;
-        job.conflict = SLC_CONFLICT_AUTO;
-        job.conflict = ops->mttkrp_strategy(&job, info->dims[n]);
-        if (!request->deterministic && plan->threads > 1 &&
-            (frugal || ops->mttkrp_scratch_bytes(&job, info->dims[n]) > scratch_share)) {
-            job.conflict = least_scratch(&job, info->dims[n]);
-        }
-        plan->conflict[n] = job.conflict;
-        plan->scratch_bytes =
-            slc_max_u64(plan->scratch_bytes, ops->mttkrp_scratch_bytes(&job, info->dims[n]));
+        job.output = &shapes[n];
+        plan_strategy(&job, room, plan);
     }
 }
 

@@ -52,15 +52,24 @@ struct slc_plan_request {
     bool cache;             /* false: read every block in every pass, and hold no copies */
     enum slc_copies copies; /* of CPD; ignored for MTTKRP, which computes one mode once */
     enum slc_pin pin;       /* whether threads are bound to processors */
+    /*
+     * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
+     * chosen. Looked at where there is a choice: with several threads that need not be
+     * deterministic.
+     */
+    enum slc_conflict conflict[SLC_MAX_ORDER];
 };
 
 /* What it comes to. Every byte count is what will be mapped. */
 struct slc_plan {
     struct slc_plan_request request; /* with defaults filled in; io may still be AUTO */
     unsigned threads;
-    struct slc_placement placement;            /* of the threads */
-    enum slc_schedule schedule;                /* never AUTO */
-    enum slc_conflict conflict[SLC_MAX_ORDER]; /* strategy per mode that will be computed */
+    struct slc_placement placement; /* of the threads */
+    enum slc_schedule schedule;     /* never AUTO */
+    /* Per mode that will be computed: its strategy, and what is tried against it in a first pass.
+     */
+    struct slc_conflict_choice choices[SLC_MAX_ORDER];
+    enum slc_conflict untried[SLC_MAX_ORDER]; /* what there is no memory to try; AUTO: nothing */
     uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */
     uint64_t index_bytes;   /* the reader */
     uint64_t factor_bytes;  /* all factor matrices */

@@ -124,7 +124,7 @@ static const struct option options[] = {
     {.name = "verbose",
      .letter = 'v',
      .kind = OPTION_FLAG,
-     .help = "also the time of every mode, and details of I/O",
+     .help = "also the time of every mode, how its strategy was chosen, and details of I/O",
      .offset = offsetof(struct arguments, verbose)},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};

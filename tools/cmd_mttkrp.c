@@ -95,9 +95,15 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
-/* Opens the stream, reads the factors, streams the pass and writes the result. */
-static enum slc_status
-compute(struct session *session, const struct arguments *args, unsigned mode, struct slc_error *err)
+/*
+ * Opens the stream, reads the factors, streams the pass and writes the result; *choice learns what
+ * was tried.
+ */
+static enum slc_status compute(struct session *session,
+                               const struct arguments *args,
+                               unsigned mode,
+                               struct slc_conflict_choice *choice,
+                               struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
@@ -110,7 +116,8 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
                                  .nnz = manifest->nnz,
                                  .workers = plan->threads,
                                  .deterministic = args->session.deterministic,
-                                 .conflict = SLC_CONFLICT_AUTO,
+                                 .conflict = choice->chosen,
+                                 .rival = choice->rival,
                                  .output = &output};
     enum slc_status status = session_start(session, err);
 
@@ -131,6 +138,7 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
     if (status == SLC_OK) {
         status = slc_mttkrp_stream(session->stream, session->backend, &job, signals_stop(),
                                    show_progress, &mode, err);
+        (void)session->backend->ops->mttkrp_tried(session->backend, choice);
     }
     console_settle();
     if (status == SLC_OK) {
@@ -146,7 +154,10 @@ compute(struct session *session, const struct arguments *args, unsigned mode, st
     return status;
 }
 
-static void print_report(const struct session *session, const char *output, double seconds)
+static void print_report(const struct session *session,
+                         const char *output,
+                         const struct slc_conflict_choice *choice,
+                         double seconds)
 {
     struct slc_stream_stats stats;
     struct report_reads reads = {0};
@@ -154,6 +165,7 @@ static void print_report(const struct session *session, const char *output, doub
     slc_stream_stats(session->stream, &stats);
     report_reads_add(&reads, &session->plan, stats.bytes_read);
     printf("\nWrote %s\n\n", output);
+    report_conflict(session->plan.request.mode, choice);
     report_times(NULL, seconds, -1, &stats, session->plan.threads);
     report_resources(&session->plan, &stats, &reads);
 }
@@ -166,6 +178,7 @@ static int run(const struct command *command, int argc, char **argv)
     enum slc_status status;
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
+    struct slc_conflict_choice choice;
     uint32_t rank = 0;
     unsigned mode;
     int code = 0;
@@ -204,13 +217,14 @@ static int run(const struct command *command, int argc, char **argv)
             (void)fflush(stdout);
         }
         progress_shape(&shape);
-        status = compute(&session, &args, mode, &err);
+        choice = session.plan.choices[mode];
+        status = compute(&session, &args, mode, &choice, &err);
     }
     if (status != SLC_OK) {
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     } else if (!args.quiet) {
-        print_report(&session, args.output, slc_seconds_since(start_ns));
+        print_report(&session, args.output, &choice, slc_seconds_since(start_ns));
     }
     session_close(&session);
     return code;

@@ -114,9 +114,19 @@ static json_t *pinned_to(const struct slc_placement *placement)
     return processors;
 }
 
+/* The name of a strategy; null for none. */
+static void append_conflict(json_t *list, enum slc_conflict conflict)
+{
+    (void)json_array_append_new(list, conflict != SLC_CONFLICT_AUTO
+                                          ? json_string(slc_conflict_name(conflict))
+                                          : json_null());
+}
+
 json_t *json_plan(const struct slc_plan *plan, unsigned order)
 {
     json_t *conflicts = json_array();
+    json_t *trials = json_array();
+    json_t *untried = json_array();
     json_t *object = json_object();
     const struct {
         const char *name;
@@ -150,11 +160,14 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     }
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
-            (void)json_array_append_new(conflicts,
-                                        json_string(slc_conflict_name(plan->conflict[n])));
+            append_conflict(conflicts, plan->choices[n].chosen);
+            append_conflict(trials, plan->choices[n].rival);
+            append_conflict(untried, plan->untried[n]);
         }
     }
     (void)json_object_set_new(object, "conflicts", conflicts);
+    (void)json_object_set_new(object, "trials", trials);
+    (void)json_object_set_new(object, "untried", untried);
     (void)json_object_set_new(object, "schedule", json_string(slc_schedule_name(plan->schedule)));
     (void)json_object_set_new(object, "io", json_string(slc_io_name(plan->request.io)));
     (void)json_object_set_new(object, "precision",
@@ -162,6 +175,29 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
     (void)json_object_set_new(object, "pin", json_string(slc_pin_name(plan->request.pin)));
     (void)json_object_set_new(object, "pinned_to", pinned_to(&plan->placement));
+    return object;
+}
+
+json_t *json_choice(unsigned mode, const struct slc_conflict_choice *choice)
+{
+    json_t *candidates = json_array();
+    json_t *object = json_object();
+
+    for (unsigned i = 0; i < choice->cost_count; i++) {
+        const struct slc_conflict_cost *cost = &choice->costs[i];
+        json_t *candidate = json_object();
+
+        (void)json_object_set_new(candidate, "conflict",
+                                  json_string(slc_conflict_name(cost->conflict)));
+        (void)json_object_set_new(candidate, "predicted_ns", json_real(cost->predicted_ns));
+        (void)json_object_set_new(candidate, "measured_ns",
+                                  cost->measured_ns > 0 ? json_real(cost->measured_ns)
+                                                        : json_null());
+        (void)json_array_append_new(candidates, candidate);
+    }
+    (void)json_object_set_new(object, "mode", json_integer((json_int_t)mode + 1));
+    (void)json_object_set_new(object, "chosen", json_string(slc_conflict_name(choice->chosen)));
+    (void)json_object_set_new(object, "candidates", candidates);
     return object;
 }
 

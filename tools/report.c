@@ -84,6 +84,19 @@ static void report_threads(const struct slc_plan *plan)
     printf("\n");
 }
 
+/* A mode's strategy, and what is tried against it or would be if there were memory. */
+static void plan_conflict(const struct slc_plan *plan, unsigned mode)
+{
+    const struct slc_conflict_choice *choice = &plan->choices[mode];
+
+    printf(" %u:%s", mode + 1, slc_conflict_name(choice->chosen));
+    if (choice->rival != SLC_CONFLICT_AUTO) {
+        printf(" (or %s: tried first)", slc_conflict_name(choice->rival));
+    } else if (plan->untried[mode] != SLC_CONFLICT_AUTO) {
+        printf(" (no memory to try %s)", slc_conflict_name(plan->untried[mode]));
+    }
+}
+
 void report_plan(const struct slc_plan *plan, unsigned order)
 {
     struct format_text a;
@@ -121,7 +134,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
-            printf(" %u:%s", n + 1, slc_conflict_name(plan->conflict[n]));
+            plan_conflict(plan, n);
         }
     }
     printf("\n");
@@ -155,11 +168,32 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
            options->deterministic ? ", deterministic" : "");
 }
 
+void report_conflict(unsigned mode, const struct slc_conflict_choice *choice)
+{
+    if (choice->cost_count < 2) {
+        return;
+    }
+    printf("     mode = %u conflicts:", mode + 1);
+    for (unsigned i = 0; i < choice->cost_count; i++) {
+        const struct slc_conflict_cost *cost = &choice->costs[i];
+
+        printf(" %s %.2f", slc_conflict_name(cost->conflict), cost->predicted_ns);
+        if (cost->measured_ns > 0) {
+            printf(" (measured %.2f)", cost->measured_ns);
+        }
+        printf("%s", i + 1 < choice->cost_count ? "," : " ns per nonzero");
+    }
+    printf("; %s\n", slc_conflict_name(choice->chosen));
+}
+
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose)
 {
     struct format_text bytes;
     struct format_text rate;
 
+    if (verbose && iteration->first_of_copies) {
+        printf("     copies per mode were made; MTTKRPs are computed from them from here on\n");
+    }
     printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s at %s/s\n",
            iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,
            format_data(&bytes, (double)iteration->bytes_read),
@@ -169,6 +203,9 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
     for (unsigned n = 0; verbose && n < order; n++) {
         printf("     mode = %u (%.3fs)%s\n", n + 1, iteration->mode_seconds[n],
                iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
+    }
+    for (unsigned n = 0; verbose && iteration->iteration == 1 && n < order; n++) {
+        report_conflict(n, &iteration->choices[n]);
     }
     (void)fflush(stdout);
 }

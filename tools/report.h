@@ -26,7 +26,13 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
 /* The plan's buffers, one a line. */
 void report_plan(const struct slc_plan *plan, unsigned order);
 
-/* One line per iteration, and one per mode with `verbose`. */
+/* How a mode's strategy was chosen; nothing where there was no choice. */
+void report_conflict(unsigned mode, const struct slc_conflict_choice *choice);
+
+/*
+ * One line per iteration, and one per mode with `verbose`; in the first iteration also how their
+ * strategies were chosen.
+ */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 
 /* "Final fit" and why it stopped. */

@@ -87,6 +87,16 @@ static json_t *counters(const struct slc_stream_stats *stats)
     return object;
 }
 
+static json_t *conflicts(const struct slc_cp_result *result)
+{
+    json_t *list = json_array();
+
+    for (unsigned n = 0; n < result->order; n++) {
+        (void)json_array_append_new(list, json_choice(n, &result->choices[n]));
+    }
+    return list;
+}
+
 static json_t *record_to_json(const struct run_record *record)
 {
     const struct slc_cp_result *result = record->result;
@@ -113,6 +123,7 @@ static json_t *record_to_json(const struct run_record *record)
     set_count(object, "iterations_done", result->iterations);
     set(object, "copies_after",
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
+    set(object, "conflicts", conflicts(result));
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set(object, "lambda", lambda);

@@ -123,6 +123,7 @@ static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks
 static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
+    struct slc_conflict_choice *choice = &state->result->choices[mode];
     struct slc_matrix output = cp_output_view(state, mode);
     struct slc_mttkrp_job job = {.order = state->order,
                                  .mode = mode,
@@ -130,8 +131,8 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
                                  .nnz = state->store->manifest.nnz,
                                  .workers = state->plan->threads,
                                  .deterministic = state->options->deterministic,
-                                 .conflict = state->copies ? SLC_CONFLICT_OWNED
-                                                           : state->plan->conflict[mode],
+                                 .conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen,
+                                 .rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival,
                                  .output = &output};
     enum slc_status status;
 
@@ -142,6 +143,10 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     status =
         slc_mttkrp_stream(state->stream, state->backend, &job, state->options->stop,
                           state->options->progress != NULL ? report_progress : NULL, state, err);
+    if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
+        (void)state->backend->ops->mttkrp_tried(state->backend, choice);
+        choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
+    }
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     return status;
 }
@@ -257,7 +262,10 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
 {
     const struct slc_cp_als_options *options = state->options;
     struct slc_cp_result *result = state->result;
-    struct slc_cp_iteration report = {.iteration = state->iteration};
+    struct slc_cp_iteration report = {
+        .iteration = state->iteration,
+        .first_of_copies = state->copies && state->iteration == result->copies_after + 1,
+        .choices = result->choices};
     const uint64_t start_ns = slc_clock_ns();
     struct slc_stream_stats before, after;
     enum slc_status status;
@@ -361,6 +369,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->rank = state.rank;
     result->norm_x = state.norm_x;
     result->copies_after = UINT_MAX;
+    memcpy(result->choices, plan->choices, sizeof result->choices);
     status = run(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {

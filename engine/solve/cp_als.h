@@ -42,6 +42,10 @@ struct slc_cp_iteration {
     double mode_seconds[SLC_MAX_ORDER];
     uint64_t bytes_read;
     bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
+    bool first_of_copies;         /* copies per mode were made before it, and serve from it on */
+    /* Per mode: the strategy of streamed MTTKRPs. In the first iteration what a trial measured has
+     * just come in. Borrowed. */
+    const struct slc_conflict_choice *choices;
 };
 
 struct slc_cp_als_options {
@@ -78,6 +82,8 @@ struct slc_cp_result {
     double *lambda;                           /* descending, >= 0 */
     unsigned iterations;                      /* completed */
     unsigned copies_after; /* iterations that went before the copies; UINT_MAX: none were made */
+    /* Per mode: the plan's, and what a trial in the first iteration made of it. */
+    struct slc_conflict_choice choices[SLC_MAX_ORDER];
     /*
      * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
      * modes updated since can only have improved on; 0 while no iteration has completed.
@@ -106,12 +112,14 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * modes first, so that at most one (the last of them) stays negative.
  * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
  * works: its Gram matrix (all ones) is singular and solved as such.
- * Order: bitwise reproducible for any threads, I/O method, block size, codec and budget when
- * `deterministic`; to rounding otherwise.
- * Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names it) or when values overflow; SLC_ERR_USAGE when
- * options and plan do not agree; SLC_ERR_INPUT when the start in init_folder holds a NaN or an
- * infinity; those of reading models and of the stream. *result is empty then.
- * A stop by time or signal is not an error: *result holds the factors as far as they came.
+ * Strategies: where the plan names a rival, the first pass of a mode tries both on its first tiles;
+ * the faster one computes the rest of it and all later passes of the mode. Never when
+ * deterministic. Order: bitwise reproducible for any threads, I/O method, block size, codec and
+ * budget when `deterministic`; to rounding otherwise. Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names
+ * it) or when values overflow; SLC_ERR_USAGE when options and plan do not agree; SLC_ERR_INPUT when
+ * the start in init_folder holds a NaN or an infinity; those of reading models and of the stream.
+ * *result is empty then. A stop by time or signal is not an error: *result holds the factors as far
+ * as they came.
  */
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,

@@ -311,6 +311,45 @@ def imagined(folder):
         check(record["plan"]["pinned_to"] == ([0, 1] if pin == "auto" else None), record["plan"])
 
 
+def conflicts(folder):
+    """How strategies are chosen: expected, tried where it pays, told by -v and kept in run.json."""
+    store = small_store(folder)
+    for more in ((), ("--deterministic",)):
+        target = os.path.join(folder, "small")
+        out, _ = sluice("cpd", store, "-r", 4, "-i", 2, "-t", 2, "-v", "-o", target, *more)
+        modes = load_json(os.path.join(target, "run.json"))["conflicts"]
+        check([m["mode"] for m in modes] == [1, 2, 3], f"{modes}")
+        check("measured" not in out, out)
+        for mode in modes:
+            names = [c["conflict"] for c in mode["candidates"]]
+            check(sorted(names) == ([] if more else ["locked", "private"]), f"{mode}")
+            check(all(c["measured_ns"] is None for c in mode["candidates"]), f"{mode}")
+            check(mode["chosen"] == ("ordered" if more else names[0]), f"{mode}")
+        check(out.count("conflicts: ") == (0 if more else 3), out)
+
+    # A long mode, tiles in narrow windows of it, and enough of them.
+    store = small_store(folder, "long.slc", "600000x20x50", 8500000)
+    base = ("-r", 8, "-t", 2)
+    plan = json.loads(sluice("plan", store, *base, "--json")[0])
+    check(plan["trials"] in (["locked", None, None], ["private", None, None]), f"{plan}")
+    check(plan["untried"] == [None] * 3, f"{plan}")
+    check(": tried first)" in sluice("plan", store, *base)[0], "plan does not say what is tried")
+    least = json.loads(sluice("plan", store, *base, "--json", "--memory", "400MiB")[0])
+    check(least["trials"] == [None] * 3 and least["untried"][0] is not None, f"{least}")
+    check("(no memory to try" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
+    target = os.path.join(folder, "long")
+    out, _ = sluice("cpd", store, *base, "-i", 2, "--tol", 0, "-v", "-o", target)
+    mode = load_json(os.path.join(target, "run.json"))["conflicts"][0]
+    times = {c["conflict"]: c["measured_ns"] for c in mode["candidates"]}
+    check(min(times.values()) == times[mode["chosen"]] > 0, f"{mode}")
+    check(re.search(r"mode = 1 conflicts: .*measured.*measured.*; " + mode["chosen"], out), out)
+    out, _ = sluice("cpd", store, *base, "-i", 1, "--nowrite", "-v", "--deterministic")
+    check("measured" not in out and "conflicts: " not in out, out)
+    out, _ = sluice("mttkrp", store, "--mode", 1, "--factors", target, "-t", 2, "-o",
+                    os.path.join(folder, "m.npy"))
+    check(re.search(r"mode = 1 conflicts: .*measured.*measured", out), out)
+
+
 def mttkrp(folder):
     """Mode 1 by hand: the sums of a tensor of few nonzeros."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
@@ -376,6 +415,7 @@ run([
     ("copies per mode", copies),
     ("--pin", pinned),
     ("--pin on an imagined machine", imagined),
+    ("conflict strategies", conflicts),
     ("mttkrp", mttkrp),
     ("check and info", checked),
 ])

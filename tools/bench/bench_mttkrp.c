@@ -222,7 +222,7 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
 
     (void)json_array_append_new(bench->rows, row);
     bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "strategy", slc_conflict_name(cell->strategy));
+    bench_set_text(row, "strategy", slc_conflict_name(cell->choice.chosen));
     bench_times_to_json(row, &times);
     bench_set_real(row, "nnz_per_s", (double)manifest->nnz / times.median);
     bench_set_real(row, "gflop_per_s",

@@ -168,7 +168,7 @@ static enum slc_status mttkrp_pass(const struct pass_bench *bench,
         bench_factors_job(&bench->factors, &session->store.manifest, mode, &output);
 
     job.workers = session->plan.threads;
-    job.conflict = session->plan.conflict[mode];
+    job.conflict = session->plan.choices[mode].chosen;
     return slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
 }
 

@@ -40,6 +40,23 @@ static bool scratch_fits(const struct session *session,
     return *needed_bytes <= plan->scratch_bytes + (plan->budget_bytes - plan->total_bytes);
 }
 
+/* The strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
+static void set_strategy(const struct session *session,
+                         const struct bench_mttkrp_variant *variant,
+                         struct slc_mttkrp_job *job,
+                         struct bench_mttkrp_cell *cell)
+{
+    if (!cell->begun) {
+        cell->begun = true;
+        cell->choice = session->plan.choices[job->mode];
+        if (variant->conflict != SLC_CONFLICT_AUTO) {
+            cell->choice = (struct slc_conflict_choice){.chosen = variant->conflict};
+        }
+    }
+    job->conflict = cell->choice.chosen;
+    job->rival = cell->choice.rival;
+}
+
 /* One MTTKRP of one variant, timed into its cell where it `counts`. */
 static enum slc_status measure_once(struct group_run *run,
                                     const struct bench_mttkrp_variant *variant,
@@ -50,7 +67,6 @@ static enum slc_status measure_once(struct group_run *run,
 {
     const struct session *session = run->session;
     const struct slc_manifest *manifest = &session->store.manifest;
-    const struct slc_backend_ops *ops = session->backend->ops;
     struct slc_matrix output;
     struct slc_mttkrp_job job = bench_factors_job(&run->matrices, manifest, mode, &output);
     struct slc_stream_stats before, after;
@@ -58,7 +74,7 @@ static enum slc_status measure_once(struct group_run *run,
     enum slc_status status;
 
     job.workers = session->plan.threads;
-    job.conflict = variant->conflict;
+    set_strategy(session, variant, &job, cell);
     if (variant->conflict != SLC_CONFLICT_OWNED && !scratch_fits(session, &job, &needed_bytes)) {
         return variant->optional
                    ? SLC_OK
@@ -67,10 +83,13 @@ static enum slc_status measure_once(struct group_run *run,
                               " MiB of scratch, more than the budget leaves",
                               mode + 1, slc_conflict_name(variant->conflict), needed_bytes >> 20);
     }
-    cell->strategy = ops->mttkrp_strategy(&job, output.rows);
     slc_stream_stats(session->stream, &before);
     start_ns = slc_clock_ns();
     status = slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
+    if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
+        (void)session->backend->ops->mttkrp_tried(session->backend, &cell->choice);
+        cell->choice.rival = SLC_CONFLICT_AUTO;
+    }
     if (status == SLC_OK && counts) {
         const double seconds = slc_seconds_since(start_ns);
 

@@ -23,8 +23,8 @@ struct bench_mttkrp_variant {
 
 /* What was measured of one variant in one mode. */
 struct bench_mttkrp_cell {
-    bool measured;
-    enum slc_conflict strategy; /* never AUTO */
+    bool begun, measured;
+    struct slc_conflict_choice choice; /* of the strategy; as a trial left it */
     struct bench_samples samples;
     /* Of all samples together: wall time, and of all threads what decoding took. */
     double wall_seconds, decode_seconds;

@@ -283,12 +283,14 @@ static void test_direct_bits(void)
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
+        struct slc_conflict_choice choice;
         struct slc_mttkrp_job job;
         struct problem problem;
 
         problem_create(&problem, 3, dims, 20000, 1, ranks[r], SLC_F64, false);
         problem_job(&problem, 1, &job);
-        CU_ASSERT_EQUAL(backend->ops->mttkrp_strategy(&job, 50), SLC_CONFLICT_DIRECT);
+        backend->ops->mttkrp_choose(&job, 50, &choice);
+        CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_DIRECT);
         SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
         CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
         problem_destroy(&problem);

@@ -176,8 +176,10 @@ static void test_faults(void)
 static void test_scratch(void)
 {
     static const uint64_t dims[] = {40000, 20, 30};
-    static const enum slc_conflict conflicts[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED,
-                                                  SLC_CONFLICT_ORDERED};
+    static const enum slc_conflict conflicts[][2] = {{SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+                                                     {SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
+                                                     {SLC_CONFLICT_LOCKED, SLC_CONFLICT_PRIVATE},
+                                                     {SLC_CONFLICT_ORDERED, SLC_CONFLICT_AUTO}};
     struct slc_error err = SLC_ERROR_INIT;
     struct problem problem;
 
@@ -189,13 +191,15 @@ static void test_scratch(void)
 
         SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
         problem_job(&problem, 2, &job);
-        job.conflict = conflicts[c];
+        job.conflict = conflicts[c][0];
+        job.rival = conflicts[c][1];
         bytes = backend->ops->mttkrp_scratch_bytes(&job, dims[0]);
         CU_ASSERT(bytes > 0 && bytes <= (UINT64_C(16) << 20));
         job.output = NULL; /* as a plan asks, before the type is known */
         CU_ASSERT(backend->ops->mttkrp_scratch_bytes(&job, dims[0]) >= bytes);
         problem_job(&problem, 2, &job);
-        job.conflict = conflicts[c];
+        job.conflict = conflicts[c][0];
+        job.rival = conflicts[c][1];
         SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
         SLC_ASSERT_OK(backend->ops->mttkrp_begin(backend, &job, &err), &err);

@@ -158,7 +158,7 @@ static void schedules_follow_the_blocks(void)
     SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE);
     for (unsigned n = 0; n < 3; n++) {
-        CU_ASSERT_EQUAL(plan.conflict[n], SLC_CONFLICT_ORDERED);
+        CU_ASSERT_EQUAL(plan.choices[n].chosen, SLC_CONFLICT_ORDERED);
     }
     request.schedule = SLC_SCHEDULE_LARGEST;
     SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,

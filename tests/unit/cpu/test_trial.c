@@ -1,0 +1,330 @@
+/*
+ * Choosing a strategy: what the cost model expects, who takes which tile of a trial, and who wins,
+ * by times that the test makes up.
+ */
+#include "cpu/cpu.h"
+#include "cpu/trial.h"
+#include "slc_test.h"
+
+#include <string.h>
+
+enum { TILES = 400, COPY_BYTES = 1 << 20 };
+
+/* What tiles take in ns a nonzero, by candidate, and what they reach of a copy. */
+struct costs {
+    uint64_t private_ns, locked_ns;
+    uint64_t late_locked_ns; /* in the second half of the pass; 0: the same */
+    uint64_t copied_bytes;   /* of a tile that is added to a copy */
+    uint64_t outlier_every;  /* each so-and-so-many-th tile takes a hundred times as long */
+};
+
+/* What a pass of TILES tiles did. */
+struct outcome {
+    unsigned timed[SLC_CONFLICT_OWNED + 1]; /* tiles by strategy */
+    unsigned others[SLC_CONFLICT_OWNED + 1];
+    enum slc_conflict last; /* of the last tile */
+};
+
+static void
+begin(struct slc_trial *trial, enum slc_conflict first, enum slc_conflict second, unsigned workers)
+{
+    const struct slc_mttkrp_job job = {.workers = workers,
+                                       .nnz = (uint64_t)TILES * SLC_TILE_NNZ,
+                                       .conflict = first,
+                                       .rival = second};
+
+    slc_trial_begin(trial, &job, COPY_BYTES);
+}
+
+static void
+add_tile(struct slc_trial *trial, const struct costs *costs, unsigned tile, struct outcome *outcome)
+{
+    const bool outlier = costs->outlier_every > 0 && tile % costs->outlier_every == 0;
+    struct slc_trial_turn *turn;
+    const enum slc_conflict conflict = slc_trial_take(trial, &turn);
+    const bool copies = conflict == SLC_CONFLICT_PRIVATE;
+    uint64_t ns = copies ? costs->private_ns : costs->locked_ns;
+
+    if (!copies && costs->late_locked_ns > 0 && tile >= TILES / 2) {
+        ns = costs->late_locked_ns;
+    }
+    outcome->last = conflict;
+    if (turn == NULL) {
+        outcome->others[conflict]++;
+        return;
+    }
+    outcome->timed[conflict]++;
+    slc_trial_give(trial, turn, SLC_TILE_NNZ, ns * SLC_TILE_NNZ * (outlier ? 100 : 1),
+                   copies ? costs->copied_bytes : 0);
+}
+
+static void pass(struct slc_trial *trial, const struct costs *costs, struct outcome *outcome)
+{
+    memset(outcome, 0, sizeof *outcome);
+    for (unsigned tile = 0; tile < TILES; tile++) {
+        add_tile(trial, costs, tile, outcome);
+    }
+}
+
+/* The winner of a trial that begins with either candidate; both have to agree. */
+static enum slc_conflict winner_of(const struct costs *costs, unsigned workers)
+{
+    enum slc_conflict winner[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        const enum slc_conflict first = i == 0 ? SLC_CONFLICT_PRIVATE : SLC_CONFLICT_LOCKED;
+        const enum slc_conflict second = i == 0 ? SLC_CONFLICT_LOCKED : SLC_CONFLICT_PRIVATE;
+        struct slc_conflict_choice choice = {
+            .chosen = first,
+            .rival = second,
+            .cost_count = 2,
+            .costs = {{first, 5.0, 0.0}, {second, 6.0, 0.0}},
+        };
+        struct slc_trial trial;
+        struct outcome outcome;
+
+        slc_trial_init(&trial);
+        begin(&trial, first, second, workers);
+        pass(&trial, costs, &outcome);
+        slc_trial_end(&trial);
+        CU_ASSERT_TRUE(slc_trial_result(&trial, &choice));
+        CU_ASSERT_EQUAL(choice.costs[0].conflict, first);
+        CU_ASSERT_EQUAL(choice.costs[0].predicted_ns, 5.0);
+        CU_ASSERT_EQUAL(choice.costs[choice.costs[0].conflict != choice.chosen].conflict,
+                        choice.chosen);
+        CU_ASSERT_TRUE(choice.costs[choice.chosen != first].measured_ns <=
+                       choice.costs[choice.chosen == first].measured_ns);
+        winner[i] = choice.chosen;
+        slc_trial_destroy(&trial);
+    }
+    CU_ASSERT_EQUAL(winner[0], winner[1]);
+    return winner[0];
+}
+
+static void deals_in_turns(void)
+{
+    const struct costs costs = {.private_ns = 4, .locked_ns = 8};
+
+    for (unsigned workers = 1; workers <= 8; workers *= 2) {
+        const unsigned half = SLC_TRIAL_TILES_PER_WORKER / 2 * workers;
+        struct slc_trial trial;
+        struct outcome outcome;
+
+        slc_trial_init(&trial);
+        begin(&trial, SLC_CONFLICT_LOCKED, SLC_CONFLICT_PRIVATE, workers);
+        pass(&trial, &costs, &outcome);
+        CU_ASSERT_EQUAL(outcome.timed[SLC_CONFLICT_PRIVATE], half);
+        CU_ASSERT_EQUAL(outcome.timed[SLC_CONFLICT_LOCKED], half);
+        /* Private leads from the first place on. */
+        CU_ASSERT_EQUAL(outcome.others[SLC_CONFLICT_PRIVATE], TILES - 2 * half);
+        CU_ASSERT_EQUAL(outcome.others[SLC_CONFLICT_LOCKED], 0);
+        slc_trial_destroy(&trial);
+    }
+}
+
+static void the_faster_one_wins(void)
+{
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        CU_ASSERT_EQUAL(winner_of(&(struct costs){.private_ns = 4, .locked_ns = 5}, workers),
+                        SLC_CONFLICT_PRIVATE);
+        CU_ASSERT_EQUAL(winner_of(&(struct costs){.private_ns = 5, .locked_ns = 4}, workers),
+                        SLC_CONFLICT_LOCKED);
+    }
+}
+
+/* One tile in five is interrupted; no median of a turn notices. */
+static void interruptions_do_not_count(void)
+{
+    CU_ASSERT_EQUAL(
+        winner_of(&(struct costs){.private_ns = 4, .locked_ns = 5, .outlier_every = 5}, 4),
+        SLC_CONFLICT_PRIVATE);
+    CU_ASSERT_EQUAL(
+        winner_of(&(struct costs){.private_ns = 5, .locked_ns = 4, .outlier_every = 5}, 4),
+        SLC_CONFLICT_LOCKED);
+}
+
+/* What is fast at the start of a file and slow after it loses. */
+static void all_of_the_pass_counts(void)
+{
+    const struct costs costs = {.private_ns = 6, .locked_ns = 4, .late_locked_ns = 20};
+
+    CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
+}
+
+/* Copies that every tile reaches anew cost more than tiles alone show. */
+static void copies_are_paid_for(void)
+{
+    struct costs costs = {.private_ns = 4, .locked_ns = 5};
+
+    costs.copied_bytes = COPY_BYTES / 100; /* at most a copy: nothing beside 26 M nonzeros */
+    CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
+    CU_ASSERT_EQUAL(winner_of(&costs, 1), SLC_CONFLICT_PRIVATE); /* the output itself */
+}
+
+/* The trial's copies are a whole output of 64 bytes a nonzero: 13 ns a nonzero, or what it took. */
+static void adding_up_is_measured(void)
+{
+    static const struct {
+        uint64_t add_ns; /* of pieces of 65536 bytes */
+        unsigned pieces;
+        enum slc_conflict winner;
+    } cases[] = {
+        {0, 0, SLC_CONFLICT_LOCKED},       {1, 15, SLC_CONFLICT_LOCKED}, /* too few to tell */
+        {1, 16, SLC_CONFLICT_PRIVATE},     {1000, 100, SLC_CONFLICT_PRIVATE},
+        {65536, 100, SLC_CONFLICT_LOCKED},
+    };
+
+    for (size_t c = 0; c < SLC_COUNT(cases); c++) {
+        const struct costs costs = {
+            .private_ns = 4, .locked_ns = 10, .copied_bytes = UINT64_C(4) * TILES * SLC_TILE_NNZ};
+        const struct slc_mttkrp_job job = {.workers = 2,
+                                           .nnz = (uint64_t)TILES * SLC_TILE_NNZ,
+                                           .conflict = SLC_CONFLICT_PRIVATE,
+                                           .rival = SLC_CONFLICT_LOCKED};
+        struct slc_conflict_choice choice = {.chosen = SLC_CONFLICT_PRIVATE};
+        struct slc_trial trial;
+        struct outcome outcome;
+
+        slc_trial_init(&trial);
+        slc_trial_begin(&trial, &job, UINT64_C(64) * TILES * SLC_TILE_NNZ);
+        pass(&trial, &costs, &outcome);
+        CU_ASSERT_EQUAL(outcome.last, SLC_CONFLICT_LOCKED);
+        for (unsigned p = 0; p < cases[c].pieces; p++) {
+            slc_trial_added(&trial, 65536, cases[c].add_ns);
+        }
+        slc_trial_end(&trial);
+        CU_ASSERT_TRUE(slc_trial_result(&trial, &choice));
+        CU_ASSERT_EQUAL(choice.chosen, cases[c].winner);
+        slc_trial_destroy(&trial);
+    }
+}
+
+/* A pass that ends within the trial, or whose tiles are empty, or that has no rival, tells nothing.
+ */
+static void says_nothing_too_early(void)
+{
+    const struct costs costs = {.private_ns = 9, .locked_ns = 4};
+    struct slc_conflict_choice choice = {.chosen = SLC_CONFLICT_PRIVATE};
+    struct slc_trial_turn *turn;
+    struct slc_trial trial;
+    struct outcome outcome;
+
+    slc_trial_init(&trial);
+    begin(&trial, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED, 2);
+    slc_trial_end(&trial);
+    CU_ASSERT_FALSE(slc_trial_result(&trial, &choice));
+    for (unsigned tile = 0; tile < 3 * TILES / 4; tile++) {
+        add_tile(&trial, &costs, tile, &outcome);
+    }
+    slc_trial_end(&trial);
+    CU_ASSERT_FALSE(slc_trial_result(&trial, &choice));
+
+    begin(&trial, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED, 2);
+    for (unsigned tile = 0; tile < TILES; tile++) {
+        (void)slc_trial_take(&trial, &turn);
+        if (turn != NULL) {
+            slc_trial_give(&trial, turn, 0, 1000, 0);
+        }
+    }
+    slc_trial_end(&trial);
+    CU_ASSERT_TRUE(slc_trial_result(&trial, &choice)); /* the one expected to be faster stays */
+
+    begin(&trial, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO, 2);
+    CU_ASSERT_FALSE(slc_trial_result(&trial, &choice));
+    CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_PRIVATE);
+    slc_trial_destroy(&trial);
+}
+
+/* What a backend chooses for a shape. */
+static struct slc_conflict_choice
+choose(unsigned workers, uint64_t nnz, const uint64_t dims[3], bool deterministic)
+{
+    struct slc_matrix shapes[3];
+    struct slc_mttkrp_job job = {.order = 3,
+                                 .mode = 0,
+                                 .rank = 16,
+                                 .nnz = nnz,
+                                 .workers = workers,
+                                 .deterministic = deterministic,
+                                 .output = &shapes[0]};
+    struct slc_conflict_choice choice;
+
+    for (unsigned m = 0; m < 3; m++) {
+        shapes[m] = (struct slc_matrix){.type = SLC_F64, .rows = dims[m], .cols = 16, .pitch = 16};
+        job.factors[m] = &shapes[m];
+    }
+    slc_cpu_backend_ops()->mttkrp_choose(&job, dims[0], &choice);
+    return choice;
+}
+
+static void expects_what_was_measured(void)
+{
+    static const struct {
+        unsigned workers;
+        uint64_t nnz;
+        uint64_t dims[3];
+        enum slc_conflict chosen, rival;
+    } cases[] = {
+        {1, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_DIRECT, SLC_CONFLICT_AUTO},
+        /* Short modes cost nothing either way; there is nothing to gain. */
+        {2, 20000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+        {64, 900000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+        /* Tiles that would have to be sorted: 40 against 65 ns; with copies for many, too dear. */
+        {2, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+        {64, 900000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+        {64, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
+        /* A long mode whose tiles lie in narrow windows: close, and tried where it pays. */
+        {2, 27809031, {2487826, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
+        {2, 2780903, {248782, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
+        {8, 27809031, {2487826, 58, 197}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
+        {8, 278090310, {24878260, 58, 197}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_PRIVATE},
+        {2, 0, {10, 10, 10}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
+    };
+
+    for (size_t c = 0; c < SLC_COUNT(cases); c++) {
+        const struct slc_conflict_choice choice =
+            choose(cases[c].workers, cases[c].nnz, cases[c].dims, false);
+
+        if (choice.chosen != cases[c].chosen || choice.rival != cases[c].rival) {
+            printf("# case %zu: %s, rival %s, %.2f and %.2f ns\n", c,
+                   slc_conflict_name(choice.chosen), slc_conflict_name(choice.rival),
+                   choice.costs[0].predicted_ns, choice.costs[1].predicted_ns);
+        }
+        CU_ASSERT_EQUAL(choice.chosen, cases[c].chosen);
+        CU_ASSERT_EQUAL(choice.rival, cases[c].rival);
+        CU_ASSERT_EQUAL(choice.costs[0].conflict, choice.chosen);
+        CU_ASSERT_EQUAL(choice.cost_count, cases[c].workers == 1 ? 1 : 2);
+        CU_ASSERT_TRUE(cases[c].workers == 1 ||
+                       choice.costs[0].predicted_ns <= choice.costs[1].predicted_ns);
+    }
+}
+
+static void deterministic_jobs_have_no_choice(void)
+{
+    static const uint64_t dims[3] = {2487826, 58, 197};
+
+    for (unsigned workers = 1; workers <= 64; workers *= 8) {
+        const struct slc_conflict_choice choice = choose(workers, 900000000, dims, true);
+
+        CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_ORDERED);
+        CU_ASSERT_EQUAL(choice.rival, SLC_CONFLICT_AUTO);
+        CU_ASSERT_EQUAL(choice.cost_count, 0);
+    }
+}
+
+static const struct slc_test tests[] = {
+    {"candidates take turns, the leader the rest", deals_in_turns},
+    {"the faster one wins, whoever begins", the_faster_one_wins},
+    {"interruptions do not count", interruptions_do_not_count},
+    {"all of the pass counts", all_of_the_pass_counts},
+    {"copies are paid for once", copies_are_paid_for},
+    {"adding up is measured", adding_up_is_measured},
+    {"a trial that is not over says nothing", says_nothing_too_early},
+    {"the model expects what was measured", expects_what_was_measured},
+    {"deterministic jobs have no choice", deterministic_jobs_have_no_choice},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("trial", tests, SLC_COUNT(tests), argc, argv);
+}
