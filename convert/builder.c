@@ -6,12 +6,12 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/column_range.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/builder_internal.h"
-#include "convert/column_range.h"
 #include "convert/relabel.h"
 
 #include <assert.h>

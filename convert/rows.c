@@ -11,7 +11,7 @@
 #include "convert/text_scan.h"
 
 #include "base/checked.h"
-#include "convert/column_range.h"
+#include "base/column_range.h"
 #include "convert/number.h"
 
 #include <assert.h>

@@ -66,6 +66,43 @@ static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, 
     return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
 }
 
+/* Counts lengths in bits; returns the longest. */
+static unsigned count_lengths(const uint64_t *lo,
+                              const uint64_t *hi,
+                              uint32_t size,
+                              uint8_t histogram[SLC_MAX_KEY_BITS + 1])
+{
+    /* Neighbours are mostly of one length, and an increment waits for the one before it. */
+    uint8_t odd[65] = {0};
+    uint64_t any = 0;
+    unsigned longest = 0;
+    uint32_t i;
+
+    memset(histogram, 0, SLC_MAX_KEY_BITS + 1);
+    if (hi != NULL) {
+        for (i = 0; i < size; i++) {
+            unsigned length = slc_bit_length_u128(lo[i], hi[i]);
+
+            histogram[length]++;
+            longest = length > longest ? length : longest;
+        }
+        return longest;
+    }
+    for (i = 0; i + 1 < size; i += 2) {
+        histogram[slc_bit_length_u128(lo[i], 0)]++;
+        odd[slc_bit_length_u128(lo[i + 1], 0)]++;
+        any |= lo[i] | lo[i + 1];
+    }
+    if (i < size) {
+        histogram[slc_bit_length_u128(lo[i], 0)]++;
+        any |= lo[i];
+    }
+    for (i = 0; i < 65; i++) {
+        histogram[i] = (uint8_t)(histogram[i] + odd[i]);
+    }
+    return slc_bit_length_u128(any, 0);
+}
+
 static uint64_t measure_group(const uint64_t *lo,
                               const uint64_t *hi,
                               uint32_t size,
@@ -73,17 +110,11 @@ static uint64_t measure_group(const uint64_t *lo,
                               uint8_t *best_extra,
                               uint8_t *best_exceptions)
 {
-    uint8_t histogram[SLC_MAX_KEY_BITS + 1] = {0};
-    unsigned longest = 0;
+    uint8_t histogram[SLC_MAX_KEY_BITS + 1];
+    unsigned longest = count_lengths(lo, hi, size, histogram);
     uint32_t above = 0;
     uint64_t best;
 
-    for (uint32_t i = 0; i < size; i++) {
-        unsigned length = slc_bit_length_u128(lo[i], hi == NULL ? 0 : hi[i]);
-
-        histogram[length]++;
-        longest = length > longest ? length : longest;
-    }
     best = group_bytes(size, longest, 0, 0);
     *best_width = (uint8_t)longest;
     *best_extra = 0;
@@ -144,6 +175,32 @@ static uint8_t *write_exceptions(const uint64_t *lo,
     return slc_bits_finish(&high);
 }
 
+/* The low `width` bits of every value; what stands behind them is not touched. */
+static uint8_t *
+write_low(const uint64_t *lo, const uint64_t *hi, uint32_t size, unsigned width, uint8_t *out)
+{
+    struct slc_bit_writer writer = {out, 0, 0};
+    uint64_t bytes = slc_packed_bytes(size, width);
+    uint64_t mask = slc_low_mask(width);
+    uint32_t i = 0;
+
+    /* Whole words over what follows, without a branch that depends on where a word ends. */
+    if (width > 0 && width <= 56) {
+        for (; i < size && (uint64_t)i * width / 8 + 8 <= bytes; i++) {
+            writer.pending |= (lo[i] & mask) << writer.fill;
+            slc_store_u64(writer.at, writer.pending);
+            writer.fill += width;
+            writer.at += writer.fill / 8;
+            writer.pending >>= writer.fill & 56;
+            writer.fill &= 7;
+        }
+    }
+    for (; i < size; i++) {
+        slc_bits_put_wide(&writer, lo[i], hi == NULL ? 0 : hi[i], width);
+    }
+    return slc_bits_finish(&writer);
+}
+
 uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
                            const uint64_t *lo,
                            const uint64_t *hi,
@@ -162,13 +219,8 @@ uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
         const uint64_t *group_lo = lo + g * SLC_GROUP_NNZ;
         const uint64_t *group_hi = hi == NULL ? NULL : hi + g * SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(plan->count, g);
-        struct slc_bit_writer low = {out, 0, 0};
 
-        for (uint32_t i = 0; i < size; i++) {
-            slc_bits_put_wide(&low, group_lo[i], group_hi == NULL ? 0 : group_hi[i],
-                              plan->width[g]);
-        }
-        out = slc_bits_finish(&low);
+        out = write_low(group_lo, group_hi, size, plan->width[g], out);
         if (plan->exceptions[g] > 0) {
             out = write_exceptions(group_lo, group_hi, size, plan->width[g], plan->extra[g],
                                    plan->exceptions[g], out);

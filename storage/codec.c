@@ -7,6 +7,7 @@
 #include "storage/codec.h"
 
 #include "base/bytes.h"
+#include "base/column_range.h"
 #include "base/hash.h"
 #include "storage/decode_ops.h"
 #include "storage/encode_internal.h"
@@ -220,10 +221,7 @@ static void mode_range(const struct slc_encoder *encoder,
                 field[i] |= upper[i] << lo.bits; /* a mode has at most 62 bits */
             }
         }
-        for (uint32_t i = 0; i < count; i++) {
-            smallest = field[i] < smallest ? field[i] : smallest;
-            largest = field[i] > largest ? field[i] : largest;
-        }
+        slc_column_range(field, count, &smallest, &largest);
     }
     assert(largest - smallest < UINT32_MAX);
     *min = smallest | above;

@@ -31,6 +31,8 @@ struct slc_encoder {
 
     /* Of the tile at hand. */
     bool all_f32, all_integer;
+    int64_t integer_low; /* where all are integers: the smallest, and the largest above it */
+    uint64_t integer_span;
     struct slc_patched_plan gaps, integers;
 };
 

@@ -16,25 +16,40 @@
 
 /* ---- integers */
 
-/* value - smallest value into encoder->planes as 64-bit words; returns the smallest. */
-static int64_t integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
+/* How far an integer value is above the smallest. */
+static inline uint64_t above_low(const struct slc_encoder *encoder, double value)
 {
-    uint64_t *above = (uint64_t *)(void *)encoder->planes;
+    return (uint64_t)((int64_t)value - encoder->integer_low);
+}
+
+static void find_span(struct slc_encoder *encoder, const struct slc_tile_source *source)
+{
     int64_t low = (int64_t)source->values[0];
+    int64_t high = low;
 
     for (uint32_t i = 1; i < source->nnz; i++) {
         int64_t value = (int64_t)source->values[i];
 
         low = value < low ? value : low;
+        high = value > high ? value : high;
     }
+    encoder->integer_low = low;
+    encoder->integer_span = (uint64_t)high - (uint64_t)low;
+}
+
+/* value - smallest value into encoder->planes as 64-bit words. */
+static void integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
+{
+    uint64_t *above = (uint64_t *)(void *)encoder->planes;
+
     for (uint32_t i = 0; i < source->nnz; i++) {
-        above[i] = (uint64_t)((int64_t)source->values[i] - low);
+        above[i] = above_low(encoder, source->values[i]);
     }
-    return low;
 }
 
 static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
+    find_span(encoder, source);
     integers_above(encoder, source);
     slc_patched_measure((uint64_t *)(void *)encoder->planes, NULL, source->nnz, &encoder->integers);
     return 8 + encoder->integers.bytes;
@@ -43,10 +58,9 @@ static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_t
 static uint8_t *
 write_integers(struct slc_encoder *encoder, const struct slc_tile_source *source, uint8_t *out)
 {
-    /* Once more: looking for a dictionary has used the scratch in between. */
-    int64_t low = integers_above(encoder, source);
-
-    slc_store_u64(out, (uint64_t)low);
+    /* Once more: other forms have used the scratch in between. */
+    integers_above(encoder, source);
+    slc_store_u64(out, (uint64_t)encoder->integer_low);
     return slc_patched_write(&encoder->integers, (uint64_t *)(void *)encoder->planes, NULL,
                              out + 8);
 }
@@ -68,6 +82,33 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
         slot = (slot + 1) & (SLC_DISTINCT_SLOTS - 1);
     }
     return slot;
+}
+
+/* Whether every integer from the smallest to the largest may have a slot of its own. */
+static bool few_integers(const struct slc_encoder *encoder)
+{
+    return encoder->all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
+}
+
+/* The same as collect_distinct where few_integers. */
+static uint32_t collect_integers(struct slc_encoder *encoder,
+                                 const struct slc_tile_source *source,
+                                 uint64_t bytes_max)
+{
+    uint32_t count = 0;
+
+    memset(encoder->slots, 0, (encoder->integer_span + 1) * sizeof *encoder->slots);
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        encoder->slots[above_low(encoder, source->values[i])] = 1;
+    }
+    for (uint64_t above = 0; above <= encoder->integer_span; above++) {
+        if (encoder->slots[above] != 0) {
+            double value = (double)(encoder->integer_low + (int64_t)above);
+
+            encoder->distinct[count++] = slc_bits_f64(value);
+        }
+    }
+    return dictionary_bytes(count, source->nnz) > bytes_max ? 0 : count;
 }
 
 /*
@@ -125,21 +166,30 @@ static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
     }
 }
 
-static uint8_t *write_dictionary(struct slc_encoder *encoder,
-                                 const struct slc_tile_source *source,
-                                 uint32_t count,
-                                 uint8_t *out)
+/* Writes where in the sorted distinct values each value stands. */
+static uint8_t *write_indices(struct slc_encoder *encoder,
+                              const struct slc_tile_source *source,
+                              uint32_t count,
+                              unsigned width,
+                              uint8_t *out)
 {
-    unsigned width = slc_bits_for_length(count);
-    struct slc_bit_writer indices = {out + 8 + 8 * (size_t)count, 0, 0};
+    struct slc_bit_writer indices = {out, 0, 0};
 
-    sort_distinct(encoder, count);
+    if (few_integers(encoder)) {
+        for (uint32_t i = 0; i < count; i++) {
+            double value;
+
+            memcpy(&value, &encoder->distinct[i], sizeof value);
+            encoder->slots[above_low(encoder, value)] = i;
+        }
+        for (uint32_t i = 0; i < source->nnz; i++) {
+            slc_bits_put(&indices, encoder->slots[above_low(encoder, source->values[i])], width);
+        }
+        return slc_bits_finish(&indices);
+    }
     memset(encoder->slots, 0, SLC_DISTINCT_SLOTS * sizeof *encoder->slots);
-    slc_store_u32(out, count);
-    slc_store_u32(out + 4, width);
     for (uint32_t i = 0; i < count; i++) {
         encoder->slots[find_slot(encoder, encoder->distinct[i])] = i + 1;
-        slc_store_u64(out + 8 + 8 * (size_t)i, encoder->distinct[i]);
     }
     for (uint32_t i = 0; i < source->nnz; i++) {
         uint32_t slot = find_slot(encoder, slc_bits_f64(source->values[i]));
@@ -147,6 +197,22 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
         slc_bits_put(&indices, encoder->slots[slot] - 1, width);
     }
     return slc_bits_finish(&indices);
+}
+
+static uint8_t *write_dictionary(struct slc_encoder *encoder,
+                                 const struct slc_tile_source *source,
+                                 uint32_t count,
+                                 uint8_t *out)
+{
+    unsigned width = slc_bits_for_length(count);
+
+    sort_distinct(encoder, count);
+    slc_store_u32(out, count);
+    slc_store_u32(out + 4, width);
+    for (uint32_t i = 0; i < count; i++) {
+        slc_store_u64(out + 8 + 8 * (size_t)i, encoder->distinct[i]);
+    }
+    return write_indices(encoder, source, count, width, out + 8 + 8 * (size_t)count);
 }
 
 /* ---- plain and LZ4 */
@@ -234,7 +300,10 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
         }
     }
     if (dictionary_bytes(2, source->nnz) <= cost) {
-        distinct = collect_distinct(encoder, source, *form == SLC_FORM_INTEGER ? cost - 1 : cost);
+        uint64_t most = *form == SLC_FORM_INTEGER ? cost - 1 : cost;
+
+        distinct = few_integers(encoder) ? collect_integers(encoder, source, most)
+                                         : collect_distinct(encoder, source, most);
     }
     if (distinct != 0) {
         *form = SLC_FORM_DICTIONARY;

@@ -1,6 +1,6 @@
-/* See convert/column_range.h: one loop, compiled for wide vectors, too, where it is four times as
+/* See base/column_range.h: one loop, compiled for wide vectors, too, where it is four times as
  * fast. */
-#include "convert/column_range.h"
+#include "base/column_range.h"
 
 #include "base/checked.h"
 
