@@ -26,28 +26,29 @@ struct range {
     struct share shares[SLC_MAX_NODES];
 };
 
-/* Cuts `pieces` in proportion to the workers of the nodes. */
-static void cut_shares(struct range *range, unsigned workers, uint64_t pieces, uint64_t count)
+/* No more workers than pieces. */
+static unsigned useful_workers(unsigned workers, uint64_t count, uint64_t grain)
 {
-    const struct slc_placement *placement = slc_placement_of_team(workers);
-    uint64_t next = 0;
+    return (unsigned)slc_min_u64(workers, slc_div_up_u64(count, grain));
+}
 
-    range->placement = placement;
-    range->share_count = 1;
-    range->shares[0].end = count;
-    if (placement != NULL) {
-        range->share_count = placement->node_count;
-    }
-    for (unsigned n = 0; n < range->share_count; n++) {
-        atomic_init(&range->shares[n].next, next);
-        if (placement != NULL) {
-            const uint64_t done = slc_min_u64(placement->first_worker[n + 1], workers);
+/* In proportion to the workers of the nodes. */
+unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint64_t *ends)
+{
+    const unsigned useful = useful_workers(workers, count, grain);
+    const struct slc_placement *placement = slc_placement_of_team(useful);
+    const uint64_t pieces = slc_div_up_u64(count, grain);
+    const unsigned shares = placement != NULL ? placement->node_count : 1;
 
-            /* No product: pieces may be more than 2^54. */
-            next = (pieces / workers * done + pieces % workers * done / workers) * range->grain;
-            range->shares[n].end = slc_min_u64(next, count);
-        }
+    for (unsigned n = 0; n + 1 < shares; n++) {
+        const uint64_t done = slc_min_u64(placement->first_worker[n + 1], useful);
+
+        /* No product of pieces, which may be more than 2^54, with workers. */
+        ends[n] = (pieces / useful * done + pieces % useful * done / useful) * grain;
+        ends[n] = slc_min_u64(ends[n], count);
     }
+    ends[shares - 1] = count;
+    return shares;
 }
 
 static unsigned node_of_worker(const struct range *range, unsigned worker)
@@ -91,7 +92,7 @@ enum slc_status slc_team_for(unsigned workers,
                              struct slc_error *err)
 {
     struct range range; /* most of it is shares of nodes that are not there */
-    uint64_t pieces;
+    uint64_t ends[SLC_MAX_NODES];
 
     if (count == 0) {
         return SLC_OK;
@@ -99,11 +100,13 @@ enum slc_status slc_team_for(unsigned workers,
     range.fn = fn;
     range.context = context;
     range.grain = grain > 0 ? grain : 1;
-    pieces = slc_div_up_u64(count, range.grain);
-    if (workers > pieces) {
-        workers = (unsigned)pieces;
+    workers = useful_workers(workers, count, range.grain);
+    range.placement = slc_placement_of_team(workers);
+    range.share_count = slc_team_shares(workers, count, range.grain, ends);
+    for (unsigned n = 0; n < range.share_count; n++) {
+        atomic_init(&range.shares[n].next, n > 0 ? ends[n - 1] : 0);
+        range.shares[n].end = ends[n];
     }
-    cut_shares(&range, workers, pieces, count);
     return slc_team_run(workers, range_worker, &range, err);
 }
 

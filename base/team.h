@@ -38,6 +38,12 @@ enum slc_status slc_team_for(unsigned workers,
                              void *context,
                              struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Where the nodes' shares of such a range end: ends[SLC_MAX_NODES] (base/topology.h), in order, the
+ * last one `count`. Returns how many there are. The calling thread's placement decides.
+ */
+unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint64_t *ends);
+
 /* Processors this process may run on (its affinity mask), at least 1. */
 unsigned slc_team_default_workers(void);
 

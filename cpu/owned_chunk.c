@@ -3,10 +3,14 @@
  *
  * A piece in its order is cut into chunks at ends of runs, the runs of a chunk are ordered by
  * length, and everything a kernel needs is written behind the chunk's header. Pieces are written by
- * all workers at once; each takes the memory of its piece when its size is known.
+ * all workers at once; each takes the memory of its piece when its size is known. On several NUMA
+ * nodes the pieces of each have a region of their own, and with it pages: an MTTKRP's items are
+ * handed out alike (owned_mttkrp.c). A region begins where it must if all pieces before it take the
+ * most they can; what they leave over is never touched.
  */
 #include "base/checked.h"
 #include "base/team.h"
+#include "base/topology.h"
 #include "cpu/owned_build.h"
 
 #include <assert.h>
@@ -21,7 +25,9 @@ struct write_job {
     struct slc_owned *owned;
     struct slc_owned_mode *copy;
     unsigned mode;
-    atomic_uint_fast64_t taken; /* bytes of copy->chunks */
+    uint64_t piece_end[SLC_MAX_NODES];         /* pieces of the first nodes together */
+    uint64_t region_end[SLC_MAX_NODES];        /* bytes of copy->chunks */
+    atomic_uint_fast64_t taken[SLC_MAX_NODES]; /* up to which the region is taken */
 };
 
 /* Records of a chunk, run by run, and where they go. */
@@ -47,14 +53,15 @@ chunk_bytes(const struct slc_owned *owned, uint32_t varying, uint64_t nnz, uint6
     return (bytes + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
 
-uint64_t slc_owned_chunks_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz)
+/* What so many pieces of so many nonzeros may take; UINT64_MAX where that cannot be counted. */
+static uint64_t
+pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t pieces)
 {
     /*
      * A run a nonzero is the worst that a piece may hold; the sample promised fewer. Two chunks in
      * a row hold more nonzeros than one can.
      */
     const uint64_t each = slc_value_bytes(type) + (order + UINT64_C(1)) * sizeof(uint32_t);
-    const uint64_t pieces = nnz / SLC_OWNED_PIECE_NNZ + 2 * SLC_OWNED_BUCKETS;
     const uint64_t chunks = slc_min_u64(nnz / SLC_OWNED_CHUNK_NNZ * 2 + 2 * pieces, nnz);
     const uint64_t overhead = sizeof(struct slc_owned_chunk) + CHUNK_ALIGNMENT + sizeof(uint32_t);
     uint64_t bytes;
@@ -63,6 +70,11 @@ uint64_t slc_owned_chunks_bytes_max(unsigned order, enum slc_value_type type, ui
         return UINT64_MAX;
     }
     return bytes;
+}
+
+uint64_t slc_owned_chunks_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz)
+{
+    return pieces_bytes_max(order, type, nnz, nnz / SLC_OWNED_PIECE_NNZ + 2 * SLC_OWNED_BUCKETS);
 }
 
 /* Where cutting stands in a piece. */
@@ -232,8 +244,23 @@ static uint64_t measure_piece(const struct slc_owned *owned,
     return bytes;
 }
 
-static void write_piece(struct write_job *job, struct slc_owned_piece *piece, unsigned worker)
+/* Takes memory for the chunks of a piece. */
+static unsigned char *take_memory(struct write_job *job, uint64_t piece, uint64_t bytes)
 {
+    unsigned node = 0;
+    uint64_t at;
+
+    while (piece >= job->piece_end[node]) {
+        node++;
+    }
+    at = atomic_fetch_add(&job->taken[node], bytes);
+    assert(at + bytes <= job->region_end[node]);
+    return (unsigned char *)job->copy->chunks.data + at;
+}
+
+static void write_piece(struct write_job *job, uint64_t number, unsigned worker)
+{
+    struct slc_owned_piece *piece = &job->copy->pieces[number];
     const struct slc_owned *owned = job->owned;
     const struct slc_owned_scratch scratch = slc_owned_scratch_of(owned, worker);
     struct chunk_writer writer = {.owned = owned, .runs = scratch.runs[1]};
@@ -246,8 +273,7 @@ static void write_piece(struct write_job *job, struct slc_owned_piece *piece, un
     slc_owned_sort(owned, job->mode, varying, piece, &scratch, &order);
     writer.order = &order;
     bytes = measure_piece(owned, &order, varying, scratch.runs[0], &piece->chunk_count);
-    at = (unsigned char *)job->copy->chunks.data + atomic_fetch_add(&job->taken, bytes);
-    assert(at + bytes <= (unsigned char *)job->copy->chunks.data + job->copy->chunks.bytes);
+    at = take_memory(job, number, bytes);
     piece->chunks = at;
     while ((writer.nnz = cut_chunk(&order, &cut, scratch.runs[0], &writer.run_count)) > 0) {
         struct slc_owned_chunk *chunk = (struct slc_owned_chunk *)(void *)at;
@@ -263,7 +289,29 @@ static void write_pieces(void *context, uint64_t begin, uint64_t end, unsigned w
     struct write_job *job = context;
 
     for (uint64_t p = begin; p < end; p++) {
-        write_piece(job, &job->copy->pieces[p], worker);
+        write_piece(job, p, worker);
+    }
+}
+
+/* Gives every node its pieces and its region. */
+static void divide_memory(struct write_job *job)
+{
+    const struct slc_owned *owned = job->owned;
+    const uint64_t pieces = job->copy->piece_count;
+    const unsigned nodes = slc_team_shares(owned->workers, pieces, 1, job->piece_end);
+    uint64_t begin = 0;
+
+    for (unsigned n = 0; n < nodes; n++) {
+        const uint64_t end = job->piece_end[n];
+
+        atomic_init(&job->taken[n], begin);
+        begin = job->copy->chunks.bytes;
+        if (end < pieces) {
+            begin = pieces_bytes_max(owned->shape.order, owned->type,
+                                     job->copy->pieces[end].first_nnz, end);
+            begin -= begin % CHUNK_ALIGNMENT;
+        }
+        job->region_end[n] = begin;
     }
 }
 
@@ -274,5 +322,6 @@ enum slc_status slc_owned_write_chunks(struct slc_owned *owned,
 {
     struct write_job job = {.owned = owned, .copy = copy, .mode = mode};
 
+    divide_memory(&job);
     return slc_team_for(owned->workers, copy->piece_count, 1, write_pieces, &job, err);
 }

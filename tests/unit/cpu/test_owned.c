@@ -1,4 +1,5 @@
 /* Copies whose rows have one owner: the numbers that come of them. */
+#include "base/placement.h"
 #include "base/team.h"
 #include "cpu/mttkrp.h"
 #include "owned_fixture.h"
@@ -120,6 +121,44 @@ static void test_wide_keys(void)
     problem_create(&problem, SLC_MAX_ORDER, dims, 3000, 5, 4, SLC_F64, true);
     check_problem(&problem, 0);
     problem_destroy(&problem);
+}
+
+/* On two nodes, the second with one worker of three: the same sums, and memory for each node. */
+static void test_nodes(void)
+{
+    static const struct slc_placement placement = {
+        .workers = 3, .node_count = 2, .first_worker = {0, 2, 3}};
+    static const uint64_t dims[] = {12, 30000, 700};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
+    struct problem problem;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    slc_placement_enter(&placement);
+    for (unsigned mode = 0; mode < 3; mode++) {
+        const struct slc_owned_mode *copy =
+            &((const struct slc_cpu_backend *)(const void *)backend)->owned.modes[mode];
+        const unsigned char *boundary;
+        uint64_t ends[SLC_MAX_NODES];
+
+        problem_create_runs(&problem, 3, dims, 200000, mode, 16, SLC_F64, true,
+                            (struct runs){1, 40});
+        SLC_ASSERT_OK(owned_load(backend, &problem.tensor, problem.type, 3, &err), &err);
+        SLC_ASSERT_OK(owned_multiply(backend, &problem, 3, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
+        CU_ASSERT_EQUAL_FATAL(slc_team_shares(3, copy->piece_count, 1, ends), 2);
+        CU_ASSERT_TRUE(ends[0] > 0 && ends[0] < ends[1] && ends[1] == copy->piece_count);
+        boundary = copy->pieces[ends[0]].chunks;
+        for (uint64_t p = ends[0]; p < ends[1]; p++) {
+            boundary = copy->pieces[p].chunks < boundary ? copy->pieces[p].chunks : boundary;
+        }
+        for (uint64_t p = 0; p < ends[0]; p++) {
+            CU_ASSERT_TRUE(copy->pieces[p].chunks < boundary);
+        }
+        problem_destroy(&problem);
+    }
+    slc_placement_leave();
+    backend->ops->destroy(backend);
 }
 
 /* The same sums however threads take turns: reals, whose sums depend on their order. */
@@ -292,6 +331,7 @@ static const struct slc_test tests[] = {
     {"every shape, rank, type and number of workers", test_shapes},
     {"several pieces a range", test_large},
     {"forms tried by computing", test_trial},
+    {"several pieces a range on two nodes", test_nodes},
     {"coordinates too wide to sort by", test_wide_keys},
     {"the same bits every time", test_repeatable},
     {"the same sums from every instruction set", test_instruction_sets},
