@@ -321,14 +321,14 @@ static uint64_t allocations(struct slc_backend *backend, const struct problem *p
 /* The same while forms are tried, and factors of another tensor. */
 static void test_trial_faults(void)
 {
-    static const uint64_t dims[] = {40, 30, 50, 20};
+    static const uint64_t dims[] = {40, 30};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_backend *backend;
     struct slc_tensor_shape shape;
     struct problem problem;
     bool done = false;
 
-    problem_create(&problem, 4, dims, 600000, 1, 2, SLC_F64, true);
+    problem_create(&problem, 2, dims, 530000, 1, 2, SLC_F64, true);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (uint64_t k = 1; !done && k < 200; k++) {
         enum slc_status status;
@@ -348,13 +348,11 @@ static void test_trial_faults(void)
     owned_shape(&problem.tensor, &shape);
     slc_error_clear(&err);
     SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 1, &err), &err);
-    problem.factors[2].rows--;
-    problem.factors[1] = problem.factors[2];
+    problem.factors[1] = problem.factors[0];
     SLC_ASSERT_FAILS(backend->ops->owned_end(backend, problem.factors, &err), SLC_ERR_USAGE, &err,
                      "factor 2 is not of the tensor");
     check_dropped(backend);
     problem.factors[1] = (struct slc_matrix){0};
-    problem.factors[2].rows++;
     backend->ops->destroy(backend);
     problem_destroy(&problem);
 }
