@@ -34,7 +34,7 @@
 struct slc_cpu_backend;
 
 enum {
-    SLC_OWNED_PIECE_NNZ = 65536,      /* sorted together: 1.5 MiB with 4 modes */
+    SLC_OWNED_PIECE_NNZ = 32768,      /* sorted together: 1.3 MiB with keys and 4 modes */
     SLC_OWNED_CHUNK_NNZ = 4096,       /* per kernel call; within one, runs are ordered by length */
     SLC_OWNED_ROWS = 8192,            /* of a range at most: 1 MiB of sums at R = 16 */
     SLC_OWNED_BUCKETS = 1 << 14,      /* of rows, at which ranges are cut */

@@ -12,7 +12,7 @@
 
 enum {
     SAMPLE_SHARE = 16,     /* one piece in so many is sorted each way */
-    SAMPLE_PER_WORKER = 2, /* pieces at least */
+    SAMPLE_PER_WORKER = 4, /* pieces at least */
     TRIED = 4              /* candidates that are computed from */
 };
 /* Candidates whose cost is so much above the best are not tried. */

@@ -15,7 +15,7 @@ enum {
     RADIX_BUCKETS = 1 << RADIX_BITS
 };
 
-_Static_assert(SLC_OWNED_PIECE_NNZ == 1 << PLACE_BITS, "a place fills the low bits of a key");
+_Static_assert(SLC_OWNED_PIECE_NNZ <= 1 << PLACE_BITS, "a place fits the low bits of a key");
 
 /* The modes that make up the keys of a piece, from the most significant. */
 struct packing {

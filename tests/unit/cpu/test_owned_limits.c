@@ -321,14 +321,14 @@ static uint64_t allocations(struct slc_backend *backend, const struct problem *p
 /* The same while forms are tried, and factors of another tensor. */
 static void test_trial_faults(void)
 {
-    static const uint64_t dims[] = {40, 30};
+    static const uint64_t dims[] = {40, 30, 50};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_backend *backend;
     struct slc_tensor_shape shape;
     struct problem problem;
     bool done = false;
 
-    problem_create(&problem, 2, dims, 530000, 1, 2, SLC_F64, true);
+    problem_create(&problem, 3, dims, 530000, 1, 2, SLC_F64, true);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     for (uint64_t k = 1; !done && k < 200; k++) {
         enum slc_status status;
