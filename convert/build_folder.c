@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,11 +110,66 @@ static enum slc_status take_census(const struct slc_files *files,
     return SLC_OK;
 }
 
+/*
+ * Locks the open folder, which was at `path`. *taken: another run has it locked, or has removed it.
+ * Negated errno; 0 also where the file system has no locks.
+ */
+static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
+{
+    struct slc_file_stat locked, named;
+    int code = files->lock(files->self, fd);
+
+    *taken = code == -EWOULDBLOCK;
+    if (code < 0) {
+        return 0;
+    }
+    code = files->stat_fd(files->self, fd, &locked);
+    if (code >= 0) {
+        code = files->stat_path(files->self, path, &named);
+        *taken = code == -ENOENT ||
+                 (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
+    }
+    return *taken || code > 0 ? 0 : code;
+}
+
+/*
+ * Locks the folder at `path` until `*fd` is closed. *taken: another run has it. Errors: SLC_ERR_IO.
+ */
+static enum slc_status lock_folder(
+    const struct slc_files *files, const char *path, int *fd, bool *taken, struct slc_error *err)
+{
+    int opened = files->open(files->self, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int code = opened < 0 ? opened : lock_open(files, opened, path, taken);
+
+    *fd = opened;
+    if (opened < 0) {
+        *taken = opened == -ENOENT;
+    }
+    if (*taken) {
+        (void)slc_fail(
+            err, SLC_ERR_IO,
+            "another run is writing this output: wait until it is done, or name another");
+        slc_error_locate_file(err, path);
+        return SLC_ERR_IO;
+    }
+    return code < 0 ? slc_fail_errno(err, -code, path, "locking the folder") : SLC_OK;
+}
+
+static void unlock_folder(const struct slc_files *files, int *fd)
+{
+    if (*fd >= 0) {
+        files->close(files->self, *fd);
+        *fd = -1;
+    }
+}
+
 /* What a crashed run left at `path`, if anything, goes; anything else is an error. */
 static enum slc_status
 remove_leftover(const struct slc_files *files, const char *path, struct slc_error *err)
 {
     struct census census;
+    int lock = -1;
+    bool taken;
     char kind;
     enum slc_status status = kind_of(files, path, &kind, err);
 
@@ -132,8 +188,31 @@ remove_leftover(const struct slc_files *files, const char *path, struct slc_erro
         slc_error_locate_file(err, path);
         return status;
     }
-    slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
-    return slc_folder_remove(files, path, err);
+    status = lock_folder(files, path, &lock, &taken, err);
+    if (status == SLC_OK) {
+        slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
+        status = slc_folder_remove(files, path, err);
+    }
+    unlock_folder(files, &lock);
+    return status;
+}
+
+/*
+ * Makes and locks OUT.slc.part. Between the two another run may have taken it for a leftover: it
+ * either has it locked or has removed it.
+ */
+static enum slc_status make_part(struct slc_build_folder *folder, struct slc_error *err)
+{
+    int code = folder->files->make_folder(folder->files->self, folder->part);
+    enum slc_status status;
+    bool taken;
+
+    if (code < 0) {
+        return slc_fail_errno(err, -code, folder->part, "creating the output folder");
+    }
+    status = lock_folder(folder->files, folder->part, &folder->lock, &taken, err);
+    folder->made = !taken; /* what another run has is not this one's to remove */
+    return status;
 }
 
 static enum slc_status check_output(const struct slc_build_folder *folder, struct slc_error *err)
@@ -213,12 +292,11 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
 {
     size_t length = strlen(output);
     enum slc_status status;
-    int code;
 
     while (length > 1 && output[length - 1] == '/') {
         length--;
     }
-    *folder = (struct slc_build_folder){.files = files, .overwrite = overwrite};
+    *folder = (struct slc_build_folder){.files = files, .overwrite = overwrite, .lock = -1};
     folder->output = with_suffix(output, length, "");
     folder->part = with_suffix(output, length, ".part");
     folder->old = with_suffix(output, length, ".old");
@@ -238,11 +316,7 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
         status = remove_leftover(files, folder->part, err);
     }
     if (status == SLC_OK) {
-        code = files->make_folder(files->self, folder->part);
-        if (code < 0) {
-            status = slc_fail_errno(err, -code, folder->part, "creating the output folder");
-        }
-        folder->made = status == SLC_OK;
+        status = make_part(folder, err);
     }
 
 cleanup:
@@ -337,6 +411,9 @@ void slc_build_folder_end(struct slc_build_folder *folder)
         if (slc_folder_remove(folder->files, folder->part, &ignored) != SLC_OK) {
             slc_log(SLC_LOG_WARNING, "%s could not be removed: %s", folder->part, ignored.message);
         }
+    }
+    if (folder->output != NULL) {
+        unlock_folder(folder->files, &folder->lock);
     }
     slc_free(folder->output);
     slc_free(folder->part);

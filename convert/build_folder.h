@@ -17,6 +17,7 @@ struct slc_build_folder {
     const struct slc_files *files;
     bool overwrite;
     bool made;
+    int lock;     /* the descriptor of OUT.slc.part that holds its lock; -1: none */
     char *output; /* OUT.slc, without a trailing slash */
     char *part;   /* OUT.slc.part */
     char *old;    /* OUT.slc.old: the replaced store, while it is being replaced */
@@ -27,9 +28,11 @@ struct slc_build_folder {
 char *slc_path_parent(const char *path);
 
 /*
- * Makes OUT.slc.part. One left by a run that crashed is removed first, if it holds nothing but what
- * a run writes; that is logged. Owns: slc_build_folder_end. Errors: SLC_ERR_IO when OUT.slc exists
- * (and `overwrite` is false or it is not a store) or is a symbolic link, ..
+ * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that
+ * crashed is removed first, if nobody has it locked and it holds nothing but what a run writes;
+ * that is logged. Owns: slc_build_folder_end. Errors: SLC_ERR_IO when OUT.slc exists (and
+ * `overwrite` is false or it is not a store), is a symbolic link, or is being written by another
+ * run, ..
  */
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,

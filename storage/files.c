@@ -14,6 +14,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -239,6 +240,12 @@ static int system_remove_folder(void *self, const char *path)
     return rmdir(path) != 0 ? -errno : 0;
 }
 
+static int system_lock(void *self, int fd)
+{
+    (void)self;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : 0;
+}
+
 static int system_map(void *self, int fd, uint64_t bytes, uint64_t offset, void **address)
 {
     void *memory;
@@ -351,6 +358,7 @@ const struct slc_files *slc_files_system(void)
         .rename = system_rename,
         .unlink = system_unlink,
         .make_folder = system_make_folder,
+        .lock = system_lock,
         .remove_folder = system_remove_folder,
         .map = system_map,
         .unmap = system_unmap,

@@ -42,6 +42,11 @@ struct slc_files {
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
     int (*unlink)(void *self, const char *path);
     int (*make_folder)(void *self, const char *path);
+    /*
+     * Locks an open file or folder against other lockers until it is closed or the process ends:
+     * -EWOULDBLOCK where another has it, another error where the file system has no locks.
+     */
+    int (*lock)(void *self, int fd);
     int (*remove_folder)(void *self, const char *path); /* an empty one */
     int (*map)(void *self, int fd, uint64_t bytes, uint64_t offset, void **address); /* read-only */
     int (*unmap)(void *self, void *address, uint64_t bytes);

@@ -258,6 +258,14 @@ static int faulty_advise_file(void *self, int fd, uint64_t offset, uint64_t byte
                       : faulty->below->advise_file(faulty->below->self, fd, offset, bytes, advice);
 }
 
+static int faulty_lock(void *self, int fd)
+{
+    struct slc_faulty *faulty = self;
+    int fault = strike_plain(faulty, SLC_FAULTY_LOCK);
+
+    return fault != 0 ? fault : faulty->below->lock(faulty->below->self, fd);
+}
+
 static int64_t faulty_completed(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result)
 {
     struct slc_faulty *faulty = self;
@@ -306,6 +314,7 @@ void slc_faulty_init(struct slc_faulty *faulty)
         .rename = faulty_rename,
         .unlink = faulty_unlink,
         .make_folder = faulty_make_folder,
+        .lock = faulty_lock,
         .remove_folder = faulty_remove_folder,
         .map = faulty_map,
         .unmap = faulty_unmap,

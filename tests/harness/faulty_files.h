@@ -40,6 +40,7 @@ enum slc_faulty_kind {
     SLC_FAULTY_FOLDER, /* make_folder, remove_folder and list_folder */
     SLC_FAULTY_MAP,    /* map and unmap */
     SLC_FAULTY_ADVISE, /* advise and advise_file */
+    SLC_FAULTY_LOCK,
     SLC_FAULTY_COMPLETED,
     SLC_FAULTY_KINDS,
     SLC_FAULTY_ANY = SLC_FAULTY_KINDS /* counts operations of every kind together */

@@ -107,6 +107,50 @@ static void test_leftovers(void)
     input_destroy(&input);
 }
 
+/* The second of two that write one output is refused, and touches nothing of the first. */
+static void test_two_runs(void)
+{
+    const char *path = store_in_folder("twice.slc");
+    struct slc_builder_options options = {
+        .output = path, .codec = SLC_CODEC_PACKED, .memory_bytes = 100 << 20, .workers = 1};
+    struct slc_builder *first = NULL;
+    struct slc_builder *second = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    char part[800];
+
+    snprintf(part, sizeof part, "%s.part", path);
+    SLC_ASSERT_OK(slc_builder_create(&options, 2, &first, &err), &err);
+    SLC_ASSERT_FAILS(slc_builder_create(&options, 2, &second, &err), SLC_ERR_IO, &err,
+                     "another run");
+    CU_ASSERT_PTR_NULL(second);
+    CU_ASSERT(exists(part));
+    slc_builder_abandon(first);
+    CU_ASSERT_FALSE(exists(part));
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(slc_builder_create(&options, 2, &second, &err), &err);
+    slc_builder_abandon(second);
+}
+
+/* A file system without locks is used without. */
+static void test_no_locks(void)
+{
+    struct slc_faulty faulty;
+    struct slc_builder_options options = {.files = &faulty.table,
+                                          .output = store_in_folder("unlocked.slc"),
+                                          .codec = SLC_CODEC_PACKED,
+                                          .memory_bytes = 100 << 20,
+                                          .workers = 1};
+    struct slc_builder *builder = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    slc_faulty_init(&faulty);
+    slc_faulty_fail(&faulty, SLC_FAULTY_LOCK, 1, ENOLCK);
+    SLC_ASSERT_OK(slc_builder_create(&options, 2, &builder, &err), &err);
+    CU_ASSERT(slc_faulty_fired(&faulty));
+    slc_builder_abandon(builder);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+}
+
 /* What would only fail, or do harm, when all is written. */
 static void test_refused_outputs(void)
 {
@@ -291,6 +335,8 @@ static void test_failing_memory_and_threads(void)
 static const struct slc_test tests[] = {
     {"messages", test_messages},
     {"leftovers of other runs", test_leftovers},
+    {"two runs with one output", test_two_runs},
+    {"a file system without locks", test_no_locks},
     {"refused outputs", test_refused_outputs},
     {"interrupted replacement", test_interrupted_replacement},
     {"disk limit and full disk", test_disk_limit_and_full_disk},
