@@ -26,8 +26,8 @@ struct build_options {
 extern const char *const build_codec_choices[];
 extern const char *const build_relabel_choices[];
 
-/* Rows of an option table for the field `build` of struct `type`. */
-#define BUILD_OPTION_ROWS(type)                                                                    \
+/* Rows of an option table for the field `build` of struct `type`: what is in the store .. */
+#define BUILD_STORE_OPTION_ROWS(type)                                                              \
     {.name = "codec",                                                                              \
      .kind = OPTION_CHOICE,                                                                        \
      .value = "NAME",                                                                              \
@@ -42,14 +42,17 @@ extern const char *const build_relabel_choices[];
          .help = "mode whose fibers are kept together in the store: auto, none, or MODE[:BITS], "  \
                  "pieces of 2^BITS indices (12 if not given, 1 to 24)",                            \
          .offset = offsetof(struct type, build.fibers)},                                           \
-        {.name = "relabel",                                                                        \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "HOW",                                                                           \
-         .fallback = "none",                                                                       \
-         .choices = build_relabel_choices,                                                         \
-         .help = "number indices within the store by frequency where that makes it smaller: "      \
-                 "none or frequency",                                                              \
-         .offset = offsetof(struct type, build.relabel)},                                          \
+    {                                                                                              \
+        .name = "relabel", .kind = OPTION_CHOICE, .value = "HOW", .fallback = "none",              \
+        .choices = build_relabel_choices,                                                          \
+        .help = "number indices within the store by frequency where that makes it smaller: "       \
+                "none or frequency",                                                               \
+        .offset = offsetof(struct type, build.relabel)                                             \
+    }
+
+/* .. and everything. */
+#define BUILD_OPTION_ROWS(type)                                                                    \
+    BUILD_STORE_OPTION_ROWS(type),                                                                 \
         {.name = "block-bytes",                                                                    \
          .kind = OPTION_SIZE,                                                                      \
          .value = "SIZE",                                                                          \

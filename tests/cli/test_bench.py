@@ -249,7 +249,7 @@ def convert(folder):
         text, temp = path + ".tns", path + ".tmp"
         sluice("export", path, text)
         os.mkdir(temp)
-        more = ["--codec", "blco", "-t", 1] if order % 2 else []
+        more = ["--codec", "blco", "-t", 1, "--fibers", 1] if order % 2 else ["--relabel", "frequency"]
         # Without a nonzero nothing tells the lengths of the modes.
         if nnz == 0:
             out, _ = sluice("bench", "convert", text, "--temp-dir", temp, status=3)

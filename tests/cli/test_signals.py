@@ -127,6 +127,23 @@ def text_outputs(folder):
             check(file.read() == "before", f"{args[0]}: the old file was touched")
 
 
+def benchmark(folder):
+    """The folder of a benchmark that is stopped goes."""
+    text, temp = os.path.join(folder, "in.tns"), os.path.join(folder, "temp")
+    os.mkdir(temp)
+    sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 300000, "-q")
+    child = subprocess.Popen([SLUICE, "bench", "convert", text, "-n", "1000", "--temp-dir", temp],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not any(os.listdir(os.path.join(temp, name)) for name in os.listdir(temp)):
+        check(time.monotonic() < deadline, "no store is written")
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, messages = child.communicate(timeout=60)
+    check(child.returncode == 130, f"exit {child.returncode}: {messages}")
+    check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
+
+
 run([
     ("SIGINT stops with the factors written", stopped(signal.SIGINT, 130)),
     ("SIGTERM stops with the factors written", stopped(signal.SIGTERM, 143)),
@@ -135,4 +152,5 @@ run([
     ("an ignored signal stays ignored", ignored),
     ("a stopped conversion leaves nothing", conversion),
     ("stopped text outputs leave nothing", text_outputs),
+    ("a stopped benchmark leaves nothing", benchmark),
 ])

@@ -22,7 +22,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct arguments {
     uint64_t nnz_max;
@@ -132,8 +131,7 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
         status = bench_image_make(&bench->sample, codecs[c], folder, &bench->images[c], err);
     }
-    (void)rmdir(folder);
-    slc_free(folder);
+    bench_temp_folder_remove(folder);
     return status;
 }
 

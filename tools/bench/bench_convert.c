@@ -30,7 +30,7 @@ struct arguments {
     uint64_t rank;
     uint64_t memory;
     uint64_t threads;
-    const char *codec;
+    struct build_options build; /* codec, fibers and relabel alone */
     const char *temp_dir;
     struct bench_options bench;
 };
@@ -47,13 +47,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, rank)},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
-    {.name = "codec",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "packed",
-     .choices = build_codec_choices,
-     .help = "how blocks are stored: packed, lz4 or blco",
-     .offset = offsetof(struct arguments, codec)},
+    BUILD_STORE_OPTION_ROWS(arguments),
     {.name = "temp-dir",
      .kind = OPTION_STRING,
      .value = "DIR",
@@ -139,11 +133,13 @@ convert_rounds(struct convert_bench *bench, const char *input, struct slc_error 
         .memory_bytes = args->memory,
         .threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers(),
         .overwrite = true,
+        .relabel = build_relabel(&args->build),
     };
-    enum slc_status status = SLC_OK;
+    enum slc_status status = build_fibers(&args->build, &convert.fibers, &convert.run, err);
 
-    if (!slc_codec_parse(args->codec, &convert.codec)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library", args->codec);
+    if (status == SLC_OK && !slc_codec_parse(args->build.codec, &convert.codec)) {
+        status = slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                          args->build.codec);
     }
     for (uint64_t i = 0; i < args->bench.warm_up + args->bench.repeats && status == SLC_OK; i++) {
         status = measure_round(bench, &convert, i >= args->bench.warm_up, err);
@@ -284,17 +280,11 @@ static void print_tables(const json_t *record)
 static void close_all(void *state)
 {
     struct convert_bench *bench = state;
-    struct slc_error err = SLC_ERROR_INIT;
 
     session_close(&bench->session);
     slc_free(bench->cells);
-    if (bench->folder != NULL &&
-        slc_folder_remove(slc_files_system(), bench->folder, &err) != SLC_OK) {
-        /* The figures hold all the same. */
-        console_note("%s is left: %s", bench->folder, err.message);
-    }
+    bench_temp_folder_remove(bench->folder);
     slc_free(bench->store);
-    slc_free(bench->folder);
 }
 
 static int run(const struct command *command, int argc, char **argv)
