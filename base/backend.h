@@ -44,7 +44,7 @@ enum { SLC_CONFLICT_CANDIDATES = 2 };
 /* How one mode's strategy was chosen. */
 struct slc_conflict_choice {
     enum slc_conflict chosen; /* never AUTO */
-    /* Predicted to take about as long: worth trying on the first tiles of a pass. AUTO: none is. */
+    /* What a first pass should try against it: that costs a few percent. AUTO: nothing. */
     enum slc_conflict rival;
     unsigned cost_count; /* 0 where the strategy was given, or is the only one that may be used */
     struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES]; /* cheapest prediction first */
@@ -63,8 +63,8 @@ struct slc_mttkrp_job {
     bool deterministic;         /* forces SLC_CONFLICT_ORDERED */
     enum slc_conflict conflict; /* AUTO: the cheapest prediction */
     /*
-     * The other of PRIVATE and LOCKED: the two take turns on the first tiles, and the faster one
-     * goes on (mttkrp_tried). AUTO: nothing is tried.
+     * The other of PRIVATE and LOCKED: the two take turns on some tiles, and the faster one gets
+     * the rest (mttkrp_tried). AUTO: nothing is tried.
      */
     enum slc_conflict rival;
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; entry `mode` is not read */

@@ -9,7 +9,7 @@
  *   private.c        copies of the output per worker
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
- *   trial.h          two strategies that take turns on the first tiles
+ *   mttkrp_trial.h          two strategies that take turns on the first tiles
  *   owned.h          copies in memory whose rows have one owner, in place of a stream of tiles
  */
 #ifndef SLC_CPU_MTTKRP_H
@@ -19,7 +19,7 @@
 #include "cpu/group_kernels.h"
 #include "cpu/kernels.h"
 #include "cpu/owned.h"
-#include "cpu/trial.h"
+#include "cpu/mttkrp_trial.h"
 
 #include <pthread.h>
 #include <stdbool.h>

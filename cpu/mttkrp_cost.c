@@ -19,9 +19,8 @@
 #include <string.h>
 
 /*
- * Constants, in ns: measured with 2 and 4 workers, R = 16 and 32, on twelve real tensors (18 modes
- * whose sums cost anything). Those of copies are 0.15 where they stay in the last-level cache, 0.27
- * to 0.38 from memory.
+ * Constants, in ns: measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. That of
+ * copies is 0.15 where they stay in the last-level cache, 0.27 to 0.38 from memory.
  */
 #define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; mapped now and then */
 #define WINDOW_NS_PER_BYTE 0.2
@@ -31,16 +30,16 @@
 #define ROW_NS_PER_BYTE 0.01
 
 /*
- * Predictions this close are tried. Beyond it they named the faster strategy in every mode of the
- * twelve tensors with tiles enough for a trial; within it the slower one three times in ten.
+ * What a trial may cost by the predictions, as a part of the pass. They name the faster strategy
+ * where keys spread like random ones; words and their neighbours do not: a mode of 4.8 M of them
+ * took 16 ns by sorted tiles where 32 were predicted, and 12 by copies where 9 were. So what can be
+ * afforded is tried, not only what is close.
  */
-#define CLOSE 1.25
+#define TRIAL_COST_MAX 0.05
+/* A trial's tiles are at most this part of the pass, so that there is a rest to judge by. */
+enum { TRIAL_PART = 4 };
 /* Sums that cost less than this share of the rest are not worth a trial. */
 #define NEGLIGIBLE 0.05
-/* A trial's tiles are at most this part of the pass, half of them of the slower strategy; */
-enum { TRIAL_PART = 4 };
-/* and what copies cost that only the trial needs is at most this part of its time. */
-#define TRIAL_COPIES_PART 16.0
 
 /* A job in numbers that its costs depend on. */
 struct shape {
@@ -116,23 +115,29 @@ static double locked_ns(const struct shape *shape)
                                  (rows * -expm1(-shape->tile_nnz / rows)) / shape->tile_nnz;
 }
 
+/* Half of a trial's tiles go to the slower strategy; and copies may be made for it alone. */
+static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
+                         const struct shape *shape)
+{
+    const double tiles = SLC_TRIAL_TILES_PER_WORKER / 2.0;
+    const double slower = costs[1].predicted_ns / costs[0].predicted_ns - 1.0;
+    const double copies = copied_bytes(shape, shape->workers, tiles);
+    const double cost = tiles * shape->workers / shape->tiles * slower;
+
+    return costs[0].conflict == SLC_CONFLICT_PRIVATE
+               ? cost
+               : cost + COPY_NS_PER_BYTE * copies / (shape->nnz * costs[0].predicted_ns);
+}
+
 /* Whether trying the second of two strategies may pay for itself. */
 static bool worth_trying(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                          double base,
                          const struct shape *shape)
 {
-    const double trial_tiles = SLC_TRIAL_TILES_PER_WORKER * shape->workers;
-    const double pass_ns = shape->nnz * costs[0].predicted_ns;
+    const double tiles = SLC_TRIAL_TILES_PER_WORKER * shape->workers;
 
-    if (costs[1].predicted_ns > CLOSE * costs[0].predicted_ns ||
-        costs[1].predicted_ns < (1.0 + NEGLIGIBLE) * base ||
-        shape->tiles < TRIAL_PART * trial_tiles) {
-        return false;
-    }
-    return costs[0].conflict == SLC_CONFLICT_PRIVATE ||
-           COPY_NS_PER_BYTE *
-                   copied_bytes(shape, shape->workers, SLC_TRIAL_TILES_PER_WORKER / 2.0) <=
-               pass_ns / TRIAL_COPIES_PART;
+    return costs[1].predicted_ns >= (1.0 + NEGLIGIBLE) * base &&
+           shape->tiles >= TRIAL_PART * tiles && trial_cost(costs, shape) <= TRIAL_COST_MAX;
 }
 
 void slc_mttkrp_choose(const struct slc_mttkrp_job *job,

@@ -22,7 +22,7 @@ static uint64_t made_up_clock(void)
     const uint64_t place = (trial->dealt - 1) / trial->place_tiles;
     const uint64_t turn = (trial->dealt - 1) % trial->place_tiles / SLC_TRIAL_TURN_TILES;
 
-    /* The candidates begin by turns, as trial.h says. */
+    /* The candidates begin by turns, as mttkrp_trial.h says. */
     now_ns += trial->candidates[(turn + place) % 2] == slow ? 1000000 : 1000;
     return now_ns;
 }

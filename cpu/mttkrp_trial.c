@@ -1,5 +1,5 @@
-/* Trying two strategies on the first tiles of a pass: see trial.h. */
-#include "cpu/trial.h"
+/* Trying two strategies on the first tiles of a pass: see mttkrp_trial.h. */
+#include "cpu/mttkrp_trial.h"
 
 #include "base/checked.h"
 #include "base/clock.h"
