@@ -6,9 +6,10 @@
  * together: those take lanes of 32 bits, 16 values a step, and what a group adds up to still fits a
  * lane. Others take lanes of 64 bits.
  *
- * Exceptions are scattered first, for all groups of a chunk, each to the place of its value in an
- * array of zeros, so that unpacking merely takes the union: a vector cannot be loaded from what was
- * just stored in pieces without waiting for the stores.
+ * Exceptions are scattered first, for all groups of a chunk, each to the place of its value among
+ * zeros, so that unpacking merely takes the union: a vector cannot be loaded from what was just
+ * stored in pieces without waiting for the stores. They wait where the group's results will be, for
+ * more memory would push a kernel's rows out of the first-level cache, and be pushed out by them.
  */
 #include "storage/decode_ops.h"
 
@@ -100,12 +101,6 @@ AVX512_INLINE __m512i small_window_next(struct small_window *window, __m512i one
 
 /* ---- exceptions */
 
-/* The high parts of a group's exceptions, shifted to where they belong; zeros in between. */
-union patch {
-    uint32_t small[SLC_GROUP_NNZ];
-    uint64_t wide[SLC_GROUP_NNZ];
-};
-
 static bool is_small(const struct slc_patched_view *view, uint32_t group)
 {
     return view->widths[group] + view->extras[group] <= SMALL_BITS;
@@ -139,14 +134,25 @@ check_exceptions(struct faults *faults, const uint8_t *positions, uint32_t count
     faults->unused |= rest >> bits % 8;
 }
 
+/* Where eight exceptions belong; inside the group even where a position is not. */
+AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
+{
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)positions);
+
+    return _mm512_and_si512(_mm512_cvtepu8_epi64(bytes), _mm512_set1_epi64(SLC_GROUP_NNZ - 1));
+}
+
 /* Without optimization scatters are macros that turn their masks into chars. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
-/* Reads the exceptions, of which there are, of a group of small values. */
+/*
+ * Reads the exceptions, of which there are, of a group of small values: their high parts, shifted
+ * to where they belong, to `high`, and zeros in between.
+ */
 AVX512_INLINE void patch_small(const struct slc_patched_view *view,
                                uint32_t group,
-                               union patch *patch,
+                               uint32_t *high,
                                struct faults *faults)
 {
     const unsigned width = view->widths[group], extra = view->extras[group];
@@ -157,7 +163,7 @@ AVX512_INLINE void patch_small(const struct slc_patched_view *view,
     const __m512i inside_group = _mm512_set1_epi32(SLC_GROUP_NNZ - 1);
 
     for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
-        _mm512_storeu_si512(patch->small + i, _mm512_setzero_si512());
+        _mm512_storeu_si512(high + i, _mm512_setzero_si512());
     }
     for (uint32_t i = 0; i < count; i += SMALL_LANES) {
         const __mmask16 lanes =
@@ -168,7 +174,7 @@ AVX512_INLINE void patch_small(const struct slc_patched_view *view,
             inside_group);
 
         faults->zeros |= _mm512_mask_testn_epi32_mask(lanes, value, value);
-        _mm512_mask_i32scatter_epi32(patch->small, lanes, position,
+        _mm512_mask_i32scatter_epi32(high, lanes, position,
                                      _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width)), 4);
     }
     check_exceptions(faults, positions, count, extra);
@@ -176,7 +182,7 @@ AVX512_INLINE void patch_small(const struct slc_patched_view *view,
 
 AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
                               uint32_t group,
-                              union patch *patch,
+                              uint64_t *high,
                               struct faults *faults)
 {
     const unsigned width = view->widths[group], extra = view->extras[group];
@@ -184,47 +190,22 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
     const uint8_t *positions = view->data + view->group_at[group] + SLC_GROUP_NNZ / 8 * width;
     const uint8_t *packed = positions + count;
     const struct eight eight = eight_init(extra);
-    const __m512i inside_group = _mm512_set1_epi64(SLC_GROUP_NNZ - 1);
 
     for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
-        _mm512_storeu_si512(patch->wide + i, _mm512_setzero_si512());
+        _mm512_storeu_si512(high + i, _mm512_setzero_si512());
     }
     for (uint32_t i = 0; i < count; i += WIDE_LANES) {
         const __mmask8 lanes = (__mmask8)(count - i < WIDE_LANES ? (1U << (count - i)) - 1 : 0xFF);
         const __m512i value = eight_get(&eight, packed + i / 8 * extra);
-        const __m512i position = _mm512_and_si512(
-            _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(positions + i))),
-            inside_group);
 
         faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
-        _mm512_mask_i64scatter_epi64(patch->wide, lanes, position,
+        _mm512_mask_i64scatter_epi64(high, lanes, positions_of_eight(positions + i),
                                      _mm512_sll_epi64(value, _mm_cvtsi32_si128((int)width)), 8);
     }
     check_exceptions(faults, positions, count, extra);
 }
 
 #pragma GCC diagnostic pop
-
-/* Reads the exceptions of up to PATCH_GROUPS groups. False where they are not sound. */
-AVX512_INLINE bool patch_groups(const struct slc_patched_view *view,
-                                uint32_t group,
-                                uint32_t groups,
-                                union patch patches[PATCH_GROUPS])
-{
-    struct faults faults = {0};
-
-    for (uint32_t g = 0; g < groups; g++) {
-        if (view->exceptions[group + g] == 0) {
-            continue;
-        }
-        if (is_small(view, group + g)) {
-            patch_small(view, group + g, &patches[g], &faults);
-        } else {
-            patch_wide(view, group + g, &patches[g], &faults);
-        }
-    }
-    return (faults.order | faults.unused | faults.zeros) == 0;
-}
 
 /* ---- groups */
 
@@ -235,6 +216,20 @@ enum make {
     MAKE_REALS       /* each plus `low`, as f64 */
 };
 
+static inline uint32_t make_bytes(enum make make)
+{
+    return make == MAKE_SMALL_KEYS ? 4 : 8;
+}
+
+/*
+ * Where high parts of a small group wait: where its results go, in the second half where those are
+ * twice as long, so that no result is written over a high part that is still to be read.
+ */
+static inline uint32_t *high_parts(enum make make, unsigned char *out)
+{
+    return (uint32_t *)(void *)(out + SLC_GROUP_NNZ * (make_bytes(make) - 4));
+}
+
 struct maker {
     struct small_window small_window; /* MAKE_SMALL_KEYS: goes on from group to group */
     uint64_t next;                    /* MAKE_KEYS: what the group's keys are counted from */
@@ -242,6 +237,15 @@ struct maker {
     __m512i nearest; /* MAKE_REALS: the value closest to zero so far, of small groups */
     __mmask8 zeros;  /* of others: which were zero */
 };
+
+AVX512_INLINE __m512d real_of(__m512i value, double low)
+{
+    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion. */
+    const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
+    const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
+
+    return _mm512_add_pd(_mm512_sub_pd(real, _mm512_castsi512_pd(two_52)), _mm512_set1_pd(low));
+}
 
 AVX512_INLINE void make_sixteen(
     struct maker *maker, struct small_window *window, enum make make, __m512i values, void *out)
@@ -268,34 +272,21 @@ AVX512_INLINE void make_sixteen(
     }
 }
 
-/* A group of values that are all the smallest. */
-AVX512_INLINE void make_constant(struct maker *maker, double *out)
-{
-    const __m512d low = _mm512_set1_pd(maker->low);
-
-    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
-        _mm512_storeu_pd(out + i, low);
-    }
-    maker->zeros |= maker->low == 0;
-}
-
 AVX512_INLINE void make_small_group(struct maker *maker,
                                     enum make make,
                                     const struct slc_patched_view *view,
                                     uint32_t group,
-                                    const union patch *patch,
                                     unsigned char *out)
 {
-    const uint32_t step = SMALL_LANES * (make == MAKE_SMALL_KEYS ? 4 : 8);
+    const uint32_t *high = high_parts(make, out);
+    const uint32_t step = SMALL_LANES * make_bytes(make);
     const unsigned width = view->widths[group];
     const uint8_t *packed = view->data + view->group_at[group];
     const struct sixteen sixteen = sixteen_init(width);
     struct small_window window =
         make == MAKE_SMALL_KEYS ? maker->small_window : small_window_init(0);
 
-    if (make == MAKE_REALS && width + view->extras[group] == 0) {
-        make_constant(maker, (double *)(void *)out);
-    } else if (view->exceptions[group] == 0) {
+    if (view->exceptions[group] == 0) {
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
             make_sixteen(maker, &window, make, sixteen_get(&sixteen, packed), out);
             packed += 2 * width;
@@ -303,8 +294,7 @@ AVX512_INLINE void make_small_group(struct maker *maker,
         }
     } else {
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
-            make_sixteen(maker, &window, make, sixteen_patched(&sixteen, packed, patch->small + i),
-                         out);
+            make_sixteen(maker, &window, make, sixteen_patched(&sixteen, packed, high + i), out);
             packed += 2 * width;
             out += step;
         }
@@ -318,20 +308,10 @@ AVX512_INLINE void make_small_group(struct maker *maker,
     }
 }
 
-AVX512_INLINE __m512d real_of(__m512i value, double low)
-{
-    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion. */
-    const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
-    const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
-
-    return _mm512_add_pd(_mm512_sub_pd(real, _mm512_castsi512_pd(two_52)), _mm512_set1_pd(low));
-}
-
 AVX512_INLINE void make_wide_group(struct maker *maker,
                                    enum make make,
                                    const struct slc_patched_view *view,
                                    uint32_t group,
-                                   const union patch *patch,
                                    uint64_t *out)
 {
     const bool patched = view->exceptions[group] > 0;
@@ -344,7 +324,7 @@ AVX512_INLINE void make_wide_group(struct maker *maker,
         __m512i value = eight_get(&eight, packed);
 
         if (patched) {
-            value = _mm512_or_si512(value, _mm512_loadu_si512(patch->wide + i));
+            value = _mm512_or_si512(value, _mm512_loadu_si512(out + i));
         }
         if (make == MAKE_KEYS) {
             _mm512_storeu_si512(out + i, window_next(&window, value));
@@ -363,6 +343,77 @@ AVX512_INLINE void make_wide_group(struct maker *maker,
     }
 }
 
+/* Without optimization scatters are macros that turn their masks into chars. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+/*
+ * MAKE_REALS of a group of width 0, as most groups of counts are: all values are the smallest but
+ * for the exceptions, which follow it directly to their places.
+ */
+AVX512_INLINE void make_constant_group(struct maker *maker,
+                                       const struct slc_patched_view *view,
+                                       uint32_t group,
+                                       double *out,
+                                       struct faults *faults)
+{
+    const unsigned extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group];
+    const uint8_t *packed = positions + count;
+    const struct eight eight = eight_init(extra);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        _mm512_storeu_pd(out + i, _mm512_set1_pd(maker->low));
+    }
+    for (uint32_t i = 0; i < count; i += WIDE_LANES) {
+        const __mmask8 lanes = (__mmask8)(count - i < WIDE_LANES ? (1U << (count - i)) - 1 : 0xFF);
+        const __m512i value = eight_get(&eight, packed + i / 8 * extra);
+        const __m512d real = real_of(value, maker->low);
+
+        faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        maker->zeros |= _mm512_mask_cmp_pd_mask(lanes, real, _mm512_setzero_pd(), _CMP_EQ_OQ);
+        _mm512_mask_i64scatter_pd(out, lanes, positions_of_eight(positions + i), real, 8);
+    }
+    maker->zeros |= maker->low == 0 && count < SLC_GROUP_NNZ;
+    if (count > 0) {
+        check_exceptions(faults, positions, count, extra);
+    }
+}
+
+#pragma GCC diagnostic pop
+
+/* What make_constant_group takes. */
+static bool is_constant(enum make make, const struct slc_patched_view *view, uint32_t group)
+{
+    return make == MAKE_REALS && view->widths[group] == 0;
+}
+
+/*
+ * Reads the exceptions of groups whose results go to `out`. False where they are not sound.
+ */
+AVX512_INLINE bool patch_groups(struct maker *maker,
+                                enum make make,
+                                const struct slc_patched_view *view,
+                                uint32_t group,
+                                uint32_t groups,
+                                unsigned char *out)
+{
+    struct faults faults = {0};
+
+    for (uint32_t g = group; g < group + groups; g++) {
+        if (is_constant(make, view, g)) {
+            make_constant_group(maker, view, g, (double *)(void *)out, &faults);
+        } else if (view->exceptions[g] > 0 && (make == MAKE_SMALL_KEYS || is_small(view, g))) {
+            patch_small(view, g, high_parts(make, out), &faults);
+        } else if (view->exceptions[g] > 0) {
+            patch_wide(view, g, (uint64_t *)(void *)out, &faults);
+        }
+        out += SLC_GROUP_NNZ * make_bytes(make);
+    }
+    return (faults.order | faults.unused | faults.zeros) == 0;
+}
+
 /* Takes groups that are not small only where `make` is not MAKE_SMALL_KEYS. */
 AVX512_INLINE bool make_groups(struct maker *maker,
                                enum make make,
@@ -371,23 +422,21 @@ AVX512_INLINE bool make_groups(struct maker *maker,
                                uint32_t groups,
                                unsigned char *out)
 {
-    const size_t group_bytes = SLC_GROUP_NNZ * (make == MAKE_SMALL_KEYS ? 4 : 8);
-    union patch patches[PATCH_GROUPS];
+    for (const uint32_t end = group + groups; group < end;) {
+        const uint32_t last = end - group < PATCH_GROUPS ? end : group + PATCH_GROUPS;
 
-    for (uint32_t done = 0; done < groups; done += PATCH_GROUPS) {
-        const uint32_t now = groups - done < PATCH_GROUPS ? groups - done : PATCH_GROUPS;
-
-        if (!patch_groups(view, group + done, now, patches)) {
+        if (!patch_groups(maker, make, view, group, last - group, out)) {
             return false;
         }
-        for (uint32_t g = 0; g < now; g++) {
-            if (make == MAKE_SMALL_KEYS || is_small(view, group + done + g)) {
-                make_small_group(maker, make, view, group + done + g, &patches[g], out);
+        for (; group < last; group++) {
+            if (is_constant(make, view, group)) {
+                /* made with its exceptions */
+            } else if (make == MAKE_SMALL_KEYS || is_small(view, group)) {
+                make_small_group(maker, make, view, group, out);
             } else {
-                make_wide_group(maker, make, view, group + done + g, &patches[g],
-                                (uint64_t *)(void *)out);
+                make_wide_group(maker, make, view, group, (uint64_t *)(void *)out);
             }
-            out += group_bytes;
+            out += SLC_GROUP_NNZ * make_bytes(make);
         }
     }
     return true;
