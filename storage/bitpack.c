@@ -478,3 +478,16 @@ bool slc_patched_group(const struct slc_patched_view *view,
     }
     return apply_exceptions(view, group, packed + bytes, lo, hi, damage);
 }
+
+void slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)
+{
+    const uint32_t last = slc_groups_of(view->count) - 1;
+    const uint32_t end = last < group + groups ? last : group + groups;
+
+    if (group >= end) {
+        return;
+    }
+    for (uint32_t at = view->group_at[group]; at < view->group_at[end]; at += 64) {
+        __builtin_prefetch(view->data + at, 0, 2);
+    }
+}

@@ -188,6 +188,13 @@ bool slc_patched_whole(const struct slc_patched_view *view,
                        uint32_t group,
                        uint64_t *values);
 
+/*
+ * Asks for the bytes of `groups` groups from `group` on, as far as there are so many. Exceptions
+ * stand behind a group's packed bits: steps of several cache lines, which the processor does not
+ * foresee by itself.
+ */
+void slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups);
+
 /* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
 bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end);
 

@@ -283,6 +283,9 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
         return false;
     }
     decoder->position += count;
+    if (decoder->codec == SLC_CODEC_PACKED) {
+        slc_packed_fetch(decoder);
+    }
     if (decoder->position == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
         decoder->next != decoder->span + 1) {
         return slc_damage_set(damage, decoder->data, "the last key, from the tile's first",
