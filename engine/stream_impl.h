@@ -41,6 +41,9 @@ struct slc_stream_worker {
     uint64_t wait_ns;
     uint64_t decode_ns;
     uint64_t compute_ns;
+    /* Of the tile at hand: calls that decode a chunk, nonzeros, and these of the calls timed. */
+    uint64_t chunks, chunks_nnz;
+    uint64_t timed_ns, timed_nnz;
     uint64_t progress_ns; /* when progress was last reported; worker 0 */
     uint64_t padding[8];  /* keeps the next worker's clocks on other cache lines */
 };
