@@ -31,7 +31,7 @@ void report_conflict(unsigned mode, const struct slc_conflict_choice *choice);
 
 /*
  * One line per iteration, and one per mode with `verbose`; in the first iteration also how their
- * strategies were chosen.
+ * strategies were chosen, and a line where copies per mode take over.
  */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 

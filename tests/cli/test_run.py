@@ -246,11 +246,13 @@ def copies(folder):
     fits = {}
     for when, after in (("never", None), ("auto", 10), ("always", 0)):
         target = os.path.join(folder, f"copies-{when}")
-        out, _ = sluice("cpd", store, "-r", 4, "-i", 25, "--tol", 0, "--copies", when, "-o", target)
+        out, _ = sluice("cpd", store, "-r", 4, "-i", 25, "--tol", 0, "--copies", when, "-o", target, "-v")
         record = load_json(os.path.join(target, "run.json"))
         check(record["copies_after"] == after, f"{when}: {record['copies_after']}")
         check((record["plan"]["copies_bytes"] > 0) == (when != "never"), f"{record['plan']}")
         check(("one per mode, after iteration" in out) == (after is not None), out)
+        told = re.findall(r"copies per mode were made[^\n]*\n +its = +(\d+)", out)
+        check(told == ([] if after is None else [str(after + 1)]), f"{told}")
         fits[when] = record["fit"]
     check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
     check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
