@@ -32,8 +32,8 @@
 /*
  * What a trial may cost by the predictions, as a part of the pass. They name the faster strategy
  * where keys spread like random ones; words and their neighbours do not: a mode of 4.8 M of them
- * took 16 ns by sorted tiles where 32 were predicted, and 12 by copies where 9 were. So what can be
- * afforded is tried, not only what is close.
+ * took 16 ns by sorted tiles where 32 were predicted, and 12 to 18 by copies where 9 were. So what
+ * can be afforded is tried, not only what is close.
  */
 #define TRIAL_COST_MAX 0.05
 /* A trial's tiles are at most this part of the pass, so that there is a rest to judge by. */
