@@ -165,12 +165,14 @@ struct slc_backend_ops {
     /*
      * Sorts what came in. `factors`, one per mode, are such as MTTKRPs will have: the order of a
      * copy may then be chosen by timing some, and the last bits of what is computed from it with
-     * that; NULL: by the tensor alone, so that equal tensors give equal bits. Errors: SLC_ERR_USAGE
-     * when tiles are missing or came twice, without owned_begin, and for factors of another shape;
-     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then.
+     * that; NULL: by the tensor alone, so that equal tensors give equal bits. `stop` (may be NULL)
+     * is looked at before each copy. Errors: SLC_ERR_USAGE when tiles are missing or came twice,
+     * without owned_begin, and for factors of another shape; SLC_ERR_INTERRUPTED when *stop is not
+     * zero; SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then.
      */
     enum slc_status (*owned_end)(struct slc_backend *backend,
                                  const struct slc_matrix *factors,
+                                 const volatile int *stop,
                                  struct slc_error *err);
     void (*owned_drop)(struct slc_backend *backend);
     /*

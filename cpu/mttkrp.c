@@ -407,21 +407,23 @@ take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, stru
     return SLC_OK;
 }
 
-static enum slc_status
-owned_end(struct slc_backend *backend, const struct slc_matrix *factors, struct slc_error *err)
+static enum slc_status owned_end(struct slc_backend *backend,
+                                 const struct slc_matrix *factors,
+                                 const volatile int *stop,
+                                 struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
     enum slc_status status;
 
     if (factors == NULL) {
-        return slc_owned_end(&cpu->owned, NULL, err);
+        return slc_owned_end(&cpu->owned, NULL, stop, err);
     }
     status = take_factors(cpu, factors, err);
     if (status != SLC_OK) {
         slc_owned_drop(&cpu->owned);
         return status;
     }
-    return slc_owned_end(&cpu->owned, cpu, err);
+    return slc_owned_end(&cpu->owned, cpu, stop, err);
 }
 
 static void owned_drop(struct slc_backend *backend)

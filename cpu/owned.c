@@ -267,8 +267,21 @@ static enum slc_status build_mode(struct slc_owned *owned,
     return status;
 }
 
-enum slc_status
-slc_owned_end(struct slc_owned *owned, struct slc_cpu_backend *tried_by, struct slc_error *err)
+/* A mode may take seconds, which nobody who asked for the end should wait for more than once. */
+static enum slc_status
+check_stop(const volatile int *stop, unsigned mode, unsigned order, struct slc_error *err)
+{
+    if (stop == NULL || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0) {
+        return SLC_OK;
+    }
+    return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal when %u of %u copies were made",
+                    mode, order);
+}
+
+enum slc_status slc_owned_end(struct slc_owned *owned,
+                              struct slc_cpu_backend *tried_by,
+                              const volatile int *stop,
+                              struct slc_error *err)
 {
     const uint64_t loaded = atomic_load(&owned->loaded);
     enum slc_status status = SLC_OK;
@@ -281,7 +294,10 @@ slc_owned_end(struct slc_owned *owned, struct slc_cpu_backend *tried_by, struct 
                           owned->shape.nnz, loaded);
     }
     for (unsigned m = 0; m < owned->shape.order && status == SLC_OK; m++) {
-        status = build_mode(owned, m, tried_by, err);
+        status = check_stop(stop, m, owned->shape.order, err);
+        if (status == SLC_OK) {
+            status = build_mode(owned, m, tried_by, err);
+        }
     }
     if (status != SLC_OK) {
         slc_owned_drop(owned);

@@ -40,7 +40,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
     }
     status = slc_stream_pass(stream, &pass, err);
     if (status == SLC_OK) {
-        status = backend->ops->owned_end(backend, factors, err);
+        status = backend->ops->owned_end(backend, factors, stop, err);
     }
     if (status != SLC_OK) {
         backend->ops->owned_drop(backend);

@@ -10,12 +10,11 @@ void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shap
     memcpy(shape->dims, tensor->dims, sizeof shape->dims);
 }
 
-static enum slc_status load(struct slc_backend *backend,
-                            const struct fake_tensor *tensor,
-                            enum slc_value_type type,
-                            unsigned workers,
-                            const struct slc_matrix *factors,
-                            struct slc_error *err)
+enum slc_status owned_fill(struct slc_backend *backend,
+                           const struct fake_tensor *tensor,
+                           enum slc_value_type type,
+                           unsigned workers,
+                           struct slc_error *err)
 {
     struct slc_tensor_shape shape;
     struct fake_tile tile;
@@ -32,11 +31,22 @@ static enum slc_status load(struct slc_backend *backend,
         status = backend->ops->owned_tile(backend, 0, &tile.view, err);
     }
     fake_tile_destroy(&tile);
-    if (status == SLC_OK) {
-        return backend->ops->owned_end(backend, factors, err);
+    if (status != SLC_OK) {
+        backend->ops->owned_drop(backend);
     }
-    backend->ops->owned_drop(backend);
     return status;
+}
+
+static enum slc_status load(struct slc_backend *backend,
+                            const struct fake_tensor *tensor,
+                            enum slc_value_type type,
+                            unsigned workers,
+                            const struct slc_matrix *factors,
+                            struct slc_error *err)
+{
+    const enum slc_status status = owned_fill(backend, tensor, type, workers, err);
+
+    return status == SLC_OK ? backend->ops->owned_end(backend, factors, NULL, err) : status;
 }
 
 enum slc_status owned_load(struct slc_backend *backend,

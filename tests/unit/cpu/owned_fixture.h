@@ -6,8 +6,15 @@
 
 void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);
 
-/* Loads all tiles of a tensor, in descending order: their order must not matter. Drops copies after
- * an error, as the engine does. */
+/* Begins copies and gives them all tiles of a tensor, in descending order: their order must not
+ * matter. Drops copies after an error, as the engine does. */
+enum slc_status owned_fill(struct slc_backend *backend,
+                           const struct fake_tensor *tensor,
+                           enum slc_value_type type,
+                           unsigned workers,
+                           struct slc_error *err) SLC_NODISCARD;
+
+/* The same to the end, where copies are held. */
 enum slc_status owned_load(struct slc_backend *backend,
                            const struct fake_tensor *tensor,
                            enum slc_value_type type,

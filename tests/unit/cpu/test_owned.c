@@ -319,7 +319,7 @@ static void test_loading_together(void)
         SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 5 - workers, &err), &err);
         SLC_ASSERT_OK(slc_team_run(workers, load_tiles, &loading, &err), &err);
         CU_ASSERT_EQUAL(atomic_load(&loading.failures), 0);
-        SLC_ASSERT_OK(backend->ops->owned_end(backend, NULL, &err), &err);
+        SLC_ASSERT_OK(backend->ops->owned_end(backend, NULL, NULL, &err), &err);
         SLC_ASSERT_OK(owned_multiply(backend, &problem, 5 - workers, &err), &err);
         CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     }

@@ -123,7 +123,7 @@ static void test_tiles_refused(void)
     for (size_t c = 0; c < SLC_COUNT(changes); c++) {
         refuse_tile(backend, &problem.tensor, &changes[c], SLC_ERR_USAGE);
     }
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
                      "but 0 came");
     check_dropped(backend);
     problem_destroy(&problem);
@@ -182,7 +182,8 @@ static void test_steps(void)
     SLC_ASSERT_FAILS(backend->ops->owned_tile(backend, 0, &tile.view, &err), SLC_ERR_USAGE, &err,
                      "tile 0");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err, "begun");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
+                     "begun");
     backend->ops->owned_drop(backend);
     check_dropped(backend);
 
@@ -194,7 +195,7 @@ static void test_steps(void)
         SLC_ASSERT_OK(backend->ops->owned_tile(backend, 0, &tile.view, &err), &err);
     }
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
                      "1500 came");
     check_dropped(backend);
 
@@ -207,7 +208,8 @@ static void test_steps(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &err), SLC_ERR_USAGE, &err, "begun");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
+                     "begun");
     check_dropped(backend);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(owned_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
@@ -216,6 +218,31 @@ static void test_steps(void)
     SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     fake_tile_destroy(&tile);
+    problem_destroy(&problem);
+    backend->ops->destroy(backend);
+}
+
+/* A stop is noticed before the next copy, and nothing is held then. */
+static void test_stop(void)
+{
+    static const uint64_t dims[] = {50, 20, 30};
+    struct slc_error err = SLC_ERROR_INIT;
+    volatile int stop = 1;
+    struct slc_backend *backend;
+    struct problem problem;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
+    SLC_ASSERT_OK(owned_fill(backend, &problem.tensor, SLC_F64, 2, &err), &err);
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &stop, &err), SLC_ERR_INTERRUPTED, &err,
+                     "0 of 3 copies");
+    check_dropped(backend);
+    stop = 0;
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(owned_fill(backend, &problem.tensor, SLC_F64, 2, &err), &err);
+    SLC_ASSERT_OK(backend->ops->owned_end(backend, NULL, &stop, &err), &err);
+    SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
+    CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     problem_destroy(&problem);
     backend->ops->destroy(backend);
 }
@@ -349,8 +376,8 @@ static void test_trial_faults(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 1, &err), &err);
     problem.factors[1] = problem.factors[0];
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, problem.factors, &err), SLC_ERR_USAGE, &err,
-                     "factor 2 is not of the tensor");
+    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, problem.factors, NULL, &err), SLC_ERR_USAGE,
+                     &err, "factor 2 is not of the tensor");
     check_dropped(backend);
     problem.factors[1] = (struct slc_matrix){0};
     backend->ops->destroy(backend);
@@ -561,6 +588,7 @@ static const struct slc_test tests[] = {
     {"refused: tiles of another tensor", test_tiles_refused},
     {"refused: tiles with fewer or more nonzeros than they declare", test_miscounted_tiles},
     {"refused: steps out of order", test_steps},
+    {"stopped on the way", test_stop},
     {"refused: jobs that do not fit the copies", test_jobs_refused},
     {"faults while forms are tried", test_trial_faults},
     {"every failing allocation and thread", test_faults},
