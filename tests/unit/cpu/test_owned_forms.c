@@ -1,0 +1,118 @@
+/*
+ * Copies in every form that one may have, whatever the model of their cost would choose: kernels of
+ * every instruction set, for each number of modes that vary within a run.
+ */
+#include "cpu/mttkrp.h"
+#include "cpu/owned_build.h"
+#include "owned_fixture.h"
+#include "slc_test.h"
+
+static struct slc_owned *owned_of(struct slc_backend *backend)
+{
+    return &((struct slc_cpu_backend *)(void *)backend)->owned;
+}
+
+/* Takes a problem's nonzeros in and cuts them into pieces of its mode, whose form is open. */
+static void split(struct slc_backend *backend, const struct problem *problem, unsigned workers)
+{
+    struct slc_owned *owned = owned_of(backend);
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t bytes;
+
+    SLC_ASSERT_OK(owned_fill(backend, &problem->tensor, problem->type, workers, &err), &err);
+    bytes = slc_owned_chunks_bytes_max(owned->shape.order, owned->type, owned->shape.nnz);
+    SLC_ASSERT_OK(
+        slc_buffer_create(&owned->modes[problem->mode].chunks, bytes, SLC_PAGES_HUGE, &err), &err);
+    SLC_ASSERT_OK(slc_owned_split(owned, problem->mode, &err), &err);
+    owned->ready = true;
+}
+
+/* Writes the pieces in one form, and computes from them by every instruction set. */
+static void check_form(struct slc_backend *backend, struct problem *problem, uint32_t varying)
+{
+    static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
+    struct slc_owned *owned = owned_of(backend);
+    struct slc_owned_mode *copy = &owned->modes[problem->mode];
+    struct slc_error err = SLC_ERROR_INIT;
+
+    copy->varying = varying;
+    SLC_ASSERT_OK(slc_owned_write_chunks(owned, problem->mode, copy, &err), &err);
+    for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+        if (!slc_cpu_force_instruction_set(sets[s])) {
+            continue;
+        }
+        SLC_ASSERT_OK(owned_multiply(backend, problem, owned->workers, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(problem, 0), 0);
+        CU_ASSERT(canaries_live(&problem->out));
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+}
+
+/* Fibers of the output's mode are a form of their own; else it is among those that agree. */
+static void check_forms(struct problem *problem)
+{
+    const uint32_t output = UINT32_C(1) << problem->mode;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    split(backend, problem, 2);
+    for (uint32_t varying = 0; varying >> problem->tensor.order == 0; varying++) {
+        if ((varying & output) == 0 || varying == output) {
+            check_form(backend, problem, varying);
+        }
+    }
+    backend->ops->destroy(backend);
+}
+
+/* Up to six modes vary, within runs that are short or, along mode 1 or the output's, long. */
+static void test_forms(void)
+{
+    static const uint64_t dims[] = {40, 3, 25, 2, 4, 30, 6};
+    static const uint32_t ranks[] = {1, 3, 17};
+    static const struct runs runs[] = {{0, 0}, {0, 40}, {2, 40}};
+
+    for (size_t i = 0; i < SLC_COUNT(ranks) * SLC_COUNT(runs); i++) {
+        for (enum slc_value_type type = SLC_F32; type <= SLC_F64; type++) {
+            struct problem problem;
+
+            problem_create_runs(&problem, SLC_COUNT(dims), dims, 3000, 2,
+                                ranks[i % SLC_COUNT(ranks)], type, true,
+                                runs[i / SLC_COUNT(ranks)]);
+            check_forms(&problem);
+            problem_destroy(&problem);
+        }
+    }
+}
+
+/* Three modes of 17 bits and the output are too much to tell runs by: such pieces do without. */
+static void test_wide_runs(void)
+{
+    static const uint64_t dims[] = {70000, 9, 70001, 70002, 70003};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
+    struct problem problem;
+
+    problem_create(&problem, 5, dims, 5000, 0, 5, SLC_F64, true);
+    check_forms(&problem);
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    split(backend, &problem, 1);
+    check_form(backend, &problem, UINT32_C(1) << 1);
+    for (uint64_t p = 0; p < owned_of(backend)->modes[0].piece_count; p++) {
+        const void *chunk = owned_of(backend)->modes[0].pieces[p].chunks;
+
+        CU_ASSERT_EQUAL(((const struct slc_owned_chunk *)chunk)->runs, 0);
+    }
+    backend->ops->destroy(backend);
+    problem_destroy(&problem);
+}
+
+static const struct slc_test tests[] = {
+    {"every form, by every instruction set", test_forms},
+    {"runs that keys cannot tell apart", test_wide_runs},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("owned_forms", tests, SLC_COUNT(tests), argc, argv);
+}
