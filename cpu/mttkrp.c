@@ -187,11 +187,9 @@ void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu, const struct sl
         (span->factor_count < SLC_FACTOR_CLASSES ? span->factor_count : SLC_FACTOR_CLASSES) - 1;
     slc_mttkrp_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
-    const unsigned widest = slc_mttkrp_widest_log2(cpu);
 
     for (uint64_t column = 0; column < span->stride;) {
-        const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
-        const unsigned width = left_log2 < widest ? left_log2 : widest;
+        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;

@@ -18,8 +18,8 @@
 #include "base/backend.h"
 #include "cpu/group_kernels.h"
 #include "cpu/kernels.h"
-#include "cpu/owned.h"
 #include "cpu/mttkrp_trial.h"
+#include "cpu/owned.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -173,10 +173,16 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           unsigned char *output,
                           struct slc_mttkrp_span *span);
 
-/* Widest panel of columns. Sums are f64: those of an f32 panel take twice its registers. */
-static inline unsigned slc_mttkrp_widest_log2(const struct slc_cpu_backend *cpu)
+/*
+ * Width of the next panel of columns where so many bytes of a row are left. Sums are f64: those of
+ * an f32 panel take twice its registers.
+ */
+static inline unsigned slc_mttkrp_panel_log2(const struct slc_cpu_backend *cpu, uint64_t left_bytes)
 {
-    return cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
+    const unsigned widest_log2 = cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
+    const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(left_bytes);
+
+    return left_log2 < widest_log2 ? left_log2 : widest_log2;
 }
 
 /*

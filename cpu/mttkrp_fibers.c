@@ -74,11 +74,9 @@ void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
         span->factor_count < SLC_SHARED_CLASSES ? span->factor_count : SLC_SHARED_CLASSES - 1;
     slc_fiber_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->fiber_f32[class] : cpu->kernels->fiber_f64[class];
-    const unsigned widest = slc_mttkrp_widest_log2(cpu);
 
     for (uint64_t column = 0; column < span->stride;) {
-        const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
-        const unsigned width = left_log2 < widest ? left_log2 : widest;
+        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;
@@ -92,11 +90,9 @@ void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
         (span->varying < SLC_VARYING_CLASSES ? span->varying : SLC_VARYING_CLASSES) - 1;
     slc_group_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->groups->f32[class] : cpu->kernels->groups->f64[class];
-    const unsigned widest = slc_mttkrp_widest_log2(cpu);
 
     for (uint64_t column = 0; column < span->stride;) {
-        const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(span->stride - column);
-        const unsigned width = left_log2 < widest ? left_log2 : widest;
+        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;

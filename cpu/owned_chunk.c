@@ -72,6 +72,14 @@ pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_
     return bytes;
 }
 
+/*
+ * Pieces that are not full end an item. Fewer than 2 * SLC_OWNED_BUCKETS items hold nonzeros: one
+ * for each range, of which there are no more than buckets, and one more for each range's worth that
+ * is cut off a heavy one (owned_split.c).
+ */
+_Static_assert(SLC_MAX_THREADS *SLC_OWNED_RANGES_PER_WORKER <= SLC_OWNED_BUCKETS,
+               "ranges of equal nonzeros are no more than buckets");
+
 uint64_t slc_owned_chunks_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz)
 {
     return pieces_bytes_max(order, type, nnz, nnz / SLC_OWNED_PIECE_NNZ + 2 * SLC_OWNED_BUCKETS);

@@ -189,7 +189,6 @@ static unsigned count_tried(const struct comparison *comparison)
         comparison->nnz < least_nnz) {
         return 0;
     }
-
     while (count < comparison->best_count &&
            comparison->best[count].cost <= TRIED_WITHIN * comparison->best[0].cost) {
         count++;

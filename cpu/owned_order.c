@@ -55,8 +55,7 @@ static const unsigned char *piece_records(const struct slc_owned *owned,
     return (const unsigned char *)owned->sorted.data + piece->first_nnz * owned->record_bytes;
 }
 
-/* What a mode's rows cost to fetch: the output's are read and written, and by row they are first.
- */
+/* How much a mode's rows gain from being used in order: those of the output are written, too. */
 static uint64_t mode_weight(const struct slc_owned *owned, unsigned output, unsigned mode)
 {
     return owned->shape.dims[mode] * (mode == output ? 2 : 1);
