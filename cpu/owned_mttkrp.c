@@ -93,7 +93,6 @@ static void add_fibers(const struct slc_cpu_backend *cpu,
 {
     const unsigned output_mode = cpu->job.mode;
     struct slc_fiber_span span = {.runs = chunk->runs,
-                                  .long_runs = slc_mttkrp_long_runs(chunk->nnz, chunk->runs),
                                   .stride = cpu->stride,
                                   .begin = parts->begin,
                                   .values = parts->values,
