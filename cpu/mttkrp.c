@@ -1,5 +1,5 @@
 /*
- * MTTKRP on the CPU: the table of base/backend.h.
+ * MTTKRP on the CPU: a job, and the tiles that are added to it.
  *
  * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
  * (kernels.h). What differs between strategies is where the sums go: straight into the output
@@ -13,7 +13,6 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/team.h"
-#include "cpu/cpu.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,14 +22,6 @@
 
 /* For order 1: always row 0 of the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
-
-static void
-choose(const struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
-{
-    const enum slc_value_type type = job->output != NULL ? job->output->type : SLC_F64;
-
-    slc_mttkrp_choose(job, type, output_rows, choice);
-}
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
@@ -100,8 +91,7 @@ static void reset_state(struct slc_cpu_backend *cpu)
     (void)pthread_mutex_unlock(&cpu->order_mutex);
 }
 
-/* Takes over a job that has been checked; its scratch follows. */
-static void set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job)
+void slc_mttkrp_set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job)
 {
     struct slc_conflict_choice choice;
 
@@ -115,8 +105,8 @@ static void set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *jo
     cpu->prefetch = factors_exceed_cache(job);
 }
 
-static enum slc_status
-reserve_scratch(struct slc_cpu_backend *cpu, uint64_t bytes, struct slc_error *err)
+enum slc_status
+slc_mttkrp_reserve(struct slc_cpu_backend *cpu, uint64_t bytes, struct slc_error *err)
 {
     if (bytes <= cpu->scratch.bytes) {
         return SLC_OK;
@@ -125,8 +115,9 @@ reserve_scratch(struct slc_cpu_backend *cpu, uint64_t bytes, struct slc_error *e
     return slc_buffer_create(&cpu->scratch, bytes, slc_mttkrp_pages(bytes), err);
 }
 
-static enum slc_status
-begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
+enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
+                                 const struct slc_mttkrp_job *job,
+                                 struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
     enum slc_status status = slc_mttkrp_check_job(job, err);
@@ -139,9 +130,9 @@ begin(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_
     if (status != SLC_OK) {
         return status;
     }
-    set_job(cpu, job);
+    slc_mttkrp_set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
-    status = reserve_scratch(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err);
+    status = slc_mttkrp_reserve(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err);
     if (status != SLC_OK) {
         return status;
     }
@@ -302,7 +293,7 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
     return status;
 }
 
-static enum slc_status add_tile(struct slc_backend *backend,
+enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                                 unsigned worker,
                                 struct slc_tile_view *tile,
                                 struct slc_error *err)
@@ -317,7 +308,7 @@ static enum slc_status add_tile(struct slc_backend *backend,
                          : add_tile_as(cpu, cpu->conflict, worker, tile, err);
 }
 
-static void abort_job(struct slc_backend *backend)
+void slc_mttkrp_abort(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
@@ -327,7 +318,7 @@ static void abort_job(struct slc_backend *backend)
     (void)pthread_mutex_unlock(&cpu->order_mutex);
 }
 
-static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
+enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
     enum slc_status status = SLC_OK;
@@ -346,192 +337,4 @@ static enum slc_status end(struct slc_backend *backend, struct slc_error *err)
         slc_trial_end(&cpu->trial);
     }
     return status;
-}
-
-static bool tried(const struct slc_backend *backend, struct slc_conflict_choice *choice)
-{
-    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
-
-    return slc_trial_result(&cpu->trial, choice);
-}
-
-static enum slc_status owned_begin(struct slc_backend *backend,
-                                   const struct slc_tensor_shape *shape,
-                                   enum slc_value_type type,
-                                   unsigned workers,
-                                   struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-
-    return slc_owned_begin(&cpu->owned, shape, type, workers, err);
-}
-
-static enum slc_status owned_tile(struct slc_backend *backend,
-                                  unsigned worker,
-                                  struct slc_tile_view *tile,
-                                  struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-
-    (void)worker;
-    return slc_owned_add_tile(&cpu->owned, tile, err);
-}
-
-/* Makes a job of all factors, any of whose modes may be computed, with nothing to write to. */
-static enum slc_status
-take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, struct slc_error *err)
-{
-    const struct slc_owned *owned = &cpu->owned;
-    struct slc_mttkrp_job job = {.order = owned->shape.order,
-                                 .rank = factors[0].cols,
-                                 .nnz = owned->shape.nnz,
-                                 .workers = owned->workers,
-                                 .conflict = SLC_CONFLICT_OWNED};
-    struct slc_matrix output = factors[0];
-
-    for (unsigned m = 0; m < job.order; m++) {
-        if (factors[m].type != owned->type || factors[m].cols != job.rank ||
-            factors[m].rows != owned->shape.dims[m]) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "factor %u is not of the tensor that copies were begun for", m + 1);
-        }
-        job.factors[m] = &factors[m];
-    }
-    job.output = &output;
-    cpu->running = false;
-    set_job(cpu, &job);
-    cpu->job.output = NULL;
-    cpu->prefetch = false;
-    return SLC_OK;
-}
-
-static enum slc_status owned_end(struct slc_backend *backend,
-                                 const struct slc_matrix *factors,
-                                 const volatile int *stop,
-                                 struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status;
-
-    if (factors == NULL) {
-        return slc_owned_end(&cpu->owned, NULL, stop, err);
-    }
-    status = take_factors(cpu, factors, err);
-    if (status != SLC_OK) {
-        slc_owned_drop(&cpu->owned);
-        return status;
-    }
-    return slc_owned_end(&cpu->owned, cpu, stop, err);
-}
-
-static void owned_drop(struct slc_backend *backend)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-
-    slc_owned_drop(&cpu->owned);
-}
-
-static enum slc_status check_owned(const struct slc_cpu_backend *cpu,
-                                   const struct slc_mttkrp_job *job,
-                                   struct slc_error *err)
-{
-    const struct slc_tensor_shape *shape = &cpu->owned.shape;
-    bool fits = cpu->owned.ready && job->order == shape->order && job->nnz == shape->nnz &&
-                job->output->type == cpu->owned.type && job->workers == cpu->owned.workers;
-
-    for (unsigned m = 0; fits && m < job->order; m++) {
-        fits = (m == job->mode ? job->output : job->factors[m])->rows == shape->dims[m];
-    }
-    return fits ? SLC_OK
-                : slc_fail(err, SLC_ERR_USAGE,
-                           "copies of this tensor, for %u threads and this type, are not held",
-                           job->workers);
-}
-
-static enum slc_status
-compute_owned(struct slc_backend *backend, const struct slc_mttkrp_job *job, struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = slc_mttkrp_check_job(job, err);
-
-    if (status == SLC_OK) {
-        status = check_owned(cpu, job, err);
-    }
-    if (status == SLC_OK) {
-        cpu->running = false;
-        set_job(cpu, job);
-        /*
-         * Sorted nonzeros use rows again while they are in a cache; asking for those ahead gained 4
-         * % at best (2.5 M rows) and cost 10 (1.7 M rows), 30 where the last-level cache holds all.
-         */
-        cpu->prefetch = false;
-        status = reserve_scratch(cpu, slc_owned_scratch_bytes(cpu), err);
-    }
-    return status == SLC_OK ? slc_owned_mttkrp(cpu, err) : status;
-}
-
-static void destroy(struct slc_backend *backend)
-{
-    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    struct slc_buffer own;
-
-    if (cpu == NULL) {
-        return;
-    }
-    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
-        (void)pthread_mutex_destroy(&cpu->locks[i]);
-    }
-    (void)pthread_mutex_destroy(&cpu->order_mutex);
-    (void)pthread_cond_destroy(&cpu->order_changed);
-    slc_trial_destroy(&cpu->trial);
-    slc_buffer_destroy(&cpu->scratch);
-    slc_owned_drop(&cpu->owned);
-    own = cpu->own;
-    slc_buffer_destroy(&own);
-}
-
-static const struct slc_backend_ops cpu_ops = {
-    .name = "cpu",
-    .mttkrp_scratch_bytes = slc_mttkrp_scratch_bytes,
-    .mttkrp_choose = choose,
-    .mttkrp_begin = begin,
-    .mttkrp_tile = add_tile,
-    .mttkrp_abort = abort_job,
-    .mttkrp_end = end,
-    .mttkrp_tried = tried,
-    .owned_bytes = slc_owned_bytes,
-    .owned_begin = owned_begin,
-    .owned_tile = owned_tile,
-    .owned_end = owned_end,
-    .owned_drop = owned_drop,
-    .mttkrp_owned = compute_owned,
-    .destroy = destroy,
-};
-
-const struct slc_backend_ops *slc_cpu_backend_ops(void)
-{
-    return &cpu_ops;
-}
-
-enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_error *err)
-{
-    struct slc_cpu_backend *cpu;
-    struct slc_buffer own;
-    /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
-    const enum slc_status status = slc_buffer_create(&own, sizeof *cpu, SLC_PAGES_SMALL, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    cpu = own.data;
-    cpu->own = own;
-    cpu->backend.ops = &cpu_ops;
-    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
-        (void)pthread_mutex_init(&cpu->locks[i], NULL);
-    }
-    slc_trial_init(&cpu->trial);
-    (void)pthread_mutex_init(&cpu->order_mutex, NULL);
-    (void)pthread_cond_init(&cpu->order_changed, NULL);
-    *backend = &cpu->backend;
-    return SLC_OK;
 }

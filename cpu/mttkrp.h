@@ -4,12 +4,14 @@
  *   mttkrp_cost.c    strategy from the shape of a job
  *   mttkrp_plan.c    scratch from the shape of a job
  *   mttkrp_check.c   what a job and its tiles have to be
- *   mttkrp.c         begin, tile, end: the table of base/backend.h
+ *   backend.c        the table of base/backend.h
+ *   mttkrp.c         begin, tile, end of a job
  *   mttkrp_fibers.c  tiles that come in runs of fibers
  *   private.c        copies of the output per worker
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
  *   mttkrp_trial.h          two strategies that take turns on the first tiles
+ *   owned_backend.c  the operations on copies in memory
  *   owned.h          copies in memory whose rows have one owner, in place of a stream of tiles
  */
 #ifndef SLC_CPU_MTTKRP_H
@@ -243,5 +245,40 @@ void slc_owned_add_pieces(const struct slc_cpu_backend *cpu,
 
 /* The MTTKRP of cpu->job from its copy. Errors: those of starting threads. */
 enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *err) SLC_NODISCARD;
+
+/* Takes over a job that has been checked; its scratch follows. */
+void slc_mttkrp_set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job);
+/* Has cpu->scratch hold `bytes` bytes or more; what it held is lost. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_mttkrp_reserve(struct slc_cpu_backend *cpu,
+                                   uint64_t bytes,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* The operations of the table, by whose names base/backend.h describes them. */
+enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
+                                 const struct slc_mttkrp_job *job,
+                                 struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err) SLC_NODISCARD;
+void slc_mttkrp_abort(struct slc_backend *backend);
+enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_backend_owned_begin(struct slc_backend *backend,
+                                        const struct slc_tensor_shape *shape,
+                                        enum slc_value_type type,
+                                        unsigned workers,
+                                        struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_backend_owned_tile(struct slc_backend *backend,
+                                       unsigned worker,
+                                       struct slc_tile_view *tile,
+                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_backend_owned_end(struct slc_backend *backend,
+                                      const struct slc_matrix *factors,
+                                      const volatile int *stop,
+                                      struct slc_error *err) SLC_NODISCARD;
+void slc_backend_owned_drop(struct slc_backend *backend);
+enum slc_status slc_backend_mttkrp_owned(struct slc_backend *backend,
+                                         const struct slc_mttkrp_job *job,
+                                         struct slc_error *err) SLC_NODISCARD;
 
 #endif
