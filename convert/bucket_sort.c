@@ -225,12 +225,32 @@ static void load_records(const struct slc_sort_plan *plan,
     }
 }
 
+/* The chunk at `link`, read ahead or fetched now. */
+static enum slc_status next_chunk(const struct slc_sort_plan *plan,
+                                  const struct slc_bucket_source *source,
+                                  struct slc_chunk_link link,
+                                  struct slc_chunk *chunk,
+                                  struct slc_error *err)
+{
+    bool found = false;
+
+    if (source->ahead != NULL) {
+        enum slc_status status =
+            slc_read_ahead_next(source->ahead, source->request, chunk, &found, err);
+
+        if (status != SLC_OK || found) {
+            return status;
+        }
+    }
+    return slc_spill_fetch(plan->spill, link, true, source->chunk_data, chunk, err);
+}
+
 /* Loads every chunk of the bucket, newest first, and lists the runs. */
 static enum slc_status load(const struct slc_sort_plan *plan,
                             const struct slc_bucket *bucket,
                             void *records,
                             struct run_slot *slots,
-                            uint8_t *chunk_data,
+                            const struct slc_bucket_source *source,
                             struct slc_error *err)
 {
     struct slc_chunk_link link = bucket->chain.last;
@@ -243,7 +263,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         uint64_t sequence = 0;
         uint64_t start = at;
         uint32_t i;
-        enum slc_status status = slc_spill_fetch(plan->spill, link, true, chunk_data, &chunk, err);
+        enum slc_status status = next_chunk(plan, source, link, &chunk, err);
 
         if (status != SLC_OK) {
             return status;
@@ -280,7 +300,7 @@ static bool slot_less(const void *context, const void *a, const void *b)
 enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 const struct slc_bucket *bucket,
                                 void *area,
-                                uint8_t *chunk_data,
+                                const struct slc_bucket_source *source,
                                 struct slc_sorted *sorted,
                                 struct slc_error *err)
 {
@@ -290,8 +310,11 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     void *records = (uint8_t *)area + count * width;
     void *slot_bytes = (uint8_t *)area + 2 * count * width;
     struct run_slot *slots = slot_bytes;
-    enum slc_status status = load(plan, bucket, scratch, slots, chunk_data, err);
+    enum slc_status status = load(plan, bucket, scratch, slots, source, err);
 
+    if (source->ahead != NULL) {
+        slc_read_ahead_end(source->ahead, source->request);
+    }
     if (status != SLC_OK) {
         return status;
     }

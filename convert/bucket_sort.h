@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "convert/builder.h"
 #include "convert/key_tables.h"
+#include "convert/read_ahead.h"
 #include "convert/recode.h"
 #include "convert/spill.h"
 
@@ -72,18 +73,25 @@ struct slc_sorted {
     struct slc_sort_counts counts;
 };
 
+/* Where a bucket's chunks come from. */
+struct slc_bucket_source {
+    uint8_t *chunk_data;              /* in pages; holds any chunk */
+    struct slc_read_ahead *ahead;     /* NULL: nothing is read ahead */
+    struct slc_read_request *request; /* begun with the bucket's chain; ended here */
+};
+
 /* Bytes of area that sorting the bucket takes; UINT64_MAX when it has too many entries. */
 uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket);
 
 /*
- * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned); `chunk_data` (in pages)
- * holds any chunk. Errors: SLC_ERR_INPUT naming the 1-based coordinate (duplicates under
- * SLC_DUPLICATES_ERROR, a sum that overflows), SLC_ERR_IO, SLC_ERR_DAMAGED (the spill file).
+ * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned). Errors: SLC_ERR_INPUT
+ * naming the 1-based coordinate (duplicates under SLC_DUPLICATES_ERROR, a sum that overflows),
+ * SLC_ERR_IO, SLC_ERR_DAMAGED (the spill file).
  */
 enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 const struct slc_bucket *bucket,
                                 void *area,
-                                uint8_t *chunk_data,
+                                const struct slc_bucket_source *source,
                                 struct slc_sorted *sorted,
                                 struct slc_error *err) SLC_NODISCARD;
 

@@ -34,6 +34,8 @@ struct finish {
     struct slc_recoder *recoders; /* per frame */
     struct level *top;
     struct slc_sort_memory memory;
+    struct slc_ahead_memory ahead;
+    struct slc_buffer ahead_memory;
     struct slc_buffer areas;
     uint8_t **chunk_data;
     struct slc_buffer chunk_memory;
@@ -195,6 +197,11 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
         finish->report->spill_seconds += slc_seconds_since(start);
         finish->memory = plan_memory(finish, regroup ? UINT64_MAX : wanted, true);
     }
+    if (slc_spill_written_bytes(builder->spill) > 0) {
+        finish->ahead = slc_ahead_memory_plan(&builder->options, &finish->memory,
+                                              slc_spill_resident_bytes(builder->spill),
+                                              slc_spill_chunk_bytes(builder->spill));
+    }
     return status;
 }
 
@@ -217,6 +224,11 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK && finish->ahead.buffers > 0) {
+        status = slc_buffer_create(&finish->ahead_memory,
+                                   (size_t)finish->ahead.buffers * finish->ahead.buffer_bytes,
                                    SLC_PAGES_SMALL, err);
     }
     if (status != SLC_OK) {
@@ -319,6 +331,9 @@ static enum slc_status run(struct finish *finish, struct slc_error *err)
                                             .areas = finish->areas.data,
                                             .area_bytes = finish->memory.area_bytes,
                                             .chunk_data = finish->chunk_data,
+                                            .ahead_memory = finish->ahead_memory.data,
+                                            .ahead_buffers = finish->ahead.buffers,
+                                            .ahead_bytes = finish->ahead.buffer_bytes,
                                             .tiles = finish->tiles,
                                             .output = finish->output,
                                             .next = next_bucket,
@@ -491,6 +506,7 @@ static void end(struct finish *finish)
     slc_output_destroy(finish->output);
     slc_tiles_destroy(finish->tiles);
     slc_buffer_destroy(&finish->areas);
+    slc_buffer_destroy(&finish->ahead_memory);
     slc_buffer_destroy(&finish->chunk_memory);
     slc_free(finish->chunk_data);
     for (uint32_t i = 0; finish->recoders != NULL && i < finish->builder->frames.count; i++) {

@@ -21,7 +21,11 @@ enum {
     CHUNK_ENTRY_BYTES = 16,
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
-    STACK_BYTES = 128 << 10
+    STACK_BYTES = 128 << 10,
+    /* Fewer are filled before a bucket is taken than are worth a thread. */
+    AHEAD_BUFFERS_MIN = 4,
+    /* A large bucket's chunks: more would only wait. */
+    AHEAD_BUFFERS_MAX = 64
 };
 
 static uint64_t block_bytes(const struct slc_builder_options *options)
@@ -160,6 +164,25 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
             rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
         }
         plan.area_bytes = rounded;
+    }
+    return plan;
+}
+
+struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *options,
+                                              const struct slc_sort_memory *sort,
+                                              uint64_t resident_bytes,
+                                              uint32_t chunk_bytes)
+{
+    struct slc_ahead_memory plan = {0, 0};
+    uint64_t taken = sort_fixed_bytes(options, sort->workers) + sort->workers * sort->area_bytes +
+                     resident_bytes + STACK_BYTES;
+    uint64_t rest = options->memory_bytes > taken ? options->memory_bytes - taken : 0;
+    uint64_t bytes =
+        slc_div_up_u64(chunk_bytes, SLC_PAGE_BYTES) * SLC_PAGE_BYTES + SLC_SPILL_FETCH_EXTRA_BYTES;
+
+    if (rest / bytes >= AHEAD_BUFFERS_MIN) {
+        plan.buffers = (uint32_t)slc_min_u64(rest / bytes, AHEAD_BUFFERS_MAX);
+        plan.buffer_bytes = (uint32_t)bytes;
     }
     return plan;
 }

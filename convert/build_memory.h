@@ -60,4 +60,16 @@ struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *op
                                             uint64_t resident_bytes,
                                             uint64_t area_wanted);
 
+/* Reading the spill ahead of the sort. */
+struct slc_ahead_memory {
+    uint32_t buffers; /* 0: what is left is too little to gain anything */
+    uint32_t buffer_bytes;
+};
+
+/* What `sort` leaves of the budget, for chunks of at most `chunk_bytes`. */
+struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *options,
+                                              const struct slc_sort_memory *sort,
+                                              uint64_t resident_bytes,
+                                              uint32_t chunk_bytes);
+
 #endif

@@ -6,6 +6,8 @@
  * Sorted buckets are cut in key order, by whichever worker finds the next one sorted. A bucket that
  * could not be sorted is an error only when its turn to be cut comes: so the first one in key order
  * is reported, for any number of workers.
+ *
+ * The bucket after the one that was taken last is known, so that it can be read ahead.
  */
 #include "convert/build_pipeline.h"
 
@@ -27,10 +29,13 @@ struct area {
 struct pipeline {
     const struct slc_pipeline_options *options;
     struct area *areas;
-    uint64_t next_sort; /* ordinals of buckets */
+    struct slc_read_ahead *ahead;     /* NULL: nothing is read ahead */
+    struct slc_bucket upcoming;       /* to be sorted next, unless `exhausted` */
+    struct slc_read_request *request; /* for its chunks */
+    uint64_t next_sort;               /* ordinals of buckets */
     uint64_t next_cut;
     bool cutting;   /* by one worker */
-    bool exhausted; /* next() has no more */
+    bool exhausted; /* there is no upcoming bucket */
     uint64_t sort_ns;
 };
 
@@ -108,30 +113,40 @@ static void cut_sorted(struct pipeline *pipeline, unsigned worker)
     slc_tiles_wake(options->tiles);
 }
 
-/* Sorts the next bucket, if there is one, in a free area. */
+/* Makes the next bucket the upcoming one. */
+static void look_ahead(struct pipeline *pipeline)
+{
+    const struct slc_pipeline_options *options = pipeline->options;
+
+    pipeline->exhausted = !options->next(options->context, &pipeline->upcoming);
+    if (!pipeline->exhausted && pipeline->ahead != NULL) {
+        pipeline->request = slc_read_ahead_begin(pipeline->ahead, pipeline->upcoming.chain.last);
+    }
+}
+
+/* Sorts the upcoming bucket, if there is one, in a free area. */
 static bool sort_next(struct pipeline *pipeline, unsigned worker)
 {
     const struct slc_pipeline_options *options = pipeline->options;
     struct area *area = pipeline->exhausted ? NULL : free_area(pipeline);
+    struct slc_bucket_source source = {options->chunk_data[worker], pipeline->ahead, NULL};
     uint8_t *memory = options->areas;
     uint64_t start;
 
     if (area == NULL) {
         return false;
     }
-    pipeline->exhausted = !options->next(options->context, &area->bucket);
-    if (pipeline->exhausted) {
-        slc_tiles_wake(options->tiles);
-        return false;
-    }
+    area->bucket = pipeline->upcoming;
+    source.request = pipeline->request;
     area->state = AREA_TAKEN;
     area->ordinal = pipeline->next_sort++;
     slc_error_clear(&area->err);
+    look_ahead(pipeline);
     slc_tiles_unlock(options->tiles);
     start = slc_clock_ns();
     memory += (uint64_t)(area - pipeline->areas) * options->area_bytes;
-    area->err.status = slc_bucket_sort(options->plan, &area->bucket, memory,
-                                       options->chunk_data[worker], &area->sorted, &area->err);
+    area->err.status =
+        slc_bucket_sort(options->plan, &area->bucket, memory, &source, &area->sorted, &area->err);
     start = slc_clock_ns() - start;
     slc_tiles_lock(options->tiles);
     pipeline->sort_ns += start;
@@ -164,17 +179,31 @@ enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
                                  struct slc_error *err)
 {
     struct pipeline pipeline = {.options = options};
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     pipeline.areas = slc_calloc(options->workers, sizeof *pipeline.areas);
     if (pipeline.areas == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads",
                         options->workers);
     }
-    status = slc_team_run(options->workers, pipeline_worker, &pipeline, err);
+    if (options->ahead_buffers > 0) {
+        /* A bucket per worker is being loaded, and one is upcoming. */
+        status = slc_read_ahead_create(
+            &(struct slc_read_ahead_options){.spill = options->plan->spill,
+                                             .requests = options->workers + 1,
+                                             .memory = options->ahead_memory,
+                                             .buffers = options->ahead_buffers,
+                                             .buffer_bytes = options->ahead_bytes},
+            &pipeline.ahead, err);
+    }
+    if (status == SLC_OK) {
+        look_ahead(&pipeline);
+        status = slc_team_run(options->workers, pipeline_worker, &pipeline, err);
+    }
     if (status == SLC_OK) {
         status = slc_tiles_status(options->tiles, err);
     }
+    slc_read_ahead_destroy(pipeline.ahead);
     *sort_seconds += (double)pipeline.sort_ns * 1e-9;
     slc_free(pipeline.areas);
     return status;

@@ -20,6 +20,9 @@ struct slc_pipeline_options {
     void *areas;      /* workers * area_bytes */
     uint64_t area_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
+    uint8_t *ahead_memory;      /* ahead_buffers * ahead_bytes, in pages */
+    uint32_t ahead_buffers;     /* 0: nothing is read ahead */
+    uint32_t ahead_bytes;
     struct slc_tiles *tiles;
     struct slc_output *output;
     /* The next bucket in key order, which fits an area; false at the end. Not called after that. */

@@ -35,7 +35,8 @@ struct slc_spill {
     bool has_writer;   /* the thread is there */
     bool stop;         /* and shall end */
     pthread_t writer;
-    uint64_t file_bytes; /* written so far, holes not counted */
+    uint64_t file_bytes;  /* written so far, holes not counted */
+    uint32_t chunk_bytes; /* of the largest chunk */
     uint64_t wait_ns;
     int fd;
     int direct_fd; /* -1: none */
@@ -298,6 +299,7 @@ place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
     chain->last = (struct slc_chunk_link){spill->current, spill->used[slot], bytes};
     spill->used[slot] += bytes;
     spill->copying[slot]++;
+    spill->chunk_bytes = bytes > spill->chunk_bytes ? bytes : spill->chunk_bytes;
     mark(chain);
     chain->chunks++;
     return previous;
@@ -427,6 +429,11 @@ enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
     }
     pthread_mutex_unlock(&spill->mutex);
     return status;
+}
+
+uint32_t slc_spill_chunk_bytes(const struct slc_spill *spill)
+{
+    return spill->chunk_bytes;
 }
 
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)

@@ -95,6 +95,9 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
  */
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
 
+/* Bytes of the largest chunk appended so far. No other call may run meanwhile. */
+uint32_t slc_spill_chunk_bytes(const struct slc_spill *spill);
+
 /* Bytes of memory in use now; bytes written to the file so far; time that appending waited for it.
  */
 uint64_t slc_spill_resident_bytes(const struct slc_spill *spill);

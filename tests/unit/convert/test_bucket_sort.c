@@ -136,13 +136,14 @@ static uint64_t upper_of(const struct slc_sorted *sorted, uint64_t at)
 /* Checks what the sort gave against the sorted records; both ends may be shared. */
 static void check(const struct made *made)
 {
+    struct slc_bucket_source source = {.chunk_data = made->data};
     struct slc_sorted sorted;
     struct slc_error err = SLC_ERROR_INIT;
     uint64_t wrong = 0, out = 0, duplicates = 0;
     uint32_t i = 0;
 
-    SLC_ASSERT_OK(
-        slc_bucket_sort(&made->plan, &made->bucket, made->area, made->data, &sorted, &err), &err);
+    SLC_ASSERT_OK(slc_bucket_sort(&made->plan, &made->bucket, made->area, &source, &sorted, &err),
+                  &err);
     if (made->bucket.lower_shared) {
         for (; i < made->count && made->records[i].key == made->records[0].key; i++) {
             wrong += i >= sorted.raw_count || sorted.raw_values[i] != made->records[i].value;
