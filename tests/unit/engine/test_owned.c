@@ -285,9 +285,9 @@ static void refuses_another_tensor(void)
         info.nnz -= wrong == 2;
         info.order -= wrong == 3;
         slc_error_clear(&err);
-        SLC_ASSERT_FAILS(
-            slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads, NULL, NULL, &err),
-            SLC_ERR_USAGE, &err, "copies");
+        SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads,
+                                        NULL, NULL, &err),
+                         SLC_ERR_USAGE, &err, "copies");
         check_empty(&run, &problem);
     }
     fixture_close(&run);
