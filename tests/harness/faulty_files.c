@@ -69,6 +69,9 @@ faulty_transfer_in(struct slc_faulty *faulty, int fd, void *data, uint64_t bytes
     int64_t result;
 
     note_transfer(faulty, bytes);
+    if (action != SLC_FAULTY_NOTHING) {
+        atomic_store(&faulty->hit_offset, offset);
+    }
     if (action == SLC_FAULTY_ERRNO) {
         return -faulty->error;
     }

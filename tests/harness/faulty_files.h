@@ -65,6 +65,8 @@ struct slc_faulty {
     atomic_int_fast64_t open_maps;
     atomic_uint_fast64_t room;         /* bytes that may yet be written before ENOSPC */
     atomic_uint_fast64_t max_transfer; /* bytes of the largest single read or write asked for */
+    atomic_uint_fast64_t hit_offset; /* of the last read_at that was hit; which one is k-th depends
+                                        on the threads that read */
 };
 
 /* The operating system without its syncs; shared, fails nothing. */
