@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 #include "base/placement.h"
+#include "base/seats.h"
 #include "base/team.h"
 #include "base/thread.h"
 
@@ -51,6 +52,9 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .begun = PTHREAD_COND_INITIALIZER,
           .ended = PTHREAD_COND_INITIALIZER};
+
+/* Of the job that has the pool; the worker that begins it writes its own. */
+static struct slc_seats seats;
 
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
@@ -135,6 +139,7 @@ static void *pool_thread(void *context)
                 slc_thread_bind(job.placement->processor[number]);
             } else {
                 slc_thread_unbind();
+                slc_seat_take(&seats, number, job.workers);
             }
             job.fn(job.context, number, job.workers);
             (void)pthread_mutex_lock(&pool.lock);
@@ -245,6 +250,8 @@ static void run_first(const struct job *job)
 {
     if (job->placement != NULL) {
         slc_thread_bind(job->placement->processor[0]);
+    } else if (job->workers > 1) {
+        slc_seat_take(&seats, 0, job->workers);
     }
     job->fn(job->context, 0, job->workers);
     if (job->placement != NULL) {
