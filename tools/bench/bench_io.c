@@ -1,7 +1,8 @@
 /*
  * sluice bench io: how fast a store streams when nothing is computed: per I/O method the rate of a
  * pass that reads and verifies every block and decodes none, against raw reads of the same file
- * with blocks as large and as many in flight, and the processor time that a gigabyte costs.
+ * with blocks as large and as many in flight, without and with a look at what arrived, and the
+ * processor time that a gigabyte costs.
  *
  * All methods and the raw reads take turns, so that what disturbs the drive disturbs all of them.
  */
@@ -61,18 +62,19 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
 /* One way of reading: a method of the library, or raw (AUTO). */
 struct way {
     enum slc_io_kind kind;
+    bool looks; /* raw, and looks at what it reads */
     struct session session;
     struct bench_samples samples;
     double cpu_seconds; /* of all samples together */
 };
 
-enum { WAYS = 4 };
+enum { RAW_WAYS = 2, WAYS = RAW_WAYS + 3 };
 
 struct io_bench {
     const struct arguments *args;
     struct bench_raw *raw;
     unsigned way_count;
-    struct way ways[WAYS]; /* the first one is raw */
+    struct way ways[WAYS]; /* the first RAW_WAYS are raw */
 };
 
 /* Processor time of all threads, the kernel's share included. */
@@ -128,23 +130,24 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
     enum slc_status status = SLC_OK;
 
     bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = SESSION_INIT};
-    bench->way_count = 1;
+    bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = SESSION_INIT};
+    bench->way_count = RAW_WAYS;
     for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP && status == SLC_OK; kind++) {
         if (strcmp(bench->args->io, "all") == 0 ||
             strcmp(bench->args->io, slc_io_name(kind)) == 0) {
             status = open_way(bench, path, kind, rows, err);
         }
     }
-    if (status == SLC_OK && bench->way_count == 1) {
+    if (status == SLC_OK && bench->way_count == RAW_WAYS) {
         status = slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
                           bench->args->io);
     }
     if (status != SLC_OK) {
         return status;
     }
-    plan = &bench->ways[1].session.plan;
-    return bench_raw_open(slc_reader_path(bench->ways[1].session.store.reader), plan->slot_bytes,
-                          plan->slot_count, &bench->raw, err);
+    plan = &bench->ways[RAW_WAYS].session.plan;
+    return bench_raw_open(slc_reader_path(bench->ways[RAW_WAYS].session.store.reader),
+                          plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }
 
 /* One sweep by one way. */
@@ -154,7 +157,7 @@ measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_er
     const double cpu_before = cpu_seconds();
     const uint64_t start_ns = slc_clock_ns();
     const enum slc_status status = way->kind == SLC_IO_AUTO
-                                       ? bench_raw_sweep(bench->raw, err)
+                                       ? bench_raw_sweep(bench->raw, way->looks, err)
                                        : bench_scan_pass(way->session.stream, err);
 
     if (counts) {
@@ -169,13 +172,14 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     const struct bench_times times = bench_samples_summary(&way->samples);
     const struct bench_times raw = bench_samples_summary(&bench->ways[0].samples);
     const double raw_rate = (double)bench_raw_file_bytes(bench->raw) / raw.median;
-    const struct slc_plan *plan = &bench->ways[1].session.plan;
+    const struct slc_plan *plan = &bench->ways[RAW_WAYS].session.plan;
+    const char *raw_name = way->looks ? "read" : "raw";
     double bytes = (double)bench_raw_file_bytes(bench->raw);
     bool direct = bench_raw_direct(bench->raw);
     json_t *row = json_object();
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "method", way->kind == SLC_IO_AUTO ? "raw" : slc_io_name(way->kind));
+    bench_set_text(row, "method", way->kind == SLC_IO_AUTO ? raw_name : slc_io_name(way->kind));
     if (way->kind != SLC_IO_AUTO) {
         struct slc_stream_stats stats;
 
@@ -207,7 +211,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     if (status != SLC_OK) {
         return status;
     }
-    bench_set_tensor(record, &bench->ways[1].session.store);
+    bench_set_tensor(record, &bench->ways[RAW_WAYS].session.store);
     for (unsigned i = 0; i < warm_up + repeats; i++) {
         for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {
             status = measure_once(bench, &bench->ways[w], i >= warm_up, err);
@@ -254,6 +258,7 @@ const struct command bench_io = {
     .options = options,
     .notes =
         "A scan reads every block and verifies its checksum; nothing is decoded. Raw reads have\n"
-        "the same size and number in flight, past the page cache.",
+        "the same size and number in flight, past the page cache; read also looks at every\n"
+        "cache line of what arrived.",
     .run = run,
 };

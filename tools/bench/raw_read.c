@@ -26,6 +26,7 @@ struct bench_raw {
     struct slc_buffer memory;  /* a block per read in flight */
     atomic_uint_fast64_t next; /* offset of the next block */
     atomic_int failed;         /* errno of a read, or 0 */
+    bool look;                 /* at what the sweep reads */
 };
 
 static enum slc_status open_file(struct bench_raw *raw, struct slc_error *err)
@@ -72,6 +73,14 @@ enum slc_status bench_raw_open(const char *path,
     return SLC_OK;
 }
 
+/* Loads a byte of every cache line. */
+static void look_at(const char *memory, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += 64) {
+        (void)*(const volatile char *)(memory + at);
+    }
+}
+
 /* Reads one block; the last one of the file may be shorter. False when the sweep is over. */
 static bool read_block(struct bench_raw *raw, char *memory)
 {
@@ -94,6 +103,9 @@ static bool read_block(struct bench_raw *raw, char *memory)
         }
         done += (uint64_t)got;
     }
+    if (raw->look) {
+        look_at(memory, done);
+    }
     return true;
 }
 
@@ -107,11 +119,11 @@ static void read_blocks(void *context, unsigned worker, unsigned workers)
     }
 }
 
-enum slc_status bench_raw_sweep(void *context, struct slc_error *err)
+enum slc_status bench_raw_sweep(struct bench_raw *raw, bool look, struct slc_error *err)
 {
-    struct bench_raw *raw = context;
     enum slc_status status;
 
+    raw->look = look;
     atomic_store(&raw->next, 0);
     atomic_store(&raw->failed, 0);
     status = slc_team_run(raw->depth, read_blocks, raw, err);
