@@ -204,6 +204,15 @@ struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations)
     return options;
 }
 
+/* Opens what computes, for a store that is open and a plan that is made. */
+static enum slc_status start(struct fixture_run *run, struct slc_error *err)
+{
+    const enum slc_status status =
+        slc_stream_open(NULL, run->store.reader, &run->plan, &run->stream, err);
+
+    return status == SLC_OK ? slc_cpu_backend_create(&run->backend, err) : status;
+}
+
 enum slc_status fixture_open(struct fixture_run *run,
                              const char *path,
                              const struct slc_plan_request *request,
@@ -213,18 +222,46 @@ enum slc_status fixture_open(struct fixture_run *run,
 
     memset(run, 0, sizeof *run);
     status = slc_store_open(NULL, path, &run->store, err);
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        status = slc_plan_make(run->store.reader, request, &run->plan, err);
     }
-    status = slc_plan_make(run->store.reader, request, &run->plan, err);
-    if (status != SLC_OK) {
-        return status;
+    return status == SLC_OK ? start(run, err) : status;
+}
+
+enum slc_status fixture_plan_beyond(const struct slc_reader *reader,
+                                    struct slc_plan_request *request,
+                                    int64_t extra,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t process_bytes;
+
+    do {
+        request->memory_bytes = 1;
+        CU_ASSERT_EQUAL(slc_plan_make(reader, request, plan, NULL), SLC_ERR_BUDGET);
+        process_bytes = plan->process_bytes;
+        request->memory_bytes = plan->minimum_bytes + (uint64_t)extra;
+        slc_error_clear(err);
+        status = slc_plan_make(reader, request, plan, err);
+    } while (plan->process_bytes != process_bytes);
+    return status;
+}
+
+enum slc_status fixture_open_beyond(struct fixture_run *run,
+                                    const char *path,
+                                    struct slc_plan_request *request,
+                                    uint64_t extra,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(run, 0, sizeof *run);
+    status = slc_store_open(NULL, path, &run->store, err);
+    if (status == SLC_OK) {
+        status = fixture_plan_beyond(run->store.reader, request, (int64_t)extra, &run->plan, err);
     }
-    status = slc_stream_open(NULL, run->store.reader, &run->plan, &run->stream, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    return slc_cpu_backend_create(&run->backend, err);
+    return status == SLC_OK ? start(run, err) : status;
 }
 
 void fixture_close(struct fixture_run *run)

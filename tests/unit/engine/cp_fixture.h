@@ -55,6 +55,24 @@ enum slc_status fixture_open(struct fixture_run *run,
                              const char *path,
                              const struct slc_plan_request *request,
                              struct slc_error *err);
+
+/*
+ * Plans for `extra` bytes beyond the smallest budget, which it sets. The resident process, which a
+ * plan takes in steps of some MiB, may grow past one between two plans: then the smallest budget is
+ * asked for again.
+ */
+enum slc_status fixture_plan_beyond(const struct slc_reader *reader,
+                                    struct slc_plan_request *request,
+                                    int64_t extra,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err);
+
+/* fixture_open under such a plan. */
+enum slc_status fixture_open_beyond(struct fixture_run *run,
+                                    const char *path,
+                                    struct slc_plan_request *request,
+                                    uint64_t extra,
+                                    struct slc_error *err);
 void fixture_close(struct fixture_run *run);
 
 #endif

@@ -41,16 +41,11 @@ static void run_within(const char *path, struct slc_plan_request request, uint64
     uint64_t peak;
 
     options.deterministic = request.deterministic;
-    request.memory_bytes = 1;
-    CU_ASSERT_EQUAL(fixture_open(&run, path, &request, &err), SLC_ERR_BUDGET);
-    request.memory_bytes = run.plan.minimum_bytes + extra;
-    fixture_close(&run);
-    slc_error_clear(&err);
     if (!reset_peak()) {
         slc_test_skip("the peak of this process cannot be reset");
         return;
     }
-    if (fixture_open(&run, path, &request, &err) == SLC_ERR_UNSUPPORTED) {
+    if (fixture_open_beyond(&run, path, &request, extra, &err) == SLC_ERR_UNSUPPORTED) {
         fixture_close(&run);
         return;
     }
