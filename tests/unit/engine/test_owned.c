@@ -12,6 +12,7 @@
 #include "slc_test.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -146,7 +147,10 @@ static void gives_the_streamed_bits(void)
     destroy_problem(&problem);
 }
 
-/* A device that raises `stop` in its second tile. */
+/*
+ * A device that raises `stop` in its second tile; later ones wait for that, so that no worker takes
+ * the rest of the tiles while the one with the second has lost its processor.
+ */
 static volatile int stop_raised;
 static atomic_uint tiles_seen;
 static const struct slc_backend_ops *ops_below;
@@ -156,8 +160,13 @@ static enum slc_status stopping_tile(struct slc_backend *backend,
                                      struct slc_tile_view *tile,
                                      struct slc_error *err)
 {
-    if (atomic_fetch_add(&tiles_seen, 1) == 1) {
+    const unsigned number = atomic_fetch_add(&tiles_seen, 1);
+
+    if (number == 1) {
         __atomic_store_n(&stop_raised, 1, __ATOMIC_RELAXED);
+    }
+    while (number > 1 && !__atomic_load_n(&stop_raised, __ATOMIC_RELAXED)) {
+        (void)sched_yield();
     }
     return ops_below->owned_tile(backend, worker, tile, err);
 }
