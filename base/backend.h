@@ -14,6 +14,7 @@
 #include "base/block.h"
 #include "base/error.h"
 #include "base/matrix.h"
+#include "base/stop.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -167,12 +168,12 @@ struct slc_backend_ops {
      * copy may then be chosen by timing some, and the last bits of what is computed from it with
      * that; NULL: by the tensor alone, so that equal tensors give equal bits. `stop` (may be NULL)
      * is looked at before each copy. Errors: SLC_ERR_USAGE when tiles are missing or came twice,
-     * without owned_begin, and for factors of another shape; SLC_ERR_INTERRUPTED when *stop is not
-     * zero; SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then.
+     * without owned_begin, and for factors of another shape; SLC_ERR_INTERRUPTED when it says so;
+     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then.
      */
     enum slc_status (*owned_end)(struct slc_backend *backend,
                                  const struct slc_matrix *factors,
-                                 const volatile int *stop,
+                                 const struct slc_stop *stop,
                                  struct slc_error *err);
     void (*owned_drop)(struct slc_backend *backend);
     /*

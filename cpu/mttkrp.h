@@ -274,7 +274,7 @@ enum slc_status slc_backend_owned_tile(struct slc_backend *backend,
                                        struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_backend_owned_end(struct slc_backend *backend,
                                       const struct slc_matrix *factors,
-                                      const volatile int *stop,
+                                      const struct slc_stop *stop,
                                       struct slc_error *err) SLC_NODISCARD;
 void slc_backend_owned_drop(struct slc_backend *backend);
 enum slc_status slc_backend_mttkrp_owned(struct slc_backend *backend,

@@ -269,18 +269,18 @@ static enum slc_status build_mode(struct slc_owned *owned,
 
 /* A mode may take seconds, which nobody who asked for the end should wait for more than once. */
 static enum slc_status
-check_stop(const volatile int *stop, unsigned mode, unsigned order, struct slc_error *err)
+check_stop(const struct slc_stop *stop, unsigned mode, unsigned order, struct slc_error *err)
 {
-    if (stop == NULL || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0) {
+    if (!slc_stop_wanted(stop)) {
         return SLC_OK;
     }
-    return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal when %u of %u copies were made",
-                    mode, order);
+    return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped when %u of %u copies were made", mode,
+                    order);
 }
 
 enum slc_status slc_owned_end(struct slc_owned *owned,
                               struct slc_cpu_backend *tried_by,
-                              const volatile int *stop,
+                              const struct slc_stop *stop,
                               struct slc_error *err)
 {
     const uint64_t loaded = atomic_load(&owned->loaded);

@@ -126,7 +126,7 @@ enum slc_status slc_owned_add_tile(struct slc_owned *owned,
 /* `tried_by` may be NULL; else its job says the factors by which forms are tried. */
 enum slc_status slc_owned_end(struct slc_owned *owned,
                               struct slc_cpu_backend *tried_by,
-                              const volatile int *stop,
+                              const struct slc_stop *stop,
                               struct slc_error *err) SLC_NODISCARD;
 void slc_owned_drop(struct slc_owned *owned);
 

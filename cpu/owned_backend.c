@@ -53,7 +53,7 @@ take_factors(struct slc_cpu_backend *cpu, const struct slc_matrix *factors, stru
 
 enum slc_status slc_backend_owned_end(struct slc_backend *backend,
                                       const struct slc_matrix *factors,
-                                      const volatile int *stop,
+                                      const struct slc_stop *stop,
                                       struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;

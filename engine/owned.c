@@ -12,12 +12,21 @@ void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape
     memcpy(shape->dims, info->dims, info->order * sizeof info->dims[0]);
 }
 
+/* What a pass that loads carries to its tiles. */
+struct load {
+    struct slc_backend *backend;
+    const struct slc_stop *stop;
+};
+
 static enum slc_status
 add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
-    struct slc_backend *backend = context;
+    const struct load *load = context;
 
-    return backend->ops->owned_tile(backend, worker, tile, err);
+    if (slc_stop_wanted(load->stop)) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before all tiles were copied");
+    }
+    return load->backend->ops->owned_tile(load->backend, worker, tile, err);
 }
 
 enum slc_status slc_owned_load(struct slc_stream *stream,
@@ -26,10 +35,11 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
                                enum slc_value_type type,
                                unsigned workers,
                                const struct slc_matrix *factors,
-                               const volatile int *stop,
+                               const struct slc_stop *stop,
                                struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = add_tile, .context = backend, .stop = stop};
+    struct load load = {backend, stop};
+    const struct slc_pass pass = {.tile = add_tile, .context = &load};
     struct slc_tensor_shape shape;
     enum slc_status status;
 

@@ -13,8 +13,8 @@ void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape
  * Fills the backend's copies (owned_begin of base/backend.h) by one pass over the stream; MTTKRPs
  * with SLC_CONFLICT_OWNED then need no more passes. `workers` is the number that those will have,
  * `factors` (may be NULL) what owned_end tries forms by.
- * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when *stop becomes non-zero
- * during the pass or before the last copy. No copies are held then.
+ * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when `stop` (may be
+ * NULL) says so before the last tile or the last copy. No copies are held then.
  */
 enum slc_status slc_owned_load(struct slc_stream *stream,
                                struct slc_backend *backend,
@@ -22,7 +22,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
                                enum slc_value_type type,
                                unsigned workers,
                                const struct slc_matrix *factors,
-                               const volatile int *stop,
+                               const struct slc_stop *stop,
                                struct slc_error *err) SLC_NODISCARD;
 
 #endif

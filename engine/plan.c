@@ -438,6 +438,9 @@ plan_copies(const struct slc_layout_info *info, struct slc_plan *plan, struct sl
         return slc_fail_budget(err, plan->budget_bytes, plus(others, copies),
                                "copies of %" PRIu64 " MiB, one per mode, beside the store",
                                slc_div_up_u64(copies, UINT64_C(1) << 20));
+    } else if (copies != UINT64_MAX) {
+        plan->copies_wanted_bytes = copies;
+        plan->copies_room_bytes = plan->budget_bytes > others ? plan->budget_bytes - others : 0;
     }
     return SLC_OK;
 }

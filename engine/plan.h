@@ -83,7 +83,10 @@ struct slc_plan {
     uint64_t cache_bytes;   /* of the encoded blocks that are kept */
     uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
     uint64_t copies_bytes;  /* of copies per mode and of making them; 0: there are none */
-    uint64_t total_bytes;   /* sum of the above */
+    /* What those would take that might be had but do not fit, and what the budget leaves; 0: else.
+     */
+    uint64_t copies_wanted_bytes, copies_room_bytes;
+    uint64_t total_bytes; /* sum of what is held */
     uint64_t budget_bytes;
     uint64_t minimum_bytes;   /* smallest budget this request works with */
     uint64_t store_bytes;     /* padded bytes of all blocks */

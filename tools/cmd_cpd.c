@@ -215,6 +215,9 @@ static void show_start(struct cpd *cpd)
         report_tensor(&cpd->session.store);
         report_factoring(&cpd->session.plan, &cpd->als);
         report_plan(&cpd->session.plan, manifest->order);
+        if (cpd->args.verbose && slc_cp_copies_pay(cpd->als.iterations)) {
+            report_copies_missed(&cpd->session.plan);
+        }
         printf("\n");
         (void)fflush(stdout);
     }

@@ -67,6 +67,7 @@ static void print_text(const struct session *session)
                plan->request.rank, plan->threads, plan->threads == 1 ? "" : "s");
     }
     report_plan(plan, session->store.manifest.order);
+    report_copies_missed(plan);
     printf("  %-12s %s of results, no temporary files\n", "disk",
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));
 }

@@ -148,6 +148,8 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"cache_bytes", plan->cache_bytes},
         {"cached_blocks", plan->cached_blocks},
         {"copies_bytes", plan->copies_bytes},
+        {"copies_wanted_bytes", plan->copies_wanted_bytes},
+        {"copies_room_bytes", plan->copies_room_bytes},
         {"store_bytes", plan->store_bytes},
         {"pass_read_bytes", plan->pass_read_bytes},
         {"passes", plan->passes},

@@ -140,6 +140,18 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     printf("\n");
 }
 
+void report_copies_missed(const struct slc_plan *plan)
+{
+    struct format_text wanted;
+    struct format_text room;
+
+    if (plan->copies_wanted_bytes > 0) {
+        printf(KEY "none: one per mode would take %s, the budget leaves %s beside the store\n",
+               "copies", format_memory(&wanted, plan->copies_wanted_bytes),
+               format_memory(&room, plan->copies_room_bytes));
+    }
+}
+
 void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_options *options)
 {
     heading("Factoring");
@@ -193,6 +205,10 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 
     if (verbose && iteration->first_of_copies) {
         printf("     copies per mode were made; MTTKRPs are computed from them from here on\n");
+    }
+    if (verbose && iteration->copies_fault != NULL) {
+        printf("     copies per mode, %s as planned, were given up: %s\n",
+               format_memory(&bytes, iteration->copies_bytes), iteration->copies_fault->message);
     }
     printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s at %s/s\n",
            iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,

@@ -26,12 +26,15 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
 /* The plan's buffers, one a line. */
 void report_plan(const struct slc_plan *plan, unsigned order);
 
+/* What copies per mode would take that the budget has no room for; nothing where that is not so. */
+void report_copies_missed(const struct slc_plan *plan);
+
 /* How a mode's strategy was chosen; nothing where there was no choice. */
 void report_conflict(unsigned mode, const struct slc_conflict_choice *choice);
 
 /*
  * One line per iteration, and one per mode with `verbose`; in the first iteration also how their
- * strategies were chosen, and a line where copies per mode take over.
+ * strategies were chosen, and a line where copies per mode take over or are given up.
  */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 

@@ -105,10 +105,18 @@ static bool stop_requested(const struct cp_state *state)
            __atomic_load_n(state->options->stop, __ATOMIC_RELAXED) != 0;
 }
 
+/* The moment of options->max_seconds by slc_clock_ns; 0 where there is none. */
+static uint64_t deadline_ns(const struct cp_state *state)
+{
+    const double limit_ns = state->options->max_seconds * 1e9;
+
+    /* Limits of centuries are none. */
+    return limit_ns > 0.0 && limit_ns < 0x1p62 ? state->start_ns + (uint64_t)limit_ns : 0;
+}
+
 static bool time_is_up(const struct cp_state *state)
 {
-    return state->options->max_seconds > 0.0 &&
-           slc_seconds_since(state->start_ns) >= state->options->max_seconds;
+    return slc_stop_wanted(&(struct slc_stop){NULL, deadline_ns(state)});
 }
 
 static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
@@ -162,33 +170,36 @@ static bool copies_due(const struct cp_state *state)
     }
     return state->plan->request.copies == SLC_COPIES_ALWAYS ||
            (state->result->iterations >= SLC_CP_COPIES_AFTER &&
-            options->iterations > 2 * SLC_CP_COPIES_AFTER);
+            slc_cp_copies_pay(options->iterations));
 }
 
 /*
- * Makes copies per mode; a stop on the way is left to the iteration to notice. A run that only may
- * have copies is not lost for want of memory: it goes on without.
+ * Makes copies per mode; a stop on the way, by signal or time, is left to the iteration to notice.
+ * A run that only may have copies is not lost for want of memory: it goes on without.
  */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
+    const struct slc_stop stop = {state->options->stop, deadline_ns(state)};
     struct slc_error fault = SLC_ERROR_INIT;
     const enum slc_status status =
         slc_owned_load(state->stream, state->backend, slc_reader_info(state->store->reader),
                        state->plan->request.precision, state->plan->threads, state->result->factors,
-                       state->options->stop, &fault);
+                       &stop, &fault);
 
+    state->copies_due_after = state->result->iterations;
     state->result->times.copies += slc_seconds_since(start_ns);
     if (status == SLC_OK) {
         state->copies = true;
-        state->result->copies_after = state->result->iterations;
+        state->result->copies_after = state->copies_due_after;
         return SLC_OK;
     }
     if (status == SLC_ERR_MEMORY && state->plan->request.copies == SLC_COPIES_AUTO) {
         state->copies_refused = true;
+        state->copies_fault = fault;
         return SLC_OK;
     }
-    if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {
+    if (status == SLC_ERR_INTERRUPTED && slc_stop_wanted(&stop)) {
         return SLC_OK;
     }
     if (err != NULL && err->status == SLC_OK) {
@@ -264,7 +275,11 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     struct slc_cp_result *result = state->result;
     struct slc_cp_iteration report = {
         .iteration = state->iteration,
-        .first_of_copies = state->copies && state->iteration == result->copies_after + 1,
+        .first_of_copies = state->copies && state->iteration == state->copies_due_after + 1,
+        .copies_fault = state->copies_refused && state->iteration == state->copies_due_after + 1
+                            ? &state->copies_fault
+                            : NULL,
+        .copies_bytes = state->plan->copies_bytes,
         .choices = result->choices};
     const uint64_t start_ns = slc_clock_ns();
     struct slc_stream_stats before, after;

@@ -34,6 +34,12 @@ enum {
     SLC_CP_COPIES_AFTER = 10
 };
 
+/* Whether a run of at most so many iterations makes copies with SLC_COPIES_AUTO. */
+static inline bool slc_cp_copies_pay(unsigned iterations)
+{
+    return iterations > 2 * SLC_CP_COPIES_AFTER;
+}
+
 struct slc_cp_iteration {
     unsigned iteration; /* from 1 */
     double fit;
@@ -43,6 +49,9 @@ struct slc_cp_iteration {
     uint64_t bytes_read;
     bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
     bool first_of_copies;         /* copies per mode were made before it, and serve from it on */
+    /* Why copies per mode that were due before it are not made in this run; else NULL. Borrowed. */
+    const struct slc_error *copies_fault;
+    uint64_t copies_bytes; /* that were planned for them */
     /* Per mode: the strategy of streamed MTTKRPs. In the first iteration what a trial measured has
      * just come in. Borrowed. */
     const struct slc_conflict_choice *choices;
@@ -51,9 +60,10 @@ struct slc_cp_iteration {
 struct slc_cp_als_options {
     const struct slc_files *files; /* for init_folder; NULL: the operating system */
     uint32_t rank;
-    unsigned iterations;   /* at most; 0 computes nothing but the start */
-    double tolerance;      /* stop when |change of fit| < tolerance; 0 never */
-    double max_seconds;    /* 0: none; looked at before every MTTKRP and after every iteration */
+    unsigned iterations; /* at most; 0 computes nothing but the start */
+    double tolerance;    /* stop when |change of fit| < tolerance; 0 never */
+    /* 0: none; looked at before every MTTKRP, after every iteration, and while copies are made. */
+    double max_seconds;
     double regularization; /* added to the diagonal of every Gram matrix before solving */
     uint64_t seed;
     /*

@@ -27,10 +27,12 @@ struct cp_state {
     unsigned mode_order[SLC_MAX_ORDER];
     double norm_x;
     uint64_t start_ns;
-    unsigned iteration;  /* being computed, from 1 */
-    unsigned mode;       /* being computed, 0-based */
-    bool copies;         /* the backend holds copies per mode */
-    bool copies_refused; /* there was no memory for them */
+    unsigned iteration;            /* being computed, from 1 */
+    unsigned mode;                 /* being computed, 0-based */
+    bool copies;                   /* the backend holds copies per mode */
+    bool copies_refused;           /* there was no memory for them */
+    unsigned copies_due_after;     /* iterations, when they were made or refused */
+    struct slc_error copies_fault; /* why they were refused */
 
     struct slc_dense *dense;
     struct slc_solver solver;

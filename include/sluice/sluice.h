@@ -372,7 +372,7 @@ struct sluice_cpd_options {
     uint32_t iterations; /* at most; default 50 */
     uint32_t mode_order_set;
     double tolerance;        /* on |change of fit|; default 1e-5; 0: none */
-    double max_seconds;      /* 0: none */
+    double max_seconds;      /* looked at between passes and while copies are made; 0: none */
     double regularization;   /* added to the diagonal of the Gram matrices; default 0 */
     uint64_t seed;           /* of the uniform random start; default 0 */
     const char *init_folder; /* start from mode-1.npy, .. in this folder instead; NULL: random */

@@ -256,6 +256,16 @@ def copies(folder):
         fits[when] = record["fit"]
     check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
     check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
+    # Half the room that they take: told by -v and plan, as a long run would have them.
+    plan = json.loads(sluice("plan", store, "-r", 4, "--json")[0])
+    tight = ("-r", 4, "--memory", plan["total_bytes"] - plan["copies_bytes"] // 2)
+    missed = r"copies +none: one per mode would take [\d.]+ [KMG]iB, the budget leaves [\d.]+ [KMG]iB"
+    check(re.search(missed, sluice("plan", store, *tight)[0]), "plan does not tell")
+    for more, tells in (("-v -i 25", True), ("-i 25", False), ("-v -i 20", False)):
+        out, _ = sluice("cpd", store, *tight, "--tol", 0, "--nowrite", *more.split())
+        check(bool(re.search(missed, out)) == tells, f"{more}: {out}")
+    plan = json.loads(sluice("plan", store, *tight, "--json")[0])
+    check(plan["copies_wanted_bytes"] > plan["copies_room_bytes"] > plan["copies_bytes"] == 0, f"{plan}")
     # Too few iterations to pay, or nothing may be kept.
     for more in (("-i", 20), ("-i", 25, "--no-cache"), ("-i", 25, "--deterministic")):
         out, _ = sluice("cpd", store, "-r", 4, "--tol", 0, "--nowrite", *more)

@@ -222,25 +222,30 @@ static void test_steps(void)
     backend->ops->destroy(backend);
 }
 
-/* A stop is noticed before the next copy, and nothing is held then. */
+/* A stop, by flag or time, is noticed before the next copy, and nothing is held then. */
 static void test_stop(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
     struct slc_error err = SLC_ERROR_INIT;
-    volatile int stop = 1;
+    volatile int flag = 1;
+    const struct slc_stop stops[] = {{.flag = &flag}, {.deadline_ns = 1}};
+    const struct slc_stop later = {.flag = &flag, .deadline_ns = UINT64_MAX};
     struct slc_backend *backend;
     struct problem problem;
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    SLC_ASSERT_OK(owned_fill(backend, &problem.tensor, SLC_F64, 2, &err), &err);
-    SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &stop, &err), SLC_ERR_INTERRUPTED, &err,
-                     "0 of 3 copies");
-    check_dropped(backend);
-    stop = 0;
+    for (size_t s = 0; s < SLC_COUNT(stops); s++) {
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(owned_fill(backend, &problem.tensor, SLC_F64, 2, &err), &err);
+        SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, &stops[s], &err),
+                         SLC_ERR_INTERRUPTED, &err, "0 of 3 copies");
+        check_dropped(backend);
+    }
+    flag = 0;
     slc_error_clear(&err);
     SLC_ASSERT_OK(owned_fill(backend, &problem.tensor, SLC_F64, 2, &err), &err);
-    SLC_ASSERT_OK(backend->ops->owned_end(backend, NULL, &stop, &err), &err);
+    SLC_ASSERT_OK(backend->ops->owned_end(backend, NULL, &later, &err), &err);
     SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     problem_destroy(&problem);

@@ -29,7 +29,6 @@ static void make_store(char *path)
 struct seen {
     unsigned iterations;
     unsigned tried; /* modes with measured costs in the first iteration's report */
-    bool first_of_copies[8];
 };
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -38,9 +37,6 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
 
     for (unsigned n = 0; iteration->iteration == 1 && n < MODES; n++) {
         seen->tried += iteration->choices[n].costs[0].measured_ns > 0;
-    }
-    if (seen->iterations < SLC_COUNT(seen->first_of_copies)) {
-        seen->first_of_copies[seen->iterations] = iteration->first_of_copies;
     }
     seen->iterations++;
 }
@@ -143,30 +139,6 @@ static void deterministic_runs_try_nothing(void)
     fixture_close(&fixture);
 }
 
-static void copies_say_when_they_take_over(void)
-{
-    struct slc_plan_request request = fixture_request(RANK);
-    struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cp_result result;
-    struct fixture_run fixture;
-    struct seen seen;
-    char path[512];
-    static const uint64_t dims[MODES] = {40, 60, 50};
-    struct fixture_tensor tensor;
-
-    fixture_random(&tensor, MODES, dims, 5000, slc_test_seed());
-    fixture_store(&tensor, slc_test_folder(), "full", SLC_CODEC_PACKED, 4096, path);
-    fixture_destroy(&tensor);
-    request.threads = 2;
-    request.copies = SLC_COPIES_ALWAYS;
-    SLC_ASSERT_OK(fixture_open(&fixture, path, &request, &err), &err);
-    (void)run(&fixture, &seen, &result);
-    CU_ASSERT_TRUE(seen.first_of_copies[0]);
-    CU_ASSERT_FALSE(seen.first_of_copies[1]);
-    slc_cp_result_destroy(&result);
-    fixture_close(&fixture);
-}
-
 /* A choice made before is taken over where there is one to make. */
 static void plans_take_a_choice_over(void)
 {
@@ -228,7 +200,6 @@ static void faults_end_a_trial(void)
 static const struct slc_test tests[] = {
     {"decompositions try once and tell", decompositions_try_once_and_tell},
     {"deterministic runs try nothing", deterministic_runs_try_nothing},
-    {"copies say when they take over", copies_say_when_they_take_over},
     {"plans take a choice over", plans_take_a_choice_over},
     {"faults end a trial", faults_end_a_trial},
 };

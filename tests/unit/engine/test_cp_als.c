@@ -530,45 +530,6 @@ static void survives_every_fault(void)
     check_every_fault(SLC_COPIES_ALWAYS);
 }
 
-static void refuse_memory_after_ten(void *context, const struct slc_cp_iteration *iteration)
-{
-    (void)context;
-    if (iteration->iteration == SLC_CP_COPIES_AFTER) {
-        slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
-    }
-}
-
-/* Copies that may be had are given up where memory is refused, those that must be had are not. */
-static void goes_on_without_copies(void)
-{
-    struct slc_plan_request request = fixture_request(3);
-    struct slc_cp_als_options options = fixture_options(3, 2 * SLC_CP_COPIES_AFTER + 1);
-    struct fixture_tensor tensor;
-    struct fixture_run run;
-    struct slc_cp_result with, without;
-    struct slc_error err = SLC_ERROR_INIT;
-
-    request.copies = SLC_COPIES_NEVER;
-    open_small(&tensor, &run, &request);
-    SLC_ASSERT_OK(decompose(&run, &options, &without, &err), &err);
-    fixture_close(&run);
-    fixture_destroy(&tensor);
-
-    request.copies = SLC_COPIES_AUTO;
-    options.iteration = refuse_memory_after_ten;
-    open_small(&tensor, &run, &request);
-    SLC_ASSERT_OK(decompose(&run, &options, &with, &err), &err);
-    CU_ASSERT_TRUE(slc_fault_seen(SLC_FAULT_ALLOCATION) >= 1);
-    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
-    CU_ASSERT_EQUAL(with.copies_after, UINT_MAX);
-    CU_ASSERT_EQUAL(with.iterations, without.iterations);
-    CU_ASSERT_TRUE(fabs(with.fit - without.fit) <= 1e-12);
-    slc_cp_result_destroy(&with);
-    slc_cp_result_destroy(&without);
-    fixture_close(&run);
-    fixture_destroy(&tensor);
-}
-
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -583,7 +544,6 @@ int main(int argc, char **argv)
         {"degenerate tensors are fitted", degenerate_tensors_are_fitted},
         {"options must agree with the plan", options_must_agree_with_the_plan},
         {"every allocation and thread may fail", survives_every_fault},
-        {"goes on without copies where memory is refused", goes_on_without_copies},
     };
 
     return slc_test_main("engine: cp_als", tests, SLC_COUNT(tests), argc, argv);

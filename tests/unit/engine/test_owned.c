@@ -107,10 +107,12 @@ static void check_copies(struct fixture_run *run, const struct problem *problem)
 }
 
 static enum slc_status
-load(struct fixture_run *run, const volatile int *stop, struct slc_error *err)
+load(struct fixture_run *run, const volatile int *flag, struct slc_error *err)
 {
+    const struct slc_stop stop = {.flag = flag};
+
     return slc_owned_load(run->stream, run->backend, slc_reader_info(run->store.reader), SLC_F64,
-                          run->plan.threads, NULL, stop, err);
+                          run->plan.threads, NULL, &stop, err);
 }
 
 /* That nothing is held. */
@@ -212,6 +214,28 @@ static void check_block(struct fixture_run *run, struct slc_faulty *faulty, stru
     CU_ASSERT_FATAL(err->block < 5);
     slc_reader_entry(run->store.reader, err->block, &entry);
     CU_ASSERT(hit >= entry.offset && hit < entry.offset + entry.padded_bytes);
+}
+
+/* A time that has passed ends a load before its first tile. */
+static void ends_in_time(void)
+{
+    const struct slc_stop passed = {.deadline_ns = 1};
+    struct slc_plan_request request = fixture_request(RANK);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct problem problem;
+    struct fixture_run run;
+
+    make_problem(&problem, "time");
+    SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+    SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, slc_reader_info(run.store.reader),
+                                    SLC_F64, run.plan.threads, NULL, &passed, &err),
+                     SLC_ERR_INTERRUPTED, &err, "tiles");
+    check_empty(&run, &problem);
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(load(&run, NULL, &err), &err);
+    check_copies(&run, &problem);
+    fixture_close(&run);
+    destroy_problem(&problem);
 }
 
 /* The k-th read fails, for every k. */
@@ -342,6 +366,7 @@ int main(int argc, char **argv)
     static const struct slc_test tests[] = {
         {"the bits of the streamed MTTKRP", gives_the_streamed_bits},
         {"after a stop the next load works", goes_on_after_a_stop},
+        {"a time limit ends a load", ends_in_time},
         {"a failing read is named, and nothing is held", names_a_failing_read},
         {"every failing allocation and thread", holds_nothing_after_a_fault},
         {"refused: another tensor's shape", refuses_another_tensor},

@@ -325,15 +325,19 @@ static void copies_take_what_is_left(void)
     struct slc_store store;
     struct slc_plan plan, without;
     struct slc_error err = SLC_ERROR_INIT;
+    uint64_t wanted;
 
     open_five_blocks(&store);
     SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_TRUE(plan.copies_bytes > 300000 * UINT64_C(20) * 3);
+    CU_ASSERT_EQUAL(plan.copies_wanted_bytes, 0);
     request.copies = SLC_COPIES_NEVER;
     SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &without, &err), &err);
     check_sum(&without);
     CU_ASSERT_EQUAL(without.copies_bytes, 0);
+    CU_ASSERT_EQUAL(without.copies_wanted_bytes, 0);
+    wanted = plan.copies_bytes;
     /* The process may have grown between the two. */
     CU_ASSERT_EQUAL(without.total_bytes - without.process_bytes + plan.copies_bytes,
                     plan.total_bytes - plan.process_bytes);
@@ -347,6 +351,8 @@ static void copies_take_what_is_left(void)
     request.memory_bytes = without.total_bytes;
     SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
+    CU_ASSERT_EQUAL(plan.copies_wanted_bytes, wanted);
+    CU_ASSERT_TRUE(plan.copies_room_bytes < wanted);
 
     request.memory_bytes = 0;
     request.deterministic = true;

@@ -1,0 +1,25 @@
+/* When work that takes long is to end before its end: because somebody asks, or at a time. */
+#ifndef SLC_BASE_STOP_H
+#define SLC_BASE_STOP_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct slc_stop {
+    const volatile int *flag; /* of a signal handler or another thread: not 0, stop; may be NULL */
+    uint64_t deadline_ns;     /* by slc_clock_ns; 0: none */
+};
+
+/* Whether to stop now; `stop` may be NULL. Any thread. */
+static inline bool slc_stop_wanted(const struct slc_stop *stop)
+{
+    if (stop == NULL) {
+        return false;
+    }
+    return (stop->flag != NULL && __atomic_load_n(stop->flag, __ATOMIC_RELAXED) != 0) ||
+           (stop->deadline_ns != 0 && slc_clock_ns() >= stop->deadline_ns);
+}
+
+#endif
