@@ -3,6 +3,8 @@
  */
 #include "storage/bitpack.h"
 
+#include "storage/encode_ops.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -66,41 +68,24 @@ static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, 
     return slc_packed_bytes(size, width) + exceptions + slc_packed_bytes(exceptions, extra);
 }
 
-/* Counts lengths in bits; returns the longest. */
-static unsigned count_lengths(const uint64_t *lo,
-                              const uint64_t *hi,
-                              uint32_t size,
-                              uint8_t histogram[SLC_MAX_KEY_BITS + 1])
+/* What slc_encode_ops()->longer does, for values of up to 128 bits. */
+static unsigned count_longer(const uint64_t *lo, const uint64_t *hi, uint32_t size, uint8_t *longer)
 {
-    /* Neighbours are mostly of one length, and an increment waits for the one before it. */
-    uint8_t odd[65] = {0};
-    uint64_t any = 0;
+    uint8_t histogram[SLC_MAX_KEY_BITS + 1] = {0};
     unsigned longest = 0;
-    uint32_t i;
+    uint32_t above = 0;
 
-    memset(histogram, 0, SLC_MAX_KEY_BITS + 1);
-    if (hi != NULL) {
-        for (i = 0; i < size; i++) {
-            unsigned length = slc_bit_length_u128(lo[i], hi[i]);
+    for (uint32_t i = 0; i < size; i++) {
+        unsigned length = slc_bit_length_u128(lo[i], hi[i]);
 
-            histogram[length]++;
-            longest = length > longest ? length : longest;
-        }
-        return longest;
+        histogram[length]++;
+        longest = length > longest ? length : longest;
     }
-    for (i = 0; i + 1 < size; i += 2) {
-        histogram[slc_bit_length_u128(lo[i], 0)]++;
-        odd[slc_bit_length_u128(lo[i + 1], 0)]++;
-        any |= lo[i] | lo[i + 1];
+    for (unsigned width = longest; width-- > 0;) {
+        above += histogram[width + 1];
+        longer[width] = (uint8_t)above;
     }
-    if (i < size) {
-        histogram[slc_bit_length_u128(lo[i], 0)]++;
-        any |= lo[i];
-    }
-    for (i = 0; i < 65; i++) {
-        histogram[i] = (uint8_t)(histogram[i] + odd[i]);
-    }
-    return slc_bit_length_u128(any, 0);
+    return longest;
 }
 
 static uint64_t measure_group(const uint64_t *lo,
@@ -110,26 +95,28 @@ static uint64_t measure_group(const uint64_t *lo,
                               uint8_t *best_extra,
                               uint8_t *best_exceptions)
 {
-    uint8_t histogram[SLC_MAX_KEY_BITS + 1];
-    unsigned longest = count_lengths(lo, hi, size, histogram);
-    uint32_t above = 0;
-    uint64_t best;
+    uint8_t longer[SLC_MAX_KEY_BITS];
+    unsigned longest = hi == NULL ? slc_encode_ops()->longer(lo, size, longer)
+                                  : count_longer(lo, hi, size, longer);
+    uint64_t best = group_bytes(size, longest, 0, 0);
 
-    best = group_bytes(size, longest, 0, 0);
     *best_width = (uint8_t)longest;
     *best_extra = 0;
     *best_exceptions = 0;
     /* From wide to narrow, so that among equal costs the smallest width is kept. */
     for (unsigned width = longest; width-- > 0;) {
-        uint64_t bytes;
+        uint32_t exceptions = longer[width];
+        unsigned extra = longest - width;
+        uint64_t bytes = group_bytes(size, width, exceptions, extra);
 
-        above += histogram[width + 1];
-        bytes = group_bytes(size, width, above, longest - width);
+        if (group_bytes(0, 0, exceptions, extra) > best) {
+            break; /* exceptions only get more */
+        }
         if (bytes <= best) {
             best = bytes;
             *best_width = (uint8_t)width;
-            *best_extra = (uint8_t)(longest - width);
-            *best_exceptions = (uint8_t)above;
+            *best_extra = (uint8_t)extra;
+            *best_exceptions = (uint8_t)exceptions;
         }
     }
     return best;
@@ -153,6 +140,9 @@ void slc_patched_measure(const uint64_t *lo,
     }
 }
 
+/*
+ * Finds exceptions without a branch on what is one, and writes their positions and high parts.
+ */
 static uint8_t *write_exceptions(const uint64_t *lo,
                                  const uint64_t *hi,
                                  uint32_t size,
@@ -162,40 +152,74 @@ static uint8_t *write_exceptions(const uint64_t *lo,
                                  uint8_t *out)
 {
     struct slc_bit_writer high = {out + exceptions, 0, 0};
+    uint8_t positions[SLC_GROUP_NNZ + 1];
+    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < size; i++) {
-        slc_u128 value = slc_key_join(lo[i], hi == NULL ? 0 : hi[i]);
+    /* A group with exceptions is narrower than its values can be: below 64 or 128. */
+    for (uint32_t i = 0; i < size && hi == NULL; i++) {
+        positions[count] = (uint8_t)i;
+        count += lo[i] >> width != 0;
+    }
+    for (uint32_t i = 0; i < size && hi != NULL; i++) {
+        positions[count] = (uint8_t)i;
+        count += slc_key_join(lo[i], hi[i]) >> width != 0;
+    }
+    assert(count == exceptions);
+    memcpy(out, positions, exceptions);
+    for (uint32_t e = 0; e < exceptions; e++) {
+        uint8_t i = positions[e];
+        slc_u128 value = slc_key_join(lo[i], hi == NULL ? 0 : hi[i]) >> width;
 
-        value >>= width; /* below 128: a group of width 128 has no exceptions */
-        if (value != 0) {
-            *out++ = (uint8_t)i;
-            slc_bits_put_wide(&high, (uint64_t)value, (uint64_t)(value >> 64), extra);
-        }
+        slc_bits_put_wide(&high, (uint64_t)value, (uint64_t)(value >> 64), extra);
     }
     return slc_bits_finish(&high);
 }
 
-/* The low `width` bits of every value; what stands behind them is not touched. */
-static uint8_t *
-write_low(const uint64_t *lo, const uint64_t *hi, uint32_t size, unsigned width, uint8_t *out)
+/*
+ * Packs values `each` at a time, 56 bits together at most, as far as whole words can be stored over
+ * what follows within `bytes`; returns how many. No branch depends on where a word ends.
+ */
+static inline uint32_t pack_words(struct slc_bit_writer *writer,
+                                  const uint64_t *values,
+                                  uint32_t count,
+                                  unsigned width,
+                                  unsigned each,
+                                  uint64_t bytes)
+{
+    const uint64_t mask = slc_low_mask(width);
+    uint32_t i;
+
+    for (i = 0; i + each <= count && (uint64_t)i * width / 8 + 8 <= bytes; i += each) {
+        uint64_t word = values[i] & mask;
+
+        for (unsigned j = 1; j < each; j++) {
+            word |= (values[i + j] & mask) << j * width;
+        }
+        writer->pending |= word << writer->fill;
+        slc_store_u64(writer->at, writer->pending);
+        writer->fill += each * width;
+        writer->at += writer->fill / 8;
+        writer->pending >>= writer->fill & 56;
+        writer->fill &= 7;
+    }
+    return i;
+}
+
+uint8_t *
+slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out)
 {
     struct slc_bit_writer writer = {out, 0, 0};
-    uint64_t bytes = slc_packed_bytes(size, width);
-    uint64_t mask = slc_low_mask(width);
+    uint64_t bytes = slc_packed_bytes(count, width);
     uint32_t i = 0;
 
-    /* Whole words over what follows, without a branch that depends on where a word ends. */
-    if (width > 0 && width <= 56) {
-        for (; i < size && (uint64_t)i * width / 8 + 8 <= bytes; i++) {
-            writer.pending |= (lo[i] & mask) << writer.fill;
-            slc_store_u64(writer.at, writer.pending);
-            writer.fill += width;
-            writer.at += writer.fill / 8;
-            writer.pending >>= writer.fill & 56;
-            writer.fill &= 7;
-        }
+    if (width > 0 && width <= 14) {
+        i = pack_words(&writer, lo, count, width, 4, bytes);
+    } else if (width > 0 && width <= 28) {
+        i = pack_words(&writer, lo, count, width, 2, bytes);
+    } else if (width > 0 && width <= 56) {
+        i = pack_words(&writer, lo, count, width, 1, bytes);
     }
-    for (; i < size; i++) {
+    for (; i < count; i++) {
         slc_bits_put_wide(&writer, lo[i], hi == NULL ? 0 : hi[i], width);
     }
     return slc_bits_finish(&writer);
@@ -220,7 +244,7 @@ uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
         const uint64_t *group_hi = hi == NULL ? NULL : hi + g * SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(plan->count, g);
 
-        out = write_low(group_lo, group_hi, size, plan->width[g], out);
+        out = slc_bits_pack(group_lo, group_hi, size, plan->width[g], out);
         if (plan->exceptions[g] > 0) {
             out = write_exceptions(group_lo, group_hi, size, plan->width[g], plan->extra[g],
                                    plan->exceptions[g], out);

@@ -4,7 +4,7 @@
  * not fit ("exceptions") with their high bits apart (PFOR; Zukowski et al., "Super-scalar RAM-CPU
  * cache compression", ICDE 2006).
  *
- * Measuring takes one pass with a histogram of bit lengths per group, so that the width chosen is
+ * Measuring takes one pass that counts bit lengths per group, so that the width chosen is
  * the exact optimum. Decoding works a group at a time; everything that decides where bytes are read
  * is checked once per section in slc_patched_open, the exceptions' own bytes when they are applied.
  * Wide values travel as two arrays, bits 0..63 and bits 64..127.
@@ -116,6 +116,13 @@ static inline void slc_bits_put(struct slc_bit_writer *writer, uint64_t value, u
 void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, unsigned width);
 /* Returns the first byte after the string. */
 uint8_t *slc_bits_finish(struct slc_bit_writer *writer);
+
+/*
+ * The low `width` (0..128) bits of every value as one string, after which nothing is touched; hi is
+ * NULL where width is at most 64. Returns the first byte after it.
+ */
+uint8_t *
+slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out);
 
 /* Widths chosen for a sequence, and what it will take. */
 struct slc_patched_plan {

@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/column_range.h"
-#include "base/hash.h"
 #include "storage/decode_ops.h"
 #include "storage/encode_internal.h"
 
@@ -192,25 +191,57 @@ static void make_gaps(struct slc_encoder *encoder, const struct slc_tile_source 
     }
 }
 
-/* Smallest and largest coordinate of one mode. */
+/* Keys looked at for all modes, one after the other: they stay in the level-1 cache. */
+enum { PIECE = 1024 };
+
+/* Smallest and largest coordinate of every mode under keys of which only the lower half varies. */
+static void half_ranges(const struct slc_encoder *encoder,
+                        const struct slc_tile_source *source,
+                        struct slc_tile_blob *blob)
+{
+    const struct slc_key_layout *keys = &encoder->keys;
+    uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER];
+
+    for (unsigned n = 0; n < keys->order; n++) {
+        smallest[n] = UINT64_MAX;
+        largest[n] = 0;
+    }
+    for (uint32_t at = 0; at < source->nnz; at += PIECE) {
+        uint32_t count = source->nnz - at < PIECE ? source->nnz - at : PIECE;
+
+        for (unsigned n = 0; n < keys->order; n++) {
+            slc_column_range_masked(source->key_lo + at, count, keys->mask_lo[n], &smallest[n],
+                                    &largest[n]);
+        }
+    }
+    for (unsigned n = 0; n < keys->order; n++) {
+        unsigned low_bits = (unsigned)__builtin_popcountll(keys->mask_lo[n]);
+        uint64_t above = 0;
+
+        if (keys->mask_hi[n] != 0) {
+            /* The same for all; a mode has at most 62 bits. */
+            above = slc_bits_gather(source->upper, keys->mask_hi[n]) << low_bits;
+        }
+        blob->min[n] = slc_bits_gather(smallest[n], keys->mask_lo[n]) | above;
+        blob->max[n] = slc_bits_gather(largest[n], keys->mask_lo[n]) | above;
+    }
+}
+
+/* The same of a mode under keys both halves of which vary. */
 static void mode_range(const struct slc_encoder *encoder,
                        const struct slc_tile_source *source,
                        unsigned n,
                        uint64_t *min,
                        uint64_t *max)
 {
-    enum { PIECE = 512 };
     const struct slc_decode_ops *ops = slc_decode_ops();
     uint64_t field[PIECE + 16], upper[PIECE + 16];
     struct slc_gather lo, hi;
-    uint64_t smallest = UINT64_MAX, largest = 0, above = 0;
 
     slc_gather_init(&lo, encoder->keys.mask_lo[n]);
-    slc_gather_init(&hi, source->key_hi == NULL ? 0 : encoder->keys.mask_hi[n]);
-    if (source->key_hi == NULL && encoder->keys.mask_hi[n] != 0) {
-        /* The same for all; a mode has at most 62 bits. */
-        above = slc_bits_gather(source->upper, encoder->keys.mask_hi[n]) << lo.bits;
-    }
+    slc_gather_init(&hi, encoder->keys.mask_hi[n]);
+    *min = UINT64_MAX;
+    *max = 0;
     for (uint32_t at = 0; at < source->nnz; at += PIECE) {
         uint32_t count = source->nnz - at < PIECE ? source->nnz - at : PIECE;
 
@@ -221,39 +252,37 @@ static void mode_range(const struct slc_encoder *encoder,
                 field[i] |= upper[i] << lo.bits; /* a mode has at most 62 bits */
             }
         }
-        slc_column_range(field, count, &smallest, &largest);
+        slc_column_range(field, count, min, max);
     }
-    assert(largest - smallest < UINT32_MAX);
-    *min = smallest | above;
-    *max = largest | above;
 }
 
-static bool is_integer(double value)
+static void find_ranges(const struct slc_encoder *encoder,
+                        const struct slc_tile_source *source,
+                        struct slc_tile_blob *blob)
 {
-    /* 2^53; the comparison comes first, because converting what does not fit is undefined. */
-    return value >= -9007199254740992.0 && value <= 9007199254740992.0 &&
-           (double)(int64_t)value == value;
+    if (source->key_hi == NULL) {
+        half_ranges(encoder, source, blob);
+    } else {
+        for (unsigned n = 0; n < encoder->keys.order; n++) {
+            mode_range(encoder, source, n, &blob->min[n], &blob->max[n]);
+        }
+    }
+    for (unsigned n = 0; n < encoder->keys.order; n++) {
+        assert(blob->max[n] - blob->min[n] < UINT32_MAX);
+    }
 }
 
-static void sum_values(const struct slc_tile_source *source, struct slc_tile_blob *blob)
+static void survey_values(struct slc_encoder *encoder,
+                          const struct slc_tile_source *source,
+                          struct slc_tile_blob *blob)
 {
-    double squares = 0;
-    uint64_t content = 0;
-    bool all_f32 = true, all_integer = true;
+    struct slc_value_survey *survey = &encoder->survey;
 
-    for (uint32_t i = 0; i < source->nnz; i++) {
-        double value = source->values[i];
-
-        assert(value != 0);
-        squares += value * value;
-        content += slc_content_term(source->key_lo[i], key_hi(source, i), slc_bits_f64(value));
-        all_f32 &= (double)(float)value == value;
-        all_integer &= is_integer(value);
-    }
-    blob->sum_of_squares = squares;
-    blob->content_sum = content;
-    blob->all_f32 = all_f32;
-    blob->all_integer = all_integer;
+    slc_encode_ops()->survey(source, survey);
+    blob->sum_of_squares = survey->squares;
+    blob->content_sum = survey->content;
+    blob->all_f32 = survey->all_f32;
+    blob->all_integer = survey->all_integer;
 }
 
 enum slc_status slc_tile_encode(struct slc_encoder *encoder,
@@ -271,12 +300,8 @@ enum slc_status slc_tile_encode(struct slc_encoder *encoder,
     blob->first_hi = key_hi(source, 0);
     blob->last_lo = source->key_lo[last];
     blob->last_hi = key_hi(source, last);
-    for (unsigned n = 0; n < encoder->keys.order; n++) {
-        mode_range(encoder, source, n, &blob->min[n], &blob->max[n]);
-    }
-    sum_values(source, blob);
-    encoder->all_f32 = blob->all_f32;
-    encoder->all_integer = blob->all_integer;
+    find_ranges(encoder, source, blob);
+    survey_values(encoder, source, blob);
     switch (encoder->codec) {
     case SLC_CODEC_PACKED:
         make_gaps(encoder, source);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "storage/bitpack.h"
 #include "storage/codec.h"
+#include "storage/encode_ops.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +31,7 @@ struct slc_encoder {
     void *lz4_state;
 
     /* Of the tile at hand. */
-    bool all_f32, all_integer;
+    struct slc_value_survey survey;
     int64_t integer_low; /* where all are integers: the smallest, and the largest above it */
     uint64_t integer_span;
     struct slc_patched_plan gaps, integers;
@@ -38,7 +39,7 @@ struct slc_encoder {
 
 /*
  * Each writes a tile's data to encoder->out and returns its size, a multiple of 8; *index_bytes is
- * what coordinates take of it. The gaps, all_f32 and all_integer are set before.
+ * what coordinates take of it. The gaps and the survey are there before.
  */
 uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,

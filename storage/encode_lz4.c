@@ -66,7 +66,7 @@ uint32_t slc_lz4_encode(struct slc_encoder *encoder,
 {
     uint8_t *const out = encoder->out;
     unsigned gaps = gap_bytes(encoder, source->nnz);
-    unsigned values = encoder->all_f32 ? 4 : 8;
+    unsigned values = encoder->survey.all_f32 ? 4 : 8;
     uint64_t plain = (uint64_t)(gaps + values) * source->nnz;
     uint8_t *end = encoder->planes;
     uint32_t stored;

@@ -22,36 +22,26 @@ static inline uint64_t above_low(const struct slc_encoder *encoder, double value
     return (uint64_t)((int64_t)value - encoder->integer_low);
 }
 
-static void find_span(struct slc_encoder *encoder, const struct slc_tile_source *source)
+static void find_span(struct slc_encoder *encoder)
 {
-    int64_t low = (int64_t)source->values[0];
-    int64_t high = low;
-
-    for (uint32_t i = 1; i < source->nnz; i++) {
-        int64_t value = (int64_t)source->values[i];
-
-        low = value < low ? value : low;
-        high = value > high ? value : high;
-    }
-    encoder->integer_low = low;
-    encoder->integer_span = (uint64_t)high - (uint64_t)low;
+    encoder->integer_low = (int64_t)encoder->survey.low;
+    encoder->integer_span =
+        (uint64_t)(int64_t)encoder->survey.high - (uint64_t)encoder->integer_low;
 }
 
 /* value - smallest value into encoder->planes as 64-bit words. */
-static void integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
+static uint64_t *integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     uint64_t *above = (uint64_t *)(void *)encoder->planes;
 
-    for (uint32_t i = 0; i < source->nnz; i++) {
-        above[i] = above_low(encoder, source->values[i]);
-    }
+    slc_encode_ops()->above(source->values, source->nnz, encoder->integer_low, above);
+    return above;
 }
 
 static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
-    find_span(encoder, source);
-    integers_above(encoder, source);
-    slc_patched_measure((uint64_t *)(void *)encoder->planes, NULL, source->nnz, &encoder->integers);
+    find_span(encoder);
+    slc_patched_measure(integers_above(encoder, source), NULL, source->nnz, &encoder->integers);
     return 8 + encoder->integers.bytes;
 }
 
@@ -59,10 +49,10 @@ static uint8_t *
 write_integers(struct slc_encoder *encoder, const struct slc_tile_source *source, uint8_t *out)
 {
     /* Once more: other forms have used the scratch in between. */
-    integers_above(encoder, source);
+    const uint64_t *above = integers_above(encoder, source);
+
     slc_store_u64(out, (uint64_t)encoder->integer_low);
-    return slc_patched_write(&encoder->integers, (uint64_t *)(void *)encoder->planes, NULL,
-                             out + 8);
+    return slc_patched_write(&encoder->integers, above, NULL, out + 8);
 }
 
 /* ---- dictionary */
@@ -87,19 +77,20 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
 /* Whether every integer from the smallest to the largest may have a slot of its own. */
 static bool few_integers(const struct slc_encoder *encoder)
 {
-    return encoder->all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
+    return encoder->survey.all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
 }
 
-/* The same as collect_distinct where few_integers. */
+/* The same as collect_distinct where few_integers, whose words above the smallest are there. */
 static uint32_t collect_integers(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
 {
+    const uint64_t *words = (const uint64_t *)(const void *)encoder->planes;
     uint32_t count = 0;
 
     memset(encoder->slots, 0, (encoder->integer_span + 1) * sizeof *encoder->slots);
     for (uint32_t i = 0; i < source->nnz; i++) {
-        encoder->slots[above_low(encoder, source->values[i])] = 1;
+        encoder->slots[words[i]] = 1;
     }
     for (uint64_t above = 0; above <= encoder->integer_span; above++) {
         if (encoder->slots[above] != 0) {
@@ -166,14 +157,11 @@ static void sort_distinct(struct slc_encoder *encoder, uint32_t count)
     }
 }
 
-/* Writes where in the sorted distinct values each value stands. */
-static uint8_t *write_indices(struct slc_encoder *encoder,
-                              const struct slc_tile_source *source,
-                              uint32_t count,
-                              unsigned width,
-                              uint8_t *out)
+/* Where in the sorted distinct values each value stands, into encoder->planes as 64-bit words. */
+static const uint64_t *
+find_indices(struct slc_encoder *encoder, const struct slc_tile_source *source, uint32_t count)
 {
-    struct slc_bit_writer indices = {out, 0, 0};
+    uint64_t *words = (uint64_t *)(void *)encoder->planes;
 
     if (few_integers(encoder)) {
         for (uint32_t i = 0; i < count; i++) {
@@ -182,21 +170,20 @@ static uint8_t *write_indices(struct slc_encoder *encoder,
             memcpy(&value, &encoder->distinct[i], sizeof value);
             encoder->slots[above_low(encoder, value)] = i;
         }
+        integers_above(encoder, source);
         for (uint32_t i = 0; i < source->nnz; i++) {
-            slc_bits_put(&indices, encoder->slots[above_low(encoder, source->values[i])], width);
+            words[i] = encoder->slots[words[i]];
         }
-        return slc_bits_finish(&indices);
+        return words;
     }
     memset(encoder->slots, 0, SLC_DISTINCT_SLOTS * sizeof *encoder->slots);
     for (uint32_t i = 0; i < count; i++) {
         encoder->slots[find_slot(encoder, encoder->distinct[i])] = i + 1;
     }
     for (uint32_t i = 0; i < source->nnz; i++) {
-        uint32_t slot = find_slot(encoder, slc_bits_f64(source->values[i]));
-
-        slc_bits_put(&indices, encoder->slots[slot] - 1, width);
+        words[i] = encoder->slots[find_slot(encoder, slc_bits_f64(source->values[i]))] - 1;
     }
-    return slc_bits_finish(&indices);
+    return words;
 }
 
 static uint8_t *write_dictionary(struct slc_encoder *encoder,
@@ -212,7 +199,8 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
     for (uint32_t i = 0; i < count; i++) {
         slc_store_u64(out + 8 + 8 * (size_t)i, encoder->distinct[i]);
     }
-    return write_indices(encoder, source, count, width, out + 8 + 8 * (size_t)count);
+    out += 8 + 8 * (size_t)count;
+    return slc_bits_pack(find_indices(encoder, source, count), NULL, source->nnz, width, out);
 }
 
 /* ---- plain and LZ4 */
@@ -261,37 +249,25 @@ static uint8_t *write_plain(const struct slc_tile_source *source, bool f32, uint
 
 /* ---- choice */
 
-static bool all_equal(const struct slc_tile_source *source)
-{
-    uint64_t bits = slc_bits_f64(source->values[0]);
-
-    for (uint32_t i = 1; i < source->nnz; i++) {
-        if (slc_bits_f64(source->values[i]) != bits) {
-            return false;
-        }
-    }
-    return true;
-}
-
 uint8_t *slc_values_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            uint8_t *section,
                            uint8_t *form)
 {
-    bool f32 = encoder->all_f32;
+    bool f32 = encoder->survey.all_f32;
     unsigned plain_bytes = f32 ? 4 : 8;
     uint64_t plain = (uint64_t)plain_bytes * source->nnz;
     uint64_t cost = plain;
     uint32_t distinct = 0;
     uint8_t *end = NULL;
 
-    if (all_equal(source)) {
+    if (encoder->survey.low == encoder->survey.high) {
         *form = SLC_FORM_CONSTANT;
         slc_store_f64(section, source->values[0]);
         return section + 8;
     }
     *form = f32 ? SLC_FORM_F32 : SLC_FORM_F64;
-    if (encoder->all_integer) {
+    if (encoder->survey.all_integer) {
         uint64_t bytes = measure_integers(encoder, source);
 
         if (bytes <= cost) { /* the lower form wins a draw */

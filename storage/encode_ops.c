@@ -1,0 +1,62 @@
+/* The portable table of encoding loops, and the choice among tables. */
+#include "storage/encode_ops.h"
+
+#include "storage/bitpack.h"
+#include "storage/encode_loops.h"
+
+#include <string.h>
+
+static void portable_survey(const struct slc_tile_source *source, struct slc_value_survey *survey)
+{
+    *survey = slc_survey_none();
+    slc_survey_add(source, 0, source->nnz, survey);
+}
+
+static void portable_above(const double *values, uint32_t count, int64_t low, uint64_t *above)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        above[i] = (uint64_t)((int64_t)values[i] - low);
+    }
+}
+
+static unsigned portable_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
+{
+    /* Neighbours are mostly of one length, and an increment waits for the one before it. */
+    uint8_t even[65] = {0}, odd[65] = {0};
+    uint64_t any = 0;
+    unsigned longest;
+    uint32_t i, above = 0;
+
+    for (i = 0; i + 1 < count; i += 2) {
+        even[slc_bit_length_u64(values[i])]++;
+        odd[slc_bit_length_u64(values[i + 1])]++;
+        any |= values[i] | values[i + 1];
+    }
+    if (i < count) {
+        even[slc_bit_length_u64(values[i])]++;
+        any |= values[i];
+    }
+    longest = slc_bit_length_u64(any);
+    for (unsigned width = longest; width-- > 0;) {
+        above += (uint32_t)even[width + 1] + odd[width + 1];
+        longer[width] = (uint8_t)above;
+    }
+    return longest;
+}
+
+static const struct slc_encode_ops portable_ops = {.name = "portable",
+                                                   .survey = portable_survey,
+                                                   .above = portable_above,
+                                                   .longer = portable_longer};
+
+const struct slc_encode_ops *slc_encode_ops_portable(void)
+{
+    return &portable_ops;
+}
+
+const struct slc_encode_ops *slc_encode_ops(void)
+{
+    const struct slc_encode_ops *best = slc_encode_ops_avx512();
+
+    return best != NULL ? best : &portable_ops;
+}
