@@ -211,24 +211,22 @@ static enum slc_status scatter_batch(struct split *split,
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     double values[SLC_KEY_BATCH];
-    uint32_t i;
+    uint32_t parts[SLC_KEY_BATCH];
+    const struct slc_scatter_batch batch = {.count = count,
+                                            .ordinal = ordinal,
+                                            .buckets = parts,
+                                            .key_lo = lo,
+                                            .key_hi = hi,
+                                            .values = values};
 
     slc_sort_keys(plan, chunk, begin, count, plan->tables.wide, lo, hi);
     slc_chunk_values(chunk, begin, count, values);
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct place place = {lo[i], plan->tables.wide ? hi[i] : 0, sequence, ordinal + i};
-        uint32_t part = find_part(split, &place);
 
-        slc_scatter_add(&split->scatter, worker, part, ordinal + i, place.lo, place.hi, values[i]);
-        if (slc_scatter_full(&split->scatter, worker, part)) {
-            enum slc_status status = slc_scatter_flush(&split->scatter, worker, part, err);
-
-            if (status != SLC_OK) {
-                return status;
-            }
-        }
+        parts[i] = find_part(split, &place);
     }
-    return SLC_OK;
+    return slc_scatter_add(&split->scatter, worker, &batch, err);
 }
 
 static enum slc_status scatter_chunk(struct split *split,

@@ -366,25 +366,19 @@ static enum slc_status scatter_batch(struct slc_builder *builder,
                                      struct slc_error *err)
 {
     const struct slc_key_frame *frame = builder->workers[worker].frame;
-    struct slc_scatter *scatter = &builder->scatter;
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     uint32_t buckets[SLC_KEY_BATCH];
-    bool wide = frame->tables.wide;
-    enum slc_status status = SLC_OK;
+    const struct slc_scatter_batch batch = {.count = count,
+                                            .ordinal = entries->first + begin,
+                                            .buckets = buckets,
+                                            .key_lo = lo,
+                                            .key_hi = hi,
+                                            .values = entries->values + begin};
 
     slc_key_tables_form(&frame->tables, entries->coords, begin, count, frame->index_base, lo, hi);
     slc_splitter_keys_find(&frame->splitters, lo, hi, count, buckets);
-    for (uint32_t i = 0; i < count && status == SLC_OK; i++) {
-        uint32_t bucket = buckets[i];
-
-        slc_scatter_add(scatter, worker, bucket, entries->first + begin + i, lo[i],
-                        wide ? hi[i] : 0, entries->values[begin + i]);
-        if (slc_scatter_full(scatter, worker, bucket)) {
-            status = slc_scatter_flush(scatter, worker, bucket, err);
-        }
-    }
-    return status;
+    return slc_scatter_add(&builder->scatter, worker, &batch, err);
 }
 
 enum slc_status slc_builder_push(struct slc_builder *builder,

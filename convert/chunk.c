@@ -211,53 +211,36 @@ static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run
     return out;
 }
 
-/*
- * Packs a column of rows, `words` words each, as differences from `low` in the bytes that `high`
- * takes.
- */
+/* Packs a column of rows, `words` words each, in the bytes that the bits of `any` take. */
 static uint8_t *pack_column(uint8_t *out,
                             const uint64_t *column,
                             uint32_t words,
                             uint32_t count,
-                            uint64_t low,
-                            uint64_t high,
+                            uint64_t any,
                             uint8_t *bytes)
 {
-    unsigned width = bytes_for(high - low);
+    unsigned width = bytes_for(any);
 
     *bytes = (uint8_t)width;
     for (uint32_t i = 0; i < count && width > 0; i++) {
-        slc_store_u64(out, column[(size_t)i * words] - low);
+        slc_store_u64(out, column[(size_t)i * words]);
         out += width;
     }
     return out;
 }
 
-/* Packs keys; the smallest is found of narrow ones alone: wide ones fill both words. */
 static uint8_t *pack_keys(uint8_t *chunk, uint8_t *out, const struct slc_chunk_rows *rows)
 {
     uint32_t words = slc_chunk_row_words(&rows->range);
-    uint64_t low = rows->rows[0];
-    uint64_t high = low;
-    slc_u128 first = 0;
 
-    if (!rows->range.narrow) {
-        out = pack_column(out, rows->rows, words, rows->count, 0, UINT64_MAX, &chunk[AT_LO_BYTES]);
-        out = pack_column(out, rows->rows + 1, words, rows->count, 0, UINT64_MAX,
-                          &chunk[AT_HI_BYTES]);
-    } else {
-        for (uint32_t i = 1; i < rows->count; i++) {
-            uint64_t key = rows->rows[(size_t)i * words];
-
-            low = key < low ? key : low;
-            high = key > high ? key : high;
-        }
-        out = pack_column(out, rows->rows, words, rows->count, low, high, &chunk[AT_LO_BYTES]);
-        first = slc_key_join(rows->range.first_lo, rows->range.first_hi) + low;
+    if (rows->range.narrow) {
+        slc_store_u64(chunk + AT_FIRST, rows->range.first_lo);
+        slc_store_u64(chunk + AT_FIRST + 8, rows->range.first_hi);
+        return pack_column(out, rows->rows, words, rows->count, rows->any, &chunk[AT_LO_BYTES]);
     }
-    slc_store_u64(chunk + AT_FIRST, (uint64_t)first);
-    slc_store_u64(chunk + AT_FIRST + 8, (uint64_t)(first >> 64));
-    return out;
+    /* Wide ones fill both words. */
+    out = pack_column(out, rows->rows, words, rows->count, UINT64_MAX, &chunk[AT_LO_BYTES]);
+    return pack_column(out, rows->rows + 1, words, rows->count, UINT64_MAX, &chunk[AT_HI_BYTES]);
 }
 
 uint32_t slc_chunk_pack(uint8_t *chunk,

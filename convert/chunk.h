@@ -1,7 +1,8 @@
 /*
  * Chunks: the packed form in which nonzeros wait, in memory or in the spill file, until their
- * bucket is sorted. A chunk describes itself: keys as differences from the smallest, in as many
- * bytes as those take; values as a constant, small integers, f32 or f64, whatever loses nothing.
+ * bucket is sorted. A chunk describes itself: keys as differences from the first of their range, in
+ * as many bytes as those take; values as a constant, small integers, f32 or f64, whatever loses
+ * nothing.
  *
  * The input order of its entries is kept as runs: entry j of a run has the ordinal (sequence,
  * first + j). Ordinals are unique and ascend with the input, so chunks may be written, read and
@@ -11,7 +12,7 @@
  *     0  u64 hash of the rest        8  link to the previous chunk of the chain (3 x u32)
  *    20  u32 bytes of the chunk     24  u32 entries, u32 runs, u32 bytes of runs, u32 frame
  *    40  u8 value form, u8 value bytes, u8 bytes of a key's low and of its high half, 4 zero
- *    48  f64 constant or smallest integer         56  u64 smallest key x 2
+ *    48  f64 constant or smallest integer         56  u64 first of the range x 2
  *    72  runs (varints), low halves, high halves, values, 8 bytes of slack for whole-word loads.
  */
 #ifndef SLC_CONVERT_CHUNK_H
@@ -47,6 +48,7 @@ struct slc_chunk_rows {
     uint32_t count; /* at least 1 */
     uint32_t frame;
     struct slc_key_range range;
+    uint64_t any; /* first words of all rows, ORed, where the range is narrow */
 };
 
 /* Words of a row whose keys are of this range. */

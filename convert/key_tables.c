@@ -14,6 +14,8 @@ enum { TABLE = 256 };
 
 #if defined(__x86_64__)
 
+#define SPREADING __attribute__((target("bmi2")))
+
 /* The first two generations of AMD's Zen take some 250 cycles for a pdep. */
 static bool spread_is_fast(void)
 {
@@ -21,30 +23,105 @@ static bool spread_is_fast(void)
            !__builtin_cpu_is("znver2");
 }
 
-__attribute__((target("bmi2"))) static void
-spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t count, uint64_t *out)
+SPREADING static inline uint64_t spread(uint64_t bits, uint64_t mask)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] |= _pdep_u64(coords[i] >> shift, mask);
-    }
+    return _pdep_u64(bits, mask);
 }
 
 #else
+
+#define SPREADING
 
 static bool spread_is_fast(void)
 {
     return false;
 }
 
-static void
-spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t count, uint64_t *out)
+static inline uint64_t spread(uint64_t bits, uint64_t mask)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] |= slc_bits_spread(coords[i] >> shift, mask);
-    }
+    return slc_bits_spread(bits, mask);
 }
 
 #endif
+
+SPREADING static void
+spread_column(uint64_t mask, unsigned shift, const uint64_t *coords, uint32_t count, uint64_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] |= spread(coords[i] >> shift, mask);
+    }
+}
+
+/* Low words of keys of `order` modes, inlined for each so that all columns go in one loop. */
+SPREADING static inline __attribute__((always_inline)) void
+spread_modes(const struct slc_key_tables *tables,
+             unsigned order,
+             const uint64_t *const *coords,
+             uint32_t begin,
+             uint32_t count,
+             uint64_t index_base,
+             uint64_t *lo)
+{
+    const uint64_t *columns[SLC_MAX_ORDER];
+    uint64_t masks[SLC_MAX_ORDER];
+
+    for (unsigned mode = 0; mode < order; mode++) {
+        columns[mode] = coords[mode] + begin;
+        masks[mode] = tables->mask_lo[mode];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bits = 0;
+
+        for (unsigned mode = 0; mode < order; mode++) {
+            bits |= spread(columns[mode][i] - index_base, masks[mode]);
+        }
+        lo[i] = bits;
+    }
+}
+
+SPREADING static void spread_low(const struct slc_key_tables *tables,
+                                 const uint64_t *const *coords,
+                                 uint32_t begin,
+                                 uint32_t count,
+                                 uint64_t index_base,
+                                 uint64_t *lo)
+{
+    switch (tables->order) {
+    case 3:
+        spread_modes(tables, 3, coords, begin, count, index_base, lo);
+        return;
+    case 4:
+        spread_modes(tables, 4, coords, begin, count, index_base, lo);
+        return;
+    case 5:
+        spread_modes(tables, 5, coords, begin, count, index_base, lo);
+        return;
+    default:
+        spread_modes(tables, tables->order, coords, begin, count, index_base, lo);
+    }
+}
+
+/* Upper words of keys longer than 64 bits. */
+static void spread_high(const struct slc_key_tables *tables,
+                        const uint64_t *const *coords,
+                        uint32_t begin,
+                        uint32_t count,
+                        uint64_t index_base,
+                        uint64_t *hi)
+{
+    uint64_t column[SLC_KEY_BATCH];
+
+    memset(hi, 0, count * sizeof *hi);
+    for (unsigned mode = 0; mode < tables->order; mode++) {
+        if (tables->mask_hi[mode] != 0) {
+            for (uint32_t i = 0; i < count; i++) {
+                column[i] = coords[mode][begin + i] - index_base;
+            }
+            /* Fewer than 64 bits are below: a mode has at most 62. */
+            spread_column(tables->mask_hi[mode], tables->low_bits[mode], column, count, hi);
+        }
+    }
+}
 
 enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
                                     const struct slc_key_layout *layout,
@@ -169,6 +246,13 @@ void slc_key_tables_form(const struct slc_key_tables *tables,
     uint64_t column[SLC_KEY_BATCH];
 
     assert(count <= SLC_KEY_BATCH);
+    if (tables->spread) {
+        spread_low(tables, coords, begin, count, index_base, lo);
+        if (hi != NULL && tables->wide) {
+            spread_high(tables, coords, begin, count, index_base, hi);
+        }
+        return;
+    }
     memset(lo, 0, count * sizeof *lo);
     if (hi != NULL && tables->wide) {
         memset(hi, 0, count * sizeof *hi);

@@ -1,7 +1,10 @@
 /* See convert/scatter.h. */
 #include "convert/scatter.h"
 
+#include "base/bytes.h"
+
 #include <assert.h>
+#include <string.h>
 
 enum {
     BUFFER_BYTES_MAX = 256 << 10,
@@ -105,6 +108,71 @@ void slc_scatter_init(struct slc_scatter *scatter,
     assert((uint64_t)(at - (uint8_t *)memory) <= slc_scatter_bytes(shape));
 }
 
+static uint64_t *rows_of(const struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
+{
+    void *rows = scatter->workers[worker].rows + bucket * scatter->buffer_bytes;
+
+    return rows;
+}
+
+static struct slc_run *runs_of(const struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
+{
+    uint8_t *buffer = scatter->workers[worker].rows + bucket * scatter->buffer_bytes;
+    void *runs = buffer + scatter->rows_bytes;
+
+    return runs;
+}
+
+/* Rows in a buffer. */
+static uint32_t count_rows(const struct slc_scatter_fill *fill, const uint64_t *rows)
+{
+    return (uint32_t)((size_t)(fill->next - rows) / fill->row_words);
+}
+
+static void empty(struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
+{
+    struct slc_scatter_fill *fill = &scatter->workers[worker].fills[bucket];
+    uint32_t words = scatter->shape.entries * (NARROW_ROW_BYTES / 8);
+
+    fill->next = rows_of(scatter, worker, bucket);
+    fill->end = fill->next + words - words % fill->row_words;
+    fill->stamp = 0;
+    fill->any = 0;
+    fill->runs = 0;
+}
+
+/* Turns the beginnings of runs into their counts. */
+static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entries)
+{
+    for (uint32_t r = 0; r < run_count; r++) {
+        runs[r].count = (r + 1 < run_count ? runs[r + 1].count : entries) - runs[r].count;
+    }
+}
+
+/* Packs and appends what a worker's buffer holds. */
+static enum slc_status
+flush(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_error *err)
+{
+    struct slc_scatter_worker *w = &scatter->workers[worker];
+    struct slc_scatter_fill *fill = &w->fills[bucket];
+    const uint64_t *rows = rows_of(scatter, worker, bucket);
+    struct slc_run *runs = runs_of(scatter, worker, bucket);
+    uint32_t run_count = fill->runs;
+    struct slc_chunk_rows chunk = {
+        .rows = rows, .frame = w->frame, .range = fill->range, .any = fill->any};
+    uint32_t bytes;
+
+    if (run_count == 0) {
+        return SLC_OK;
+    }
+    chunk.count = count_rows(fill, rows);
+    count_runs(runs, run_count, chunk.count);
+    bytes = slc_chunk_pack(w->chunk, &chunk, runs, run_count);
+    empty(scatter, worker, bucket);
+    return slc_spill_append(scatter->spill, &scatter->chains[bucket], w->chunk, bytes, chunk.count,
+                            run_count, err);
+}
+
 enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
                                   unsigned worker,
                                   uint32_t frame,
@@ -118,50 +186,73 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
     }
     for (uint32_t bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         struct slc_scatter_fill *fill = &w->fills[bucket];
-        enum slc_status status = slc_scatter_flush(scatter, worker, bucket, err);
+        enum slc_status status = flush(scatter, worker, bucket, err);
 
         if (status != SLC_OK) {
             return status;
         }
         fill->range = ranges[bucket];
         fill->row_words = slc_chunk_row_words(&fill->range);
-        fill->most = scatter->shape.entries * NARROW_ROW_BYTES / 8 / fill->row_words;
+        empty(scatter, worker, bucket);
     }
     w->frame = frame;
     return SLC_OK;
 }
 
-/* Turns the beginnings of runs into their counts. */
-static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entries)
-{
-    for (uint32_t r = 0; r < run_count; r++) {
-        runs[r].count = (r + 1 < run_count ? runs[r + 1].count : entries) - runs[r].count;
-    }
-}
-
-enum slc_status slc_scatter_flush(struct slc_scatter *scatter,
-                                  unsigned worker,
-                                  uint32_t bucket,
-                                  struct slc_error *err)
+/* The next row of a buffer begins a run, at `ordinal`. */
+static void
+begin_run(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, uint32_t ordinal)
 {
     struct slc_scatter_worker *w = &scatter->workers[worker];
     struct slc_scatter_fill *fill = &w->fills[bucket];
-    const void *rows = w->rows + bucket * scatter->buffer_bytes;
-    void *run_bytes = w->rows + bucket * scatter->buffer_bytes + scatter->rows_bytes;
-    uint32_t run_count = fill->runs;
-    struct slc_chunk_rows chunk = {
-        .rows = rows, .count = fill->entries, .frame = w->frame, .range = fill->range};
-    uint32_t bytes;
+    uint32_t begin = count_rows(fill, rows_of(scatter, worker, bucket));
 
-    if (chunk.count == 0) {
-        return SLC_OK;
+    /* Counts are set when the buffer is packed: until then where a run begins. */
+    runs_of(scatter, worker, bucket)[fill->runs++] = (struct slc_run){w->sequence, ordinal, begin};
+    fill->stamp = w->stamp;
+    if (fill->runs == scatter->shape.runs) {
+        fill->end = fill->next + fill->row_words;
     }
-    count_runs(run_bytes, run_count, chunk.count);
-    bytes = slc_chunk_pack(w->chunk, &chunk, run_bytes, run_count);
-    fill->entries = 0;
-    fill->runs = 0;
-    return slc_spill_append(scatter->spill, &scatter->chains[bucket], w->chunk, bytes, chunk.count,
-                            run_count, err);
+}
+
+enum slc_status slc_scatter_add(struct slc_scatter *scatter,
+                                unsigned worker,
+                                const struct slc_scatter_batch *batch,
+                                struct slc_error *err)
+{
+    struct slc_scatter_fill *const fills = scatter->workers[worker].fills;
+    const uint64_t stamp = scatter->workers[worker].stamp;
+
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct slc_scatter_fill *fill = &fills[batch->buckets[i]];
+        uint64_t *row = fill->next;
+        const uint64_t value = slc_bits_f64(batch->values[i]);
+
+        if (fill->stamp != stamp) {
+            begin_run(scatter, worker, batch->buckets[i], batch->ordinal + i);
+        }
+        if (fill->row_words == 2) {
+            const uint64_t key = batch->key_lo[i] - fill->range.first_lo;
+
+            fill->any |= key;
+            fill->next = row + 2;
+            row[0] = key;
+            row[1] = value;
+        } else {
+            fill->next = row + 3;
+            row[0] = batch->key_lo[i];
+            row[1] = batch->key_hi[i];
+            row[2] = value;
+        }
+        if (fill->next == fill->end) {
+            enum slc_status status = flush(scatter, worker, batch->buckets[i], err);
+
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
 }
 
 enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter, struct slc_error *err)
@@ -171,7 +262,7 @@ enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter, struct slc_er
 
     for (bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         for (worker = 0; worker < scatter->shape.workers; worker++) {
-            enum slc_status status = slc_scatter_flush(scatter, worker, bucket, err);
+            enum slc_status status = flush(scatter, worker, bucket, err);
 
             if (status != SLC_OK) {
                 return status;

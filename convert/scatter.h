@@ -11,7 +11,6 @@
 #include "convert/spill.h"
 
 #include <stdint.h>
-#include <string.h>
 
 struct slc_scatter_shape {
     unsigned workers;
@@ -22,11 +21,12 @@ struct slc_scatter_shape {
 
 /* A worker's buffer for one bucket: how full it is. */
 struct slc_scatter_fill {
-    uint32_t entries;
-    uint32_t most; /* entries */
-    uint32_t runs;
+    uint64_t *next;      /* where the next row goes */
+    const uint64_t *end; /* the buffer is full when `next` gets here */
+    uint64_t stamp;      /* of the piece of input its last run came from; 0: it is empty */
+    uint64_t any;        /* narrow keys of all rows, ORed */
     uint32_t row_words;
-    uint64_t stamp; /* of the piece of input its last run came from */
+    uint32_t runs;
     struct slc_key_range range;
 };
 
@@ -79,12 +79,7 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
                                   const struct slc_key_range *ranges,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Packs and appends what a worker's buffer holds. */
-enum slc_status slc_scatter_flush(struct slc_scatter *scatter,
-                                  unsigned worker,
-                                  uint32_t bucket,
-                                  struct slc_error *err) SLC_NODISCARD;
-/* All buffers of all workers, by the calling thread. */
+/* Packs and appends what all buffers of all workers hold, by the calling thread. */
 enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter,
                                       struct slc_error *err) SLC_NODISCARD;
 
@@ -96,49 +91,20 @@ slc_scatter_piece(struct slc_scatter *scatter, unsigned worker, uint64_t sequenc
     scatter->workers[worker].sequence = sequence;
 }
 
-/*
- * Adds the next entry of the current piece. `ordinal` ascends within the piece; key_hi is not
- * looked at where the bucket's range is narrow.
- */
-static inline void slc_scatter_add(struct slc_scatter *scatter,
-                                   unsigned worker,
-                                   uint32_t bucket,
-                                   uint32_t ordinal,
-                                   uint64_t key_lo,
-                                   uint64_t key_hi,
-                                   double value)
-{
-    struct slc_scatter_worker *w = &scatter->workers[worker];
-    struct slc_scatter_fill *fill = &w->fills[bucket];
-    uint8_t *buffer = w->rows + bucket * scatter->buffer_bytes;
-    void *row_bytes = buffer + (size_t)fill->entries * 8 * fill->row_words;
-    uint64_t *row = row_bytes;
+/* Consecutive entries of a piece: arrays of `count`. */
+struct slc_scatter_batch {
+    uint32_t count;
+    uint32_t ordinal; /* of the first; they ascend within the piece */
+    const uint32_t *buckets;
+    const uint64_t *key_lo;
+    const uint64_t *key_hi; /* not looked at where the bucket's range is narrow */
+    const double *values;
+};
 
-    if (fill->stamp != w->stamp || fill->runs == 0) {
-        void *run_bytes = buffer + scatter->rows_bytes;
-        struct slc_run *runs = run_bytes;
-
-        /* Counts are set when the buffer is packed: until then where a run begins. */
-        runs[fill->runs++] = (struct slc_run){w->sequence, ordinal, fill->entries};
-        fill->stamp = w->stamp;
-    }
-    if (fill->row_words == 2) {
-        row[0] = key_lo - fill->range.first_lo;
-    } else {
-        row[0] = key_lo;
-        row[1] = key_hi;
-    }
-    memcpy(&row[fill->row_words - 1], &value, sizeof value);
-    fill->entries++;
-}
-
-/* True when the buffer must be flushed before its next row. */
-static inline int
-slc_scatter_full(const struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
-{
-    const struct slc_scatter_fill *fill = &scatter->workers[worker].fills[bucket];
-
-    return fill->entries == fill->most || fill->runs == scatter->shape.runs;
-}
+/* Adds the next entries of the current piece. Errors: those of slc_spill_append. */
+enum slc_status slc_scatter_add(struct slc_scatter *scatter,
+                                unsigned worker,
+                                const struct slc_scatter_batch *batch,
+                                struct slc_error *err) SLC_NODISCARD;
 
 #endif

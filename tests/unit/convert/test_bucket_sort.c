@@ -97,18 +97,24 @@ static void make(struct made *made, uint64_t seed, unsigned bits, uint32_t count
 
         slc_scatter_piece(&scatter, 0, piece);
         for (i = piece * 100; i < count && i < piece * 100 + 100; i++) {
-            uint64_t coords[4];
+            uint64_t coords[4], words[2];
             double value = slc_random_normal(seed, 9, i);
             slc_u128 key;
 
             draw(&made->plan.layout, seed, i, spread, coords);
             key = slc_key_encode(&made->plan.layout, coords);
             made->records[i] = (struct record){key, i, value};
-            slc_scatter_add(&scatter, 0, 0, i - piece * 100, (uint64_t)key, (uint64_t)(key >> 64),
-                            value);
-            if (slc_scatter_full(&scatter, 0, 0)) {
-                SLC_ASSERT_OK(slc_scatter_flush(&scatter, 0, 0, NULL), NULL);
-            }
+            words[0] = (uint64_t)key;
+            words[1] = (uint64_t)(key >> 64);
+            SLC_ASSERT_OK(slc_scatter_add(&scatter, 0,
+                                          &(struct slc_scatter_batch){.count = 1,
+                                                                      .ordinal = i - piece * 100,
+                                                                      .buckets = &(uint32_t){0},
+                                                                      .key_lo = words,
+                                                                      .key_hi = words + 1,
+                                                                      .values = &value},
+                                          NULL),
+                          NULL);
         }
     }
     SLC_ASSERT_OK(slc_scatter_flush_all(&scatter, NULL), NULL);

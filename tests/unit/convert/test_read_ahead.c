@@ -34,11 +34,13 @@ static void append(struct made *made, unsigned chain, uint32_t number, uint32_t 
         rows[2 * i] = i == 0 ? number : slc_random_u64(chain, number, i);
         memcpy(&rows[2 * i + 1], &value, 8);
     }
-    bytes =
-        slc_chunk_pack(chunk,
-                       &(struct slc_chunk_rows){
-                           .rows = rows, .count = count, .frame = chain, .range = {.narrow = true}},
-                       &run, 1);
+    bytes = slc_chunk_pack(chunk,
+                           &(struct slc_chunk_rows){.rows = rows,
+                                                    .count = count,
+                                                    .frame = chain,
+                                                    .range = {.narrow = true},
+                                                    .any = UINT64_MAX},
+                           &run, 1);
     SLC_ASSERT_OK(slc_spill_append(made->spill, &made->chains[chain], chunk, bytes, count, 1, NULL),
                   NULL);
     free(chunk);

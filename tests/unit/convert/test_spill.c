@@ -54,6 +54,7 @@ random_rows(uint64_t seed, uint64_t round, uint64_t *memory, struct slc_chunk_ro
         if (!narrow) {
             row[1] = slc_random_u64(seed, 31, index) >> round % 64;
         }
+        rows->any |= row[0];
         switch (form) {
         case 0:
             value = 3.25;
@@ -189,6 +190,7 @@ static void push(void *context, unsigned worker, unsigned workers)
 
     for (i = worker; i < PUSHED; i += workers) {
         uint32_t bucket = i % BUCKETS;
+        struct slc_scatter_batch batch;
         bool later = i >= PUSHED / 2;
 
         if (slc_scatter_frame(&job->scatter, worker, later, later ? wide : narrow,
@@ -199,9 +201,13 @@ static void push(void *context, unsigned worker, unsigned workers)
         if (i / workers % 100 == 0) {
             slc_scatter_piece(&job->scatter, worker, worker);
         }
-        slc_scatter_add(&job->scatter, worker, bucket, i, slc_random_u64(1, 1, i), i % 3, i);
-        if (slc_scatter_full(&job->scatter, worker, bucket) &&
-            slc_scatter_flush(&job->scatter, worker, bucket, &job->errors[worker]) != SLC_OK) {
+        batch = (struct slc_scatter_batch){.count = 1,
+                                           .ordinal = i,
+                                           .buckets = &bucket,
+                                           .key_lo = &(uint64_t){slc_random_u64(1, 1, i)},
+                                           .key_hi = &(uint64_t){i % 3},
+                                           .values = &(double){i}};
+        if (slc_scatter_add(&job->scatter, worker, &batch, &job->errors[worker]) != SLC_OK) {
             return;
         }
     }
