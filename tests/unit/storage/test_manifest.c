@@ -1,0 +1,258 @@
+/*
+ * The manifest: everything comes back, in the documented form, text of any bytes becomes UTF-8, and
+ * faults leave the old one.
+ */
+#include "faulty_files.h"
+#include "forge_file.h"
+#include "manifest_fixture.h"
+#include "slc_test.h"
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "storage/labels.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void round_trip(void)
+{
+    static const double sums[] = {0.0, 1.0, 0.1, 5e-324, 1.7976931348623157e308, INFINITY};
+    struct slc_manifest manifest;
+    struct slc_manifest read;
+
+    new_store_folder();
+    sample(&manifest);
+    for (size_t i = 0; i < SLC_COUNT(sums); i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        manifest.sum_of_squares = sums[i];
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+        SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+        check_same(&manifest, &read);
+    }
+}
+
+static void relabel_mode(struct slc_manifest *manifest, unsigned mode)
+{
+    struct slc_store_permutation *listed = &manifest->permutations[manifest->permutation_count++];
+
+    *listed = (struct slc_store_permutation){
+        .mode = mode, .file_bytes = slc_labels_file_bytes(manifest->dims[mode]), .hash = mode + 7};
+    snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
+}
+
+/* The documented form, checked without the code that wrote it. */
+static void checksum_form(void)
+{
+    const char *prefix = "{\"checksum\":\"xxh3-64:";
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+    struct slc_forged text;
+    char digits[17];
+
+    new_store_folder();
+    sample(&manifest);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+    slc_forged_load(&text, manifest_file);
+    CU_ASSERT_EQUAL(memcmp(text.bytes, prefix, strlen(prefix)), 0);
+    memcpy(digits, text.bytes + strlen(prefix), 16);
+    digits[16] = '\0';
+    memset(text.bytes + strlen(prefix), '0', 16);
+    CU_ASSERT_EQUAL(strtoull(digits, NULL, 16), slc_hash64(text.bytes, text.size));
+    slc_forged_release(&text);
+}
+
+/* The largest manifest there is: 33 layouts, the longest texts, each byte to be replaced. */
+static void largest(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+    struct slc_manifest read;
+
+    new_store_folder();
+    sample(&manifest);
+    manifest.order = 16;
+    for (unsigned mode = 0; mode < 16; mode++) {
+        manifest.dims[mode] = 256;
+    }
+    manifest.layout_count = SLC_MAX_LAYOUTS;
+    for (unsigned i = 0; i < SLC_MAX_LAYOUTS; i++) {
+        struct slc_store_layout *layout = &manifest.layouts[i];
+
+        memset(layout, 0, sizeof *layout);
+        memset(layout->file, 'x', sizeof layout->file - 3);
+        layout->file[sizeof layout->file - 3] = (char)('0' + i / 10);
+        layout->file[sizeof layout->file - 2] = (char)('0' + i % 10);
+        layout->layout = i == 0 ? SLC_LAYOUT_BLCO : i <= 16 ? SLC_LAYOUT_SORTED : SLC_LAYOUT_FIBER;
+        layout->layout_mode = i == 0 ? 0 : (i - 1) % 16;
+        layout->codec = SLC_CODEC_BLCO;
+        layout->file_bytes = INT64_MAX;
+    }
+    for (unsigned mode = 0; mode < 16; mode++) {
+        relabel_mode(&manifest, mode);
+    }
+    memset(manifest.origin.source, 'y', sizeof manifest.origin.source - 1);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+    SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+    check_same(&manifest, &read);
+    memset(manifest.origin.source, 0xff, sizeof manifest.origin.source - 1);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+    SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+    /* Three bytes for one: cut between characters, 170 of them. */
+    CU_ASSERT_EQUAL(strlen(read.origin.source), 510);
+}
+
+static void any_bytes_become_utf8(void)
+{
+    static const struct {
+        const char *given;
+        const char *kept;
+    } texts[] = {
+        {"\xff", "\xef\xbf\xbd"},
+        {"a\x80z", "a\xef\xbf\xbdz"},
+        {"\xc3", "\xef\xbf\xbd"},
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* a long form */
+        {"\xe0\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* another */
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* too large */
+        {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+        {"\xe2\x82\xac\xc3\xa4", "\xe2\x82\xac\xc3\xa4"},
+        {"\x01\x1f\t\n\"\\/", "\x01\x1f\t\n\"\\/"},
+    };
+    uint64_t seed = slc_test_seed();
+    struct slc_manifest manifest;
+    struct slc_manifest read;
+
+    new_store_folder();
+    sample(&manifest);
+    for (size_t i = 0; i < SLC_COUNT(texts); i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        snprintf(manifest.origin.source, sizeof manifest.origin.source, "%s", texts[i].given);
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+        SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+        CU_ASSERT_STRING_EQUAL(read.origin.source, texts[i].kept);
+    }
+    for (uint64_t round = 0; round < 40; round++) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        memset(manifest.origin.source, 0, sizeof manifest.origin.source);
+        for (uint64_t i = 0; i < 12 * round; i++) {
+            manifest.origin.source[i] = (char)(1 + slc_random_below(seed, round, i, 255));
+        }
+        SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+        SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+    }
+}
+
+/* A failing write leaves the manifest that was there, or none. */
+static void write_faults(void)
+{
+    static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_WRITE, SLC_FAULTY_SYNC,
+                                                 SLC_FAULTY_CLOSE, SLC_FAULTY_RENAME};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+    struct slc_manifest changed;
+    struct slc_manifest read;
+    struct slc_faulty faulty;
+
+    new_store_folder();
+    sample(&manifest);
+    changed = manifest;
+    changed.nnz = 7;
+    slc_faulty_init(&faulty);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+    for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
+        for (uint64_t k = 1;; k++) {
+            enum slc_status status;
+            char temporary[320];
+
+            slc_error_clear(&err);
+            SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err),
+                          &err);
+            slc_faulty_fail(&faulty, kinds[i], k, EIO);
+            status = slc_manifest_write(&faulty.table, store_folder, &changed, &err);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            if (!slc_faulty_fired(&faulty)) {
+                SLC_ASSERT_OK(status, &err);
+                CU_ASSERT(k > 1);
+                break;
+            }
+            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+            slc_error_clear(&err);
+            SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
+            CU_ASSERT(read.nnz == manifest.nnz || kinds[i] == SLC_FAULTY_SYNC);
+            snprintf(temporary, sizeof temporary, "%s.tmp", manifest_file);
+            CU_ASSERT_NOT_EQUAL(access(temporary, F_OK), 0);
+        }
+    }
+}
+
+/*
+ * Every allocation fails once, those inside jansson included (it is pointed at the fault points for
+ * this test only). jansson reports some of its own failures as bad text, so any error will do.
+ */
+static void memory_faults(void)
+{
+    struct slc_manifest manifest;
+    struct slc_manifest read;
+    uint64_t tried = 0;
+
+    new_store_folder();
+    sample(&manifest);
+    json_set_alloc_funcs(slc_malloc, slc_free);
+    for (uint64_t k = 1;; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        status = slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err);
+        if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
+            SLC_ASSERT_OK(status, &err);
+            break;
+        }
+        tried++;
+        CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
+        CU_ASSERT_NOT_EQUAL(access(manifest_file, F_OK), 0);
+    }
+    for (uint64_t k = 1;; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        status = slc_manifest_read(NULL, store_folder, &read, &err);
+        if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
+            SLC_ASSERT_OK(status, &err);
+            break;
+        }
+        tried++;
+        CU_ASSERT_EQUAL(status, err.status);
+        if (status == SLC_OK) {
+            check_same(&manifest, &read); /* jansson could do without */
+        }
+    }
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    json_set_alloc_funcs(malloc, free);
+    CU_ASSERT(tried > 50);
+}
+
+static const struct slc_test tests[] = {
+    {"a manifest comes back, sums of squares bit for bit", round_trip},
+    {"the checksum has the documented place and value", checksum_form},
+    {"the largest manifest", largest},
+    {"any bytes become UTF-8", any_bytes_become_utf8},
+    {"every failing operation of writing", write_faults},
+    {"every failing allocation, jansson's included", memory_faults},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("manifest", tests, SLC_COUNT(tests), argc, argv);
+}
