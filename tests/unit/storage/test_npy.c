@@ -312,7 +312,17 @@ static void other_starts(void)
     CU_ASSERT_EQUAL(slc_npy_header_parse(GOOD "(6,)}", 10, &header, NULL), SLC_ERR_INPUT);
 }
 
-static void faults(void)
+/* A matrix of several writes' length, and the file that tests write it to. */
+static void make_long(struct slc_matrix *matrix)
+{
+    SLC_ASSERT_OK(slc_matrix_create(matrix, SLC_F64, 30000, 3, NULL), NULL);
+    fill(matrix, 1);
+    new_path();
+}
+
+/* A failing write leaves the file that was there; only after a failed sync it may be the new one.
+ */
+static void write_faults(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_WRITE, SLC_FAULTY_SYNC,
                                                  SLC_FAULTY_CLOSE, SLC_FAULTY_RENAME};
@@ -324,10 +334,8 @@ static void faults(void)
     char temporary[300];
 
     slc_faulty_init(&faulty);
-    SLC_ASSERT_OK(slc_matrix_create(&written, SLC_F64, 30000, 3, &err), &err);
+    make_long(&written);
     SLC_ASSERT_OK(slc_matrix_create(&old, SLC_F64, 1, 1, &err), &err);
-    fill(&written, 1);
-    new_path();
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         for (uint64_t k = 1;; k++) {
@@ -349,10 +357,26 @@ static void faults(void)
             slc_matrix_destroy(&read);
         }
     }
+    slc_faulty_limit_room(&faulty, 100000);
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_npy_write(&faulty.table, path, &written, &err), SLC_ERR_NOSPACE, &err, "");
+    slc_matrix_destroy(&old);
+    slc_matrix_destroy(&written);
+}
+
+static void read_faults(void)
+{
+    struct slc_matrix written;
+    struct slc_matrix read;
+    struct slc_faulty faulty;
+
+    slc_faulty_init(&faulty);
+    make_long(&written);
+    SLC_ASSERT_OK(slc_npy_write(slc_quick_files(), path, &written, NULL), NULL);
     for (uint64_t k = 1;; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
         enum slc_status status;
 
-        slc_error_clear(&err);
         slc_faulty_fail(&faulty, SLC_FAULTY_ANY, k, EIO);
         status = slc_npy_read(&faulty.table, path, SLC_F64, 0, 0, &read, &err);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
@@ -363,10 +387,19 @@ static void faults(void)
         }
         CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK); /* OK where only close failed */
     }
+    slc_matrix_destroy(&written);
+}
+
+static void memory_faults(void)
+{
+    struct slc_matrix written;
+    struct slc_matrix read;
+
+    make_long(&written);
     for (uint64_t k = 1;; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
         enum slc_status status;
 
-        slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
         status = slc_npy_write(slc_quick_files(), path, &written, &err);
         if (status == SLC_OK) {
@@ -381,17 +414,24 @@ static void faults(void)
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
     }
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
-    slc_faulty_limit_room(&faulty, 100000);
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_npy_write(&faulty.table, path, &written, &err), SLC_ERR_NOSPACE, &err, "");
+    slc_matrix_destroy(&written);
+}
+
+static void short_transfers(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_matrix written;
+    struct slc_matrix read;
+    struct slc_faulty faulty;
+
+    slc_faulty_init(&faulty);
+    make_long(&written);
     slc_faulty_shorten(&faulty, SLC_FAULTY_WRITE, 1, 999);
-    slc_error_clear(&err);
     SLC_ASSERT_OK(slc_npy_write(&faulty.table, path, &written, &err), &err);
     slc_faulty_shorten(&faulty, SLC_FAULTY_READ, 1, 7777);
     SLC_ASSERT_OK(slc_npy_read(&faulty.table, path, SLC_F64, 0, 0, &read, &err), &err);
     CU_ASSERT_EQUAL(differing(&written, &read), 0);
     slc_matrix_destroy(&read);
-    slc_matrix_destroy(&old);
     slc_matrix_destroy(&written);
 }
 
@@ -403,7 +443,10 @@ static const struct slc_test tests[] = {
     {"wrong shapes are named", wrong_shapes},
     {"every cut and altered byte of a file", damaged_files},
     {"unknown versions, huge headers", other_starts},
-    {"every failing operation and allocation", faults},
+    {"every failing operation of writing, a full disk", write_faults},
+    {"every failing operation of reading", read_faults},
+    {"every failing allocation", memory_faults},
+    {"short reads and writes", short_transfers},
 };
 
 int main(int argc, char **argv)
