@@ -1,6 +1,9 @@
 /* See owned_fixture.h. */
 #include "owned_fixture.h"
 
+#include "cpu/mttkrp.h"
+#include "slc_test.h"
+
 #include <string.h>
 
 void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape)
@@ -76,6 +79,24 @@ enum slc_status owned_load_tried(struct slc_backend *backend,
         slc_matrix_destroy(&factors[mode]);
     }
     return status;
+}
+
+struct slc_owned *owned_of(struct slc_backend *backend)
+{
+    return &((struct slc_cpu_backend *)(void *)backend)->owned;
+}
+
+void owned_check_dropped(struct slc_backend *backend)
+{
+    const struct slc_owned *owned = owned_of(backend);
+
+    CU_ASSERT(!owned->begun && !owned->ready);
+    CU_ASSERT(owned->records.data == NULL && owned->sorted.data == NULL &&
+              owned->scratch.data == NULL);
+    for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
+        CU_ASSERT(owned->modes[m].chunks.data == NULL && owned->modes[m].ranges == NULL &&
+                  owned->modes[m].items == NULL && owned->modes[m].pieces == NULL);
+    }
 }
 
 enum slc_status owned_multiply(struct slc_backend *backend,

@@ -2,6 +2,7 @@
 #ifndef SLC_OWNED_FIXTURE_H
 #define SLC_OWNED_FIXTURE_H
 
+#include "cpu/owned.h"
 #include "mttkrp_fixture.h"
 
 void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);
@@ -26,6 +27,12 @@ enum slc_status owned_load_tried(struct slc_backend *backend,
                                  const struct problem *problem,
                                  unsigned workers,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Looks into a backend. */
+struct slc_owned *owned_of(struct slc_backend *backend);
+
+/* Asserts that nothing is held, so that nothing leaks into the next copies. */
+void owned_check_dropped(struct slc_backend *backend);
 
 enum slc_status owned_multiply(struct slc_backend *backend,
                                struct problem *problem,

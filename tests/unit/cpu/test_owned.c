@@ -1,7 +1,6 @@
 /* Copies whose rows have one owner: the numbers that come of them. */
 #include "base/placement.h"
 #include "base/team.h"
-#include "cpu/mttkrp.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -136,8 +135,7 @@ static void test_nodes(void)
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     slc_placement_enter(&placement);
     for (unsigned mode = 0; mode < 3; mode++) {
-        const struct slc_owned_mode *copy =
-            &((const struct slc_cpu_backend *)(const void *)backend)->owned.modes[mode];
+        const struct slc_owned_mode *copy = &owned_of(backend)->modes[mode];
         const unsigned char *boundary;
         uint64_t ends[SLC_MAX_NODES];
 
@@ -259,7 +257,7 @@ static void test_heavy_rows(void)
         problem_create_runs(&problem, 2, dims, nnz, 0, 3, types == 0 ? SLC_F64 : SLC_F32, true,
                             (struct runs){1, 3000});
         SLC_ASSERT_OK(owned_load(backend, &problem.tensor, problem.type, 4, &err), &err);
-        copy = &((struct slc_cpu_backend *)(void *)backend)->owned.modes[0];
+        copy = &owned_of(backend)->modes[0];
         CU_ASSERT(copy->item_count >= copy->range_count + 3);
         SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
         CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);

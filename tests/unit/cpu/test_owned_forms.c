@@ -2,15 +2,9 @@
  * Copies in every form that one may have, whatever the model of their cost would choose: kernels of
  * every instruction set, for each number of modes that vary within a run.
  */
-#include "cpu/mttkrp.h"
 #include "cpu/owned_build.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
-
-static struct slc_owned *owned_of(struct slc_backend *backend)
-{
-    return &((struct slc_cpu_backend *)(void *)backend)->owned;
-}
 
 /* Takes a problem's nonzeros in and cuts them into pieces of its mode, whose form is open. */
 static void split(struct slc_backend *backend, const struct problem *problem, unsigned workers)
