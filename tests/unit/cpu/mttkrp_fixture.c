@@ -1,6 +1,7 @@
 /* A random MTTKRP, its answer, and a pass over its tiles. */
 #include "mttkrp_fixture.h"
 
+#include "base/fault.h"
 #include "base/random.h"
 #include "base/team.h"
 #include "cpu/reference.h"
@@ -190,6 +191,29 @@ enum slc_status run_pass(struct slc_backend *backend,
     }
     ended = backend->ops->mttkrp_end(backend, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
+}
+
+bool run_pass_without_memory(uint64_t k,
+                             struct problem *problem,
+                             const struct slc_mttkrp_job *job,
+                             struct slc_backend **backend)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    bool hit;
+
+    *backend = NULL;
+    slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+    status = slc_cpu_backend_create(backend, &err);
+    if (status == SLC_OK) {
+        status = run_pass(*backend, problem, job, &err);
+    } else {
+        CU_ASSERT_PTR_NULL(*backend);
+    }
+    hit = slc_fault_seen(SLC_FAULT_ALLOCATION) >= k;
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    CU_ASSERT_EQUAL(status, hit ? SLC_ERR_MEMORY : SLC_OK);
+    return hit;
 }
 
 uint64_t count_wrong(const struct problem *problem, double tolerance)

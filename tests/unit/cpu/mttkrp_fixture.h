@@ -68,6 +68,16 @@ enum slc_status run_pass(struct slc_backend *backend,
                          const struct slc_mttkrp_job *job,
                          struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Creates a backend and runs a pass while the k-th allocation fails; asserts that it does so with
+ * SLC_ERR_MEMORY. False where there are fewer allocations: then all goes well. *backend is NULL
+ * where it was not created, and else the caller's to destroy.
+ */
+bool run_pass_without_memory(uint64_t k,
+                             struct problem *problem,
+                             const struct slc_mttkrp_job *job,
+                             struct slc_backend **backend);
+
 /* Compares with the oracle; `tolerance` 0 asks for equality. Returns the number of bad elements. */
 uint64_t count_wrong(const struct problem *problem, double tolerance);
 
