@@ -55,21 +55,28 @@ static void want_trials(struct slc_plan *plan, enum slc_conflict first)
     }
 }
 
-static enum slc_status
-run(struct fixture_run *fixture, struct seen *seen, struct slc_cp_result *result)
+/* A whole run, from opening to closing. `first` begins trials; SLC_CONFLICT_AUTO: as planned. */
+static void decompose(const char *path,
+                      const struct slc_plan_request *request,
+                      enum slc_conflict first,
+                      struct seen *seen,
+                      struct slc_cp_result *result)
 {
     struct slc_cp_als_options options = fixture_options(RANK, 4);
     struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
+    struct fixture_run run;
 
     memset(seen, 0, sizeof *seen);
+    SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
+    if (first != SLC_CONFLICT_AUTO) {
+        want_trials(&run.plan, first);
+    }
     options.iteration = on_iteration;
     options.context = seen;
-    options.deterministic = fixture->plan.request.deterministic;
-    status = slc_cp_als(&fixture->store, fixture->stream, fixture->backend, &fixture->plan,
-                        &options, result, &err);
-    SLC_ASSERT_OK(status, &err);
-    return status;
+    options.deterministic = request->deterministic;
+    SLC_ASSERT_OK(
+        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+    fixture_close(&run);
 }
 
 static void decompositions_try_once_and_tell(void)
@@ -81,19 +88,14 @@ static void decompositions_try_once_and_tell(void)
     for (unsigned threads = 1; threads <= 4; threads++) {
         for (int first = SLC_CONFLICT_AUTO; first <= SLC_CONFLICT_LOCKED; first++) {
             struct slc_plan_request request = fixture_request(RANK);
-            struct slc_error err = SLC_ERROR_INIT;
             struct slc_cp_result result;
-            struct fixture_run fixture;
             struct seen seen;
             const bool tries = first >= SLC_CONFLICT_PRIVATE;
 
             request.threads = threads;
             request.copies = SLC_COPIES_NEVER;
-            SLC_ASSERT_OK(fixture_open(&fixture, path, &request, &err), &err);
-            if (tries) {
-                want_trials(&fixture.plan, (enum slc_conflict)first);
-            }
-            (void)run(&fixture, &seen, &result);
+            decompose(path, &request, tries ? (enum slc_conflict)first : SLC_CONFLICT_AUTO, &seen,
+                      &result);
             CU_ASSERT_EQUAL(seen.iterations, 4);
             CU_ASSERT_EQUAL(seen.tried, tries ? MODES : 0);
             for (unsigned n = 0; n < MODES; n++) {
@@ -109,7 +111,6 @@ static void decompositions_try_once_and_tell(void)
             fit = fit < 0.0 ? result.fit : fit;
             CU_ASSERT_TRUE(fabs(result.fit - fit) < 1e-12);
             slc_cp_result_destroy(&result);
-            fixture_close(&fixture);
         }
     }
 }
@@ -118,9 +119,7 @@ static void decompositions_try_once_and_tell(void)
 static void deterministic_runs_try_nothing(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
-    struct fixture_run fixture;
     struct seen seen;
     char path[512];
 
@@ -128,15 +127,13 @@ static void deterministic_runs_try_nothing(void)
     request.threads = 2;
     request.deterministic = true;
     request.conflict[1] = SLC_CONFLICT_LOCKED; /* of an earlier run that was not deterministic */
-    SLC_ASSERT_OK(fixture_open(&fixture, path, &request, &err), &err);
-    (void)run(&fixture, &seen, &result);
+    decompose(path, &request, SLC_CONFLICT_AUTO, &seen, &result);
     CU_ASSERT_EQUAL(seen.tried, 0);
     for (unsigned n = 0; n < MODES; n++) {
         CU_ASSERT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_ORDERED);
         CU_ASSERT_EQUAL(result.choices[n].cost_count, 0);
     }
     slc_cp_result_destroy(&result);
-    fixture_close(&fixture);
 }
 
 /* A choice made before is taken over where there is one to make. */
