@@ -5,6 +5,7 @@
  */
 #include "convert/bucket_sort.h"
 
+#include "base/bytes.h"
 #include "convert/heap_sort.h"
 
 #include <assert.h>
@@ -45,10 +46,24 @@ static unsigned digit_width(uint32_t count)
     return width < DIGIT_BITS ? width : DIGIT_BITS;
 }
 
-/* The common case of slc_sort_settle, decided inline. */
+/*
+ * The digit of the first distribution: the highest bits in which a bucket's keys can differ. How
+ * often each value occurs is counted while records are loaded, at starts[value + 1].
+ */
+struct first_digit {
+    unsigned shift;
+    unsigned mask;
+    uint32_t starts[(1 << DIGIT_BITS) + 1];
+};
+
+/* The common case of slc_sort_settle, decided inline: neither zero nor infinite, whose bits stand
+ * at the ends of all others. */
 static inline bool settled(const struct slc_sort_plan *plan, double value)
 {
-    return plan->value != SLC_VALUE_F32 && isfinite(value) && value != 0;
+    const uint64_t infinite = UINT64_C(0x7ff) << 52;
+
+    return plan->value != SLC_VALUE_F32 &&
+           (slc_bits_f64(value) & ~(UINT64_C(1) << 63)) - 1 < infinite - 1;
 }
 
 #define RECORD      struct narrow_record
@@ -191,11 +206,29 @@ void slc_sort_keys(const struct slc_sort_plan *plan,
     slc_recode(recoder, lo, hi, count);
 }
 
+static struct first_digit choose_digit(const struct slc_sort_plan *plan,
+                                       const struct slc_bucket *bucket)
+{
+    /* Whole keys share what first and last do. */
+    slc_u128 differ =
+        is_wide(plan, bucket) ? bucket->first ^ bucket->last : bucket->last - bucket->first;
+    unsigned width = digit_width((uint32_t)bucket->chain.entries);
+    unsigned bits = 0;
+
+    while (bits < plan->layout.bits && differ >> bits != 0) {
+        bits++;
+    }
+
+    return (struct first_digit){.shift = bits > width ? bits - width : 0,
+                                .mask = (1U << width) - 1};
+}
+
 static void load_records(const struct slc_sort_plan *plan,
                          const struct slc_bucket *bucket,
                          const struct slc_chunk *chunk,
                          void *records,
-                         uint64_t at)
+                         uint64_t at,
+                         struct first_digit *first)
 {
     bool wide = is_wide(plan, bucket);
     struct narrow_record *narrow = records;
@@ -213,13 +246,18 @@ static void load_records(const struct slc_sort_plan *plan,
         slc_chunk_values(chunk, begin, count, values);
         if (wide) {
             for (i = 0; i < count; i++) {
-                whole[at + begin + i] = (struct wide_record){lo[i], hi[i], values[i]};
+                struct wide_record record = {lo[i], hi[i], values[i]};
+
+                whole[at + begin + i] = record;
+                first->starts[digit_wide(&record, first->shift, first->mask) + 1]++;
             }
         } else {
             /* The lower halves' difference is the keys' difference: that is below 2^64. */
             for (i = 0; i < count; i++) {
-                narrow[at + begin + i] =
-                    (struct narrow_record){lo[i] - (uint64_t)bucket->first, values[i]};
+                struct narrow_record record = {lo[i] - (uint64_t)bucket->first, values[i]};
+
+                narrow[at + begin + i] = record;
+                first->starts[digit_narrow(&record, first->shift, first->mask) + 1]++;
             }
         }
     }
@@ -251,6 +289,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
                             void *records,
                             struct run_slot *slots,
                             const struct slc_bucket_source *source,
+                            struct first_digit *first,
                             struct slc_error *err)
 {
     struct slc_chunk_link link = bucket->chain.last;
@@ -270,7 +309,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         }
         assert(at + chunk.count <= bucket->chain.entries);
         assert(slot + chunk.run_count <= bucket->chain.runs);
-        load_records(plan, bucket, &chunk, records, at);
+        load_records(plan, bucket, &chunk, records, at, first);
         cursor = chunk.runs;
         for (i = 0; i < chunk.run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
@@ -310,7 +349,8 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     void *records = (uint8_t *)area + count * width;
     void *slot_bytes = (uint8_t *)area + 2 * count * width;
     struct run_slot *slots = slot_bytes;
-    enum slc_status status = load(plan, bucket, scratch, slots, source, err);
+    struct first_digit first = choose_digit(plan, bucket);
+    enum slc_status status = load(plan, bucket, scratch, slots, source, &first, err);
 
     if (source->ahead != NULL) {
         slc_read_ahead_end(source->ahead, source->request);
@@ -321,9 +361,9 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     /* In place: the runs of a bucket may be as many as its entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
     if (is_wide(plan, bucket)) {
-        sort_runs_wide(scratch, slots, bucket->chain.runs, records, count);
+        sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);
         return combine_wide(plan, bucket, records, count, scratch, sorted, err);
     }
-    sort_runs_narrow(scratch, slots, bucket->chain.runs, records, count);
+    sort_runs_narrow(scratch, slots, bucket->chain.runs, records, &first);
     return combine_narrow(plan, bucket, records, count, scratch, sorted, err);
 }

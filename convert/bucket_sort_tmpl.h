@@ -36,17 +36,18 @@ static inline bool NAME(same)(const RECORD *a, const RECORD *b)
 #endif
 }
 
-static void NAME(insertion_sort)(RECORD *records, size_t count)
+/* Into `sorted`, which may be `records`. */
+static void NAME(insertion_sort)(const RECORD *records, RECORD *sorted, size_t count)
 {
     size_t i, j;
 
-    for (i = 1; i < count; i++) {
+    for (i = 0; i < count; i++) {
         RECORD record = records[i];
 
-        for (j = i; j > 0 && NAME(less)(&record, &records[j - 1]); j--) {
-            records[j] = records[j - 1];
+        for (j = i; j > 0 && NAME(less)(&record, &sorted[j - 1]); j--) {
+            sorted[j] = sorted[j - 1];
         }
-        records[j] = record;
+        sorted[j] = record;
     }
 }
 
@@ -91,10 +92,7 @@ static void NAME(sort_groups)(
         i = starts[d];
     }
     if (largest <= INSERTION_SORT_MAX) {
-        NAME(insertion_sort)(to, count);
-        if (swap) {
-            memcpy(scratch, to, count * sizeof *to);
-        }
+        NAME(insertion_sort)(to, swap ? scratch : to, count);
         return;
     }
     for (d = 0, i = 0; d <= mask; d++) {
@@ -115,10 +113,11 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
     unsigned d;
     uint32_t i;
 
+    if (count <= INSERTION_SORT_MAX) {
+        NAME(insertion_sort)(from, swap ? other : from, count);
+        return;
+    }
     if (bits == 0) {
-        if (count <= INSERTION_SORT_MAX) {
-            NAME(insertion_sort)(from, count);
-        }
         if (swap) {
             memcpy(other, from, count * sizeof *from);
         }
@@ -139,38 +138,35 @@ static void NAME(sort)(RECORD *from, RECORD *other, uint32_t count, bool swap)
 }
 
 /*
- * Sorts a bucket whose records were loaded into `from` in any order and belong in the order of
- * `slots`: the first distribution takes them in that order, so they are never copied for it alone.
- * The result is in `to`. The pieces of the first distribution fit the level-2 cache.
+ * Sorts a bucket whose records were loaded into `from` in any order, and counted in `first`, and
+ * belong in the order of `slots`: the first distribution takes them in that order, so they are
+ * never copied for it alone. The result is in `to`. The pieces of the first distribution fit the
+ * level-2 cache, and so does the memory beside them, as all pieces use the same.
  */
-static void NAME(sort_runs)(
-    RECORD *from, const struct run_slot *slots, size_t slot_count, RECORD *to, uint32_t count)
+static void NAME(sort_runs)(RECORD *from,
+                            const struct run_slot *slots,
+                            size_t slot_count,
+                            RECORD *to,
+                            struct first_digit *first)
 {
-    uint32_t starts[(1 << DIGIT_BITS) + 1] = {0};
-    unsigned bits = NAME(differing_bits)(from, count);
-    unsigned width = digit_width(count);
-    unsigned shift = bits > width ? bits - width : 0;
-    unsigned mask = (1U << width) - 1;
+    uint32_t *starts = first->starts;
     uint32_t i;
     size_t s;
     unsigned d;
 
-    for (i = 0; i < count; i++) {
-        starts[NAME(digit)(&from[i], shift, mask) + 1]++;
-    }
-    for (d = 1; d <= mask; d++) {
+    for (d = 1; d <= first->mask; d++) {
         starts[d] += starts[d - 1];
     }
     for (s = 0; s < slot_count; s++) {
         const RECORD *run = from + slots[s].start;
 
         for (i = 0; i < slots[s].count; i++) {
-            to[starts[NAME(digit)(&run[i], shift, mask)]++] = run[i];
+            to[starts[NAME(digit)(&run[i], first->shift, first->mask)]++] = run[i];
         }
     }
-    for (d = 0, i = 0; d <= mask; d++) {
+    for (d = 0, i = 0; d <= first->mask; d++) {
         if (starts[d] > i) {
-            NAME(sort)(to + i, from + i, starts[d] - i, false);
+            NAME(sort)(to + i, from, starts[d] - i, false);
         }
         i = starts[d];
     }
@@ -195,6 +191,7 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     double *values = value_bytes;
     enum slc_status status;
     size_t out = 0;
+    size_t carry = 0;
     size_t i = 0;
 
     *sorted = (struct slc_sorted){.upper = WIDE ? 0 : (uint64_t)(bucket->first >> 64)};
@@ -210,14 +207,12 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     values += i;
     while (i < count) {
         const RECORD *first = &records[i];
-        const slc_u128 key = KEY(first);
-        const uint64_t key_lo = (uint64_t)key;
-        const uint64_t key_hi = (uint64_t)(key >> 64);
         double value = first->value;
         bool keep = true;
 
         for (i++; i < count && NAME(same)(&records[i], first); i++) {
-            status = slc_sort_combine(plan, key_lo, key_hi, records[i].value, &value, err);
+            status = slc_sort_combine(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
+                                      records[i].value, &value, err);
             if (status != SLC_OK) {
                 return status;
             }
@@ -225,27 +220,30 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         }
         if (i == count && bucket->upper_shared) {
             sorted->open = true;
-            sorted->open_lo = key_lo;
-            sorted->open_hi = key_hi;
+            sorted->open_lo = (uint64_t)KEY(first);
+            sorted->open_hi = (uint64_t)(KEY(first) >> 64);
             sorted->open_value = value;
             break;
         }
         if (!settled(plan, value)) {
-            status = slc_sort_settle(plan, key_lo, key_hi, &value, &keep, &sorted->counts, err);
+            status = slc_sort_settle(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
+                                     &value, &keep, &sorted->counts, err);
             if (status != SLC_OK) {
                 return status;
             }
         }
-        lo[out] = key_lo;
 #if WIDE
-        hi[out] = key_hi;
+        lo[out] = first->lo;
+        hi[out] = first->hi;
 #else
-        sorted->carry += keep && key_hi == sorted->upper;
+        lo[out] = (uint64_t)bucket->first + first->lo;
+        carry += keep && lo[out] >= first->lo; /* else the sum has wrapped */
 #endif
         values[out] = value;
         out += keep;
     }
     sorted->count = out;
+    sorted->carry = carry;
     sorted->key_lo = lo;
     sorted->key_hi = hi;
     sorted->values = values;
