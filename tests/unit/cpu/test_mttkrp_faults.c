@@ -2,11 +2,12 @@
  * MTTKRP jobs that go wrong: stopped, damaged, refused, out of memory; and what a job may take.
  */
 #include "base/fault.h"
+#include "cpu/mttkrp.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"
 
 #include <pthread.h>
-#include <time.h>
+#include <sched.h>
 
 struct waiter {
     struct slc_backend *backend;
@@ -27,10 +28,23 @@ static void *wait_for_turn(void *argument)
     return NULL;
 }
 
+/* Until a tile waits for the one before. */
+static void wait_for_waiter(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    bool waits = false;
+
+    while (!waits) {
+        (void)sched_yield();
+        (void)pthread_mutex_lock(&cpu->order_mutex);
+        waits = cpu->waiters > 0;
+        (void)pthread_mutex_unlock(&cpu->order_mutex);
+    }
+}
+
 static void test_abort(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
-    const struct timespec while_it_waits = {0, 20000000};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_backend *backend = NULL;
     struct slc_mttkrp_job job;
@@ -46,7 +60,7 @@ static void test_abort(void)
     SLC_ASSERT_OK(backend->ops->mttkrp_begin(backend, &job, &err), &err);
     waiter = (struct waiter){backend, &problem.tensor, SLC_OK};
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_turn, &waiter), 0);
-    nanosleep(&while_it_waits, NULL); /* tile 0 never comes */
+    wait_for_waiter(backend); /* tile 0 never comes */
     backend->ops->mttkrp_abort(backend);
     pthread_join(thread, NULL);
     CU_ASSERT_EQUAL(waiter.status, SLC_ERR_INTERRUPTED);
