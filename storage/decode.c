@@ -284,7 +284,7 @@ static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc
     }
     decoder->position += count;
     if (decoder->codec == SLC_CODEC_PACKED) {
-        slc_packed_fetch(decoder);
+        slc_packed_fetch(decoder, count);
     }
     if (decoder->position == decoder->entry.nnz && decoder->codec != SLC_CODEC_BLCO &&
         decoder->next != decoder->span + 1) {

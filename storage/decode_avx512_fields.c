@@ -3,7 +3,8 @@
  *
  * A step takes sixteen keys. One byte permutation per term brings the bytes that a term draws on to
  * their output bytes, one GF2P8AFFINEQB multiplies them, and one more permutation per field puts a
- * field's bytes together.
+ * field's bytes together. Products of a block of keys are stored in between, so that one loop keeps
+ * a whole matrix in registers and another all it needs of a field.
  */
 #include "storage/decode_ops.h"
 
@@ -20,6 +21,12 @@ enum shape {
     WIDE_KEYS,     /* two vectors of keys, two products */
     SMALL_KEYS,    /* one vector of lower halves of keys, two products */
     SMALL_KEYS_FEW /* the same with at most four output bytes: one product */
+};
+
+enum {
+    /* Keys whose products are stored before fields are taken from them: 2 KiB of products. */
+    BLOCK_KEYS = 256,
+    STEP_KEYS = 16
 };
 
 /* How a field's bytes are found in products. */
@@ -41,18 +48,20 @@ static const uint64_t small_key_bytes = 0x1C1814100C080400; /* of eight lower ha
 AVX512_INLINE struct terms
 terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count)
 {
-    const __m512i repeat = _mm512_set1_epi64(0x0101010101010101);
+    /* Lane j: its byte j, eight times. */
+    const __m512i repeat = _mm512_set_epi64(
+        0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
+        0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
     const __m512i keys =
         _mm512_set1_epi64((int64_t)(shape == WIDE_KEYS ? key_bytes : small_key_bytes));
     const __m512i half = _mm512_set1_epi8(32);
     struct terms terms;
 
     for (unsigned t = 0; t < count; t++) {
-        __m512i bytes =
-            _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)matrix->source[t]));
+        const __m512i sources = _mm512_set1_epi64((int64_t)slc_load_u64(matrix->source[t]));
+        __m512i bytes = _mm512_add_epi8(_mm512_shuffle_epi8(sources, repeat), keys);
         __m512i block = _mm512_loadu_si512(matrix->block[t]);
 
-        bytes = _mm512_add_epi8(_mm512_mullo_epi64(bytes, repeat), keys);
         if (shape == SMALL_KEYS_FEW) {
             bytes = _mm512_shuffle_i64x2(bytes, bytes, 0x44);
             bytes = _mm512_mask_add_epi8(bytes, 0xFFFFFFFF00000000, bytes, half);
@@ -84,56 +93,31 @@ AVX512_INLINE __m512i product(const __m512i *bytes,
     return count % 2 == 0 ? _mm512_xor_si512(sum, part[count - 1]) : sum;
 }
 
-AVX512_INLINE void take_field(struct field_lanes *lane, uint32_t at, __m512i low, __m512i high)
-{
-    __m512i field = _mm512_maskz_permutexvar_epi8(lane->low, lane->bytes, low);
-
-    field = _mm512_mask_permutexvar_epi8(field, lane->high, lane->bytes, high);
-    field = _mm512_sub_epi32(field, lane->base);
-    _mm512_storeu_si512(lane->offsets + at, field);
-    lane->largest = _mm512_max_epu32(lane->largest, field);
-}
-
-AVX512_INLINE void take_field_of_one(struct field_lanes *lane, uint32_t at, __m512i both)
-{
-    __m512i field = _mm512_maskz_permutexvar_epi8(lane->low, lane->bytes, both);
-
-    field = _mm512_sub_epi32(field, lane->base);
-    _mm512_storeu_si512(lane->offsets + at, field);
-    lane->largest = _mm512_max_epu32(lane->largest, field);
-}
-
-/* All fields of one matrix; a constant number of terms keeps the matrix in registers. */
-AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
-                                 enum shape shape,
-                                 const unsigned count_terms,
-                                 const void *keys,
-                                 uint32_t count,
-                                 struct field_lanes *lanes,
-                                 unsigned fields)
+/*
+ * Products of a matrix with `count` keys, one or two vectors a step; a constant number of terms
+ * keeps the matrix in registers.
+ */
+AVX512_INLINE void matrix_products(const struct slc_bit_matrix *matrix,
+                                   enum shape shape,
+                                   const unsigned count_terms,
+                                   const void *keys,
+                                   uint32_t count,
+                                   __m512i *products)
 {
     const struct terms terms = terms_init(matrix, shape, count_terms);
     const uint32_t *small = keys;
     const uint64_t *wide = keys;
 
-    for (uint32_t i = 0; i < count; i += 16) {
+    for (uint32_t i = 0; i < count; i += STEP_KEYS) {
         const __m512i first =
             shape == WIDE_KEYS ? _mm512_loadu_si512(wide + i) : _mm512_loadu_si512(small + i);
-        const __m512i low = product(terms.low, terms.block, count_terms, first);
 
-        if (shape == SMALL_KEYS_FEW) {
-            for (unsigned f = 0; f < fields; f++) {
-                take_field_of_one(&lanes[f], i, low);
-            }
-        } else {
-            const __m512i high =
-                shape == WIDE_KEYS
-                    ? product(terms.low, terms.block, count_terms, _mm512_loadu_si512(wide + i + 8))
-                    : product(terms.high, terms.block, count_terms, first);
-
-            for (unsigned f = 0; f < fields; f++) {
-                take_field(&lanes[f], i, low, high);
-            }
+        *products++ = product(terms.low, terms.block, count_terms, first);
+        if (shape == WIDE_KEYS) {
+            *products++ =
+                product(terms.low, terms.block, count_terms, _mm512_loadu_si512(wide + i + 8));
+        } else if (shape == SMALL_KEYS) {
+            *products++ = product(terms.high, terms.block, count_terms, first);
         }
     }
 }
@@ -141,33 +125,32 @@ AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
 AVX512 static void wide_matrix(const struct slc_bit_matrix *matrix,
                                const uint64_t *keys,
                                uint32_t count,
-                               struct field_lanes *lanes,
-                               unsigned fields)
+                               __m512i *products)
 {
     switch (matrix->terms) {
     case 1:
-        matrix_fields(matrix, WIDE_KEYS, 1, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 1, keys, count, products);
         break;
     case 2:
-        matrix_fields(matrix, WIDE_KEYS, 2, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 2, keys, count, products);
         break;
     case 3:
-        matrix_fields(matrix, WIDE_KEYS, 3, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 3, keys, count, products);
         break;
     case 4:
-        matrix_fields(matrix, WIDE_KEYS, 4, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 4, keys, count, products);
         break;
     case 5:
-        matrix_fields(matrix, WIDE_KEYS, 5, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 5, keys, count, products);
         break;
     case 6:
-        matrix_fields(matrix, WIDE_KEYS, 6, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 6, keys, count, products);
         break;
     case 7:
-        matrix_fields(matrix, WIDE_KEYS, 7, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 7, keys, count, products);
         break;
     default:
-        matrix_fields(matrix, WIDE_KEYS, 8, keys, count, lanes, fields);
+        matrix_products(matrix, WIDE_KEYS, 8, keys, count, products);
         break;
     }
 }
@@ -177,21 +160,20 @@ AVX512_INLINE void small_matrix_as(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const uint32_t *keys,
                                    uint32_t count,
-                                   struct field_lanes *lanes,
-                                   unsigned fields)
+                                   __m512i *products)
 {
     switch (matrix->terms) {
     case 1:
-        matrix_fields(matrix, shape, 1, keys, count, lanes, fields);
+        matrix_products(matrix, shape, 1, keys, count, products);
         break;
     case 2:
-        matrix_fields(matrix, shape, 2, keys, count, lanes, fields);
+        matrix_products(matrix, shape, 2, keys, count, products);
         break;
     case 3:
-        matrix_fields(matrix, shape, 3, keys, count, lanes, fields);
+        matrix_products(matrix, shape, 3, keys, count, products);
         break;
     default:
-        matrix_fields(matrix, shape, 4, keys, count, lanes, fields);
+        matrix_products(matrix, shape, 4, keys, count, products);
         break;
     }
 }
@@ -199,13 +181,12 @@ AVX512_INLINE void small_matrix_as(const struct slc_bit_matrix *matrix,
 AVX512 static void small_matrix(const struct slc_bit_matrix *matrix,
                                 const uint32_t *keys,
                                 uint32_t count,
-                                struct field_lanes *lanes,
-                                unsigned fields)
+                                __m512i *products)
 {
     if (matrix->bytes <= 4) {
-        small_matrix_as(matrix, SMALL_KEYS_FEW, keys, count, lanes, fields);
+        small_matrix_as(matrix, SMALL_KEYS_FEW, keys, count, products);
     } else {
-        small_matrix_as(matrix, SMALL_KEYS, keys, count, lanes, fields);
+        small_matrix_as(matrix, SMALL_KEYS, keys, count, products);
     }
 }
 
@@ -233,6 +214,59 @@ AVX512_INLINE struct field_lanes lanes_of(const struct slc_field *field, bool on
     return lanes;
 }
 
+/* Takes one field of `count` keys from `at` on out of their products. */
+AVX512_INLINE void take_field(struct field_lanes *lanes,
+                              bool one_product,
+                              const __m512i *products,
+                              uint32_t at,
+                              uint32_t count)
+{
+    const struct field_lanes lane = *lanes;
+    uint32_t *offsets = lane.offsets + at;
+    __m512i largest = lane.largest;
+
+    for (uint32_t i = 0; i < count; i += STEP_KEYS) {
+        __m512i field = _mm512_maskz_permutexvar_epi8(lane.low, lane.bytes, *products++);
+
+        if (!one_product) {
+            field = _mm512_mask_permutexvar_epi8(field, lane.high, lane.bytes, *products++);
+        }
+        field = _mm512_sub_epi32(field, lane.base);
+        _mm512_storeu_si512(offsets + i, field);
+        largest = _mm512_max_epu32(largest, field);
+    }
+    lanes->largest = largest;
+}
+
+/* The fields of one matrix: `lanes` says how each is found. */
+AVX512_INLINE void matrix_fields(const struct slc_bit_matrix *matrix,
+                                 bool small,
+                                 const void *keys,
+                                 uint32_t count,
+                                 struct field_lanes *lanes,
+                                 unsigned fields)
+{
+    const bool one_product = small && matrix->bytes <= 4;
+    __m512i products[2 * BLOCK_KEYS / STEP_KEYS];
+
+    for (uint32_t at = 0; at < count; at += BLOCK_KEYS) {
+        const uint32_t size = count - at < BLOCK_KEYS ? count - at : BLOCK_KEYS;
+
+        if (small) {
+            small_matrix(matrix, (const uint32_t *)keys + at, size, products);
+        } else {
+            wide_matrix(matrix, (const uint64_t *)keys + at, size, products);
+        }
+        for (unsigned f = 0; f < fields; f++) {
+            if (one_product) {
+                take_field(&lanes[f], true, products, at, size);
+            } else {
+                take_field(&lanes[f], false, products, at, size);
+            }
+        }
+    }
+}
+
 /* Takes one matrix after the other; `keys` are small where `small` says so. */
 AVX512_INLINE void all_matrices(const struct slc_fields *plan,
                                 bool small,
@@ -252,11 +286,7 @@ AVX512_INLINE void all_matrices(const struct slc_fields *plan,
                 of[fields++] = f;
             }
         }
-        if (small) {
-            small_matrix(matrix, keys, count, lanes, fields);
-        } else {
-            wide_matrix(matrix, keys, count, lanes, fields);
-        }
+        matrix_fields(matrix, small, keys, count, lanes, fields);
         for (unsigned f = 0; f < fields; f++) {
             largest[of[f]] = _mm512_reduce_max_epu32(lanes[f].largest);
         }

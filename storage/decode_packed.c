@@ -184,10 +184,10 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     return true;
 }
 
-void slc_packed_fetch(const struct slc_decoder *decoder)
+void slc_packed_fetch(const struct slc_decoder *decoder, uint32_t count)
 {
     const uint32_t group = decoder->position / SLC_GROUP_NNZ;
-    const uint32_t groups = SLC_CHUNK_NNZ / SLC_GROUP_NNZ;
+    const uint32_t groups = count / SLC_GROUP_NNZ;
 
     slc_patched_fetch(&decoder->plan.packed.gaps, group, groups);
     if (decoder->value.form == SLC_FORM_INTEGER) {

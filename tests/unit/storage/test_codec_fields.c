@@ -6,7 +6,8 @@
 #include "slc_test.h"
 #include "storage/decode_ops.h"
 
-enum { COUNT_MAX = 200, ROOM = COUNT_MAX + 16 };
+/* Several blocks of keys that are taken together (decode_avx512_fields.c). */
+enum { COUNT_MAX = 600, ROOM = COUNT_MAX + 16 };
 
 static uint32_t offsets[SLC_MAX_ORDER][ROOM];
 
