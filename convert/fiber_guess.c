@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "convert/heap_sort.h"
 
+/* The nonzeros of a piece that a choice asks for (fibers.h), which near mates show as they are. */
+static const double near_nnz_min = 1.75;
 /* Far mates are seen more of long pieces: means below this are mostly below 1.75 in truth. */
 static const double piece_nnz_min = 2;
 
@@ -30,17 +32,24 @@ static bool member_less(const void *context, const void *a, const void *b)
     return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
 }
 
+/* The nonzeros of a piece, on average. */
+struct length {
+    double near; /* as mates within stretches show it */
+    double all;  /* with those far apart */
+};
+
 /*
- * The nonzeros of a piece, on average, from rows beyond the first of each: within a stretch, and
- * `far_weight` for every further stretch. Stretches that touch (their first rows are known only
- * about) count as one, unless every row is a stretch of its own: `touching` is 0 then.
+ * Lengths from rows beyond the first of each piece: within a stretch, and `far_weight` for every
+ * further stretch. Stretches that touch (their first rows are known only about) count as one,
+ * unless every row is a stretch of its own: `touching` is 0 then.
  */
-static double
+static struct length
 estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
     uint64_t near = 0;
     uint64_t far = 0;
     uint32_t stretch = 0; /* the last that counted */
+    struct length length;
 
     slc_heap_sort(members, count, sizeof *members, member_less, NULL);
     for (uint32_t i = 0; i < count; i++) {
@@ -53,7 +62,9 @@ estimate_length(struct member *members, uint32_t count, uint32_t touching, doubl
             near++;
         }
     }
-    return (double)count / (double)(count - near) + 2 * (double)far / count * far_weight;
+    length.near = (double)count / (double)(count - near);
+    length.all = length.near + 2 * (double)far / count * far_weight;
+    return length;
 }
 
 static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *counts,
@@ -65,12 +76,12 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
 {
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
-    double most = 0;
-    double same = 0; /* entries of one coordinate */
+    struct length most = {0, 0};
+    struct length same = {0, 0}; /* entries of one coordinate */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {
-        double length;
+        struct length length;
 
         for (uint32_t i = 0; i < count; i++) {
             members[i].number = slc_fiber_number(counts, rows + (size_t)i * order, n);
@@ -79,13 +90,14 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
         length = estimate_length(members, count, stretches < count ? 1 : 0, far_weight);
         if (n == order) {
             same = length;
-        } else if (length >= most) {
+        } else if (length.all >= most.all) {
             most = length;
             mode = n;
         }
     }
-    return most >= piece_nnz_min * same ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
-                                        : (struct slc_fiber_run){0, 0};
+    return most.near >= near_nnz_min * same.near || most.all >= piece_nnz_min * same.all
+               ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
+               : (struct slc_fiber_run){0, 0};
 }
 
 static struct slc_fiber_run

@@ -290,6 +290,25 @@ static void test_guess(void)
     rows_destroy(&rows);
 }
 
+/* Pieces of 1.9 nonzeros on average, one after the other, as the whole choice takes them. */
+static void test_guess_of_short_pieces(void)
+{
+    struct rows rows;
+    struct slc_fiber_run run;
+
+    rows_create(&rows, 3, 0, 60000, 1, UINT64_C(1) << 30);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        rows.columns[0][i] = 5;
+        rows.columns[1][i] = (uint64_t)(10 * (i / 19) + i % 19 / 2) << (SLC_FIBER_BITS + 1);
+        rows.columns[2][i] = i % 2;
+    }
+    CU_ASSERT_EQUAL(choose(&rows, 1, SLC_KEY_BATCH, 0).run.mode, 2);
+    run = guess(&rows, 60, true, rows.count);
+    CU_ASSERT_EQUAL(run.mode, 2);
+    CU_ASSERT_EQUAL(run.bits, SLC_FIBER_BITS);
+    rows_destroy(&rows);
+}
+
 static void test_guess_without_memory(void)
 {
     static uint64_t rows[3000];
@@ -314,6 +333,7 @@ static const struct slc_test tests[] = {
     {"no choice", test_no_choice},
     {"duplicates and gaps", test_duplicates_and_gaps},
     {"guess from a sample", test_guess},
+    {"guess of short pieces", test_guess_of_short_pieces},
     {"guess without memory", test_guess_without_memory},
 };
 
