@@ -17,7 +17,9 @@ enum {
     /* Up to here shifting records costs less than counting digits. */
     INSERTION_SORT_MAX = 16,
     /* Of a digit at most: the ends of more groups would leave the level-1 cache. */
-    DIGIT_BITS = 10
+    DIGIT_BITS = 10,
+    /* How far ahead a group's memory is asked for in a distribution that exceeds the cache. */
+    AHEAD_RECORDS = 8
 };
 
 struct narrow_record {

@@ -161,7 +161,10 @@ static void NAME(sort_runs)(RECORD *from,
         const RECORD *run = from + slots[s].start;
 
         for (i = 0; i < slots[s].count; i++) {
-            to[starts[NAME(digit)(&run[i], first->shift, first->mask)]++] = run[i];
+            RECORD *place = &to[starts[NAME(digit)(&run[i], first->shift, first->mask)]++];
+
+            __builtin_prefetch(place + AHEAD_RECORDS, 1);
+            *place = run[i];
         }
     }
     for (d = 0, i = 0; d <= first->mask; d++) {
