@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,6 +132,19 @@ void slc_buffer_destroy(struct slc_buffer *buffer)
     }
     buffer->data = NULL;
     buffer->bytes = 0;
+}
+
+void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes)
+{
+    size_t kept = (size_t)slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
+
+    assert(bytes <= buffer->bytes);
+    if (kept == 0) {
+        slc_buffer_destroy(buffer);
+    } else if (kept < buffer->bytes) {
+        (void)munmap((uint8_t *)buffer->data + kept, buffer->bytes - kept);
+        buffer->bytes = kept;
+    }
 }
 
 /* Reads a small file of /proc or /sys; returns its length, 0 when it cannot be read. */

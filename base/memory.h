@@ -50,6 +50,9 @@ enum slc_status slc_buffer_create(struct slc_buffer *buffer,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_buffer_destroy(struct slc_buffer *buffer);
 
+/* Gives back what lies behind the first `bytes` bytes (at most buffer->bytes), in whole pages. */
+void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
+
 /* What slc_buffer_create would map for `bytes`: what a plan has to count. */
 uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages);
 

@@ -205,6 +205,25 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     return status;
 }
 
+/* In the memory that rows were scattered to, if there is enough: its pages are there already. */
+static enum slc_status take_areas(struct finish *finish, struct slc_error *err)
+{
+    struct slc_buffer *scattered = &finish->builder->scatter_memory;
+    uint64_t area_bytes = finish->memory.area_bytes;
+    uint64_t bytes = finish->memory.workers * area_bytes;
+
+    if (scattered->bytes >= bytes) {
+        finish->areas = *scattered;
+        *scattered = (struct slc_buffer)SLC_BUFFER_INIT;
+        slc_buffer_shrink(&finish->areas, bytes);
+        return SLC_OK;
+    }
+    slc_buffer_destroy(scattered);
+    return slc_buffer_create(
+        &finish->areas, bytes,
+        area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
+}
+
 static enum slc_status
 take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
 {
@@ -218,10 +237,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     }
     workers = finish->memory.workers;
     assert(workers > 0);
-    status = slc_buffer_create(
-        &finish->areas, workers * finish->memory.area_bytes,
-        finish->memory.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL,
-        err);
+    status = take_areas(finish, err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
                                    SLC_PAGES_SMALL, err);
@@ -477,7 +493,9 @@ prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_e
     if (status == SLC_OK) {
         status = check_ranges(finish, dims, err);
     }
-    slc_buffer_destroy(&builder->scatter_memory);
+    if (finish->plan.index_base != builder->options.assumed_base) {
+        slc_buffer_destroy(&builder->scatter_memory); /* counting once more takes memory, too */
+    }
     if (status == SLC_OK) {
         status = slc_build_fibers_settle(builder, (unsigned)finish->plan.index_base,
                                          &finish->report->fibers, err);

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "convert/bucket_sort.h"
 #include "convert/build_fibers.h"
 #include "storage/writer.h"
 
@@ -62,7 +63,9 @@ static uint64_t
 push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
 {
     return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
-           (uint64_t)options->workers * STACK_BYTES + buckets * (uint64_t)sizeof(struct slc_chain);
+           (uint64_t)options->workers * STACK_BYTES +
+           /* Chains become buckets while the rest is still there. */
+           buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
 }
 
 uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order)

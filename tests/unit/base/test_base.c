@@ -142,6 +142,13 @@ static void buffers(void)
     CU_ASSERT_EQUAL(buffer.bytes, in_pages(5000000));
     CU_ASSERT_EQUAL((uintptr_t)buffer.data % (2U << 20), 0);
     memset(buffer.data, 1, buffer.bytes);
+    slc_buffer_shrink(&buffer, buffer.bytes);
+    CU_ASSERT_EQUAL(buffer.bytes, in_pages(5000000));
+    slc_buffer_shrink(&buffer, 100000);
+    CU_ASSERT_EQUAL(buffer.bytes, in_pages(100000));
+    CU_ASSERT_EQUAL(((uint8_t *)buffer.data)[buffer.bytes - 1], 1);
+    slc_buffer_shrink(&buffer, 0);
+    CU_ASSERT_PTR_NULL(buffer.data);
     slc_buffer_destroy(&buffer);
     SLC_ASSERT_FAILS(slc_buffer_create(&buffer, SIZE_MAX - 100, SLC_PAGES_SMALL, &err),
                      SLC_ERR_MEMORY, &err, "cannot map");
