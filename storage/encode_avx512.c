@@ -14,6 +14,14 @@
 #define AVX512        __attribute__((target("popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
+/* The first `left` of eight lanes. */
+AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
+{
+    const uint32_t lanes = left < 8 ? (1U << left) - 1 : 0xFF;
+
+    return (__mmask8)lanes;
+}
+
 /* slc_mix64 of eight words. */
 AVX512_INLINE __m512i mix(__m512i x)
 {
@@ -88,7 +96,7 @@ AVX512 static void avx512_above(const double *values, uint32_t count, int64_t lo
     const __m512i lows = _mm512_set1_epi64(low);
 
     for (uint32_t i = 0; i < count; i += 8) {
-        const __mmask8 inside = count - i < 8 ? (__mmask8)((1U << (count - i)) - 1) : 0xFF;
+        const __mmask8 inside = lanes_inside(count - i);
         const __m512i integer = _mm512_cvttpd_epi64(_mm512_maskz_loadu_pd(inside, values + i));
 
         _mm512_mask_storeu_epi64(above + i, inside, _mm512_sub_epi64(integer, lows));
@@ -104,7 +112,7 @@ AVX512 static unsigned avx512_longer(const uint64_t *values, uint32_t count, uin
     unsigned longest;
 
     for (uint32_t i = 0; i < count; i += 8) {
-        const __mmask8 inside = count - i < 8 ? (__mmask8)((1U << (count - i)) - 1) : 0xFF;
+        const __mmask8 inside = lanes_inside(count - i);
         const __m512i value = _mm512_maskz_loadu_epi64(inside, values + i);
         const __m512i length = _mm512_sub_epi64(_mm512_set1_epi64(64), _mm512_lzcnt_epi64(value));
 
