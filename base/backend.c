@@ -14,6 +14,8 @@ const char *slc_conflict_name(enum slc_conflict conflict)
         return "locked";
     case SLC_CONFLICT_ORDERED:
         return "ordered";
+    case SLC_CONFLICT_COLUMNS:
+        return "columns";
     case SLC_CONFLICT_OWNED:
         return "owned";
     }

@@ -27,6 +27,8 @@ enum slc_conflict {
     SLC_CONFLICT_LOCKED, /* tile-local rows (dense window or sorted segments), then striped locks */
     SLC_CONFLICT_ORDERED, /* tile-local rows, committed in tile order: the same bits for any number
                              of workers; needs tiles to be started in ascending order */
+    SLC_CONFLICT_COLUMNS, /* every worker takes every tile and adds its own columns of the output:
+                             no scratch, but each tile is decoded by all workers */
     SLC_CONFLICT_OWNED /* from copies of the tensor in the device's memory, sorted such that every
                           output row has one owner; see owned_begin */
 };
@@ -40,7 +42,10 @@ struct slc_conflict_cost {
     double measured_ns; /* 0: it was not tried */
 };
 
-enum { SLC_CONFLICT_CANDIDATES = 2 };
+enum {
+    SLC_CONFLICT_CANDIDATES = 2,                     /* of a trial */
+    SLC_CONFLICT_COSTS = SLC_CONFLICT_CANDIDATES + 1 /* and what a plan takes for want of memory */
+};
 
 /* How one mode's strategy was chosen. */
 struct slc_conflict_choice {
@@ -48,7 +53,10 @@ struct slc_conflict_choice {
     /* What a first pass should try against it: that costs a few percent. AUTO: nothing. */
     enum slc_conflict rival;
     unsigned cost_count; /* 0 where the strategy was given, or is the only one that may be used */
-    struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES]; /* cheapest prediction first */
+    struct slc_conflict_cost costs[SLC_CONFLICT_COSTS]; /* candidates: cheapest prediction first */
+    /* COLUMNS, where that is expected to be faster than LOCKED: the next best where there is no
+     * memory for the scratch of `chosen`. AUTO: it is not. */
+    struct slc_conflict_cost spare;
 };
 
 /*
@@ -112,6 +120,7 @@ struct slc_backend_ops {
      * Adds one tile. Called by workers 0 .. workers-1 concurrently, each with its own tile view.
      * Under SLC_CONFLICT_ORDERED tiles 0, 1, 2 .. of the layout are each given exactly once, and a
      * worker only takes a tile when all before it have been taken; the call may wait for them.
+     * Under SLC_CONFLICT_COLUMNS every worker is given every tile once.
      * After an error in any tile the engine calls mttkrp_abort before it joins the workers.
      */
     enum slc_status (*mttkrp_tile)(struct slc_backend *backend,

@@ -26,6 +26,7 @@ struct slc_mttkrp_span {
     bool prefetch;         /* factor rows are expected to miss the cache */
     bool merge_runs;       /* neighbours often share their output row: keep it in registers */
     uint64_t stride;       /* bytes from row to row of every factor and of the output */
+    uint64_t row_bytes;    /* of every factor row that are computed */
     const void *values;
     const uint32_t *rows;                  /* output row of each nonzero, from `output` */
     const uint32_t *offset[SLC_MAX_ORDER]; /* row of each nonzero, from `factor` */
@@ -50,6 +51,7 @@ struct slc_fiber_span {
     bool prefetch;
     bool long_runs;                  /* worth several sums side by side */
     uint64_t stride;                 /* as above */
+    uint64_t row_bytes;              /* as above */
     const uint32_t *begin;           /* runs + 1 */
     const void *values;              /* per nonzero */
     const uint32_t *run_offset;      /* per nonzero: the row of run_factor, or of the output */

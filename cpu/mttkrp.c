@@ -3,8 +3,9 @@
  *
  * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
  * (kernels.h). What differs between strategies is where the sums go: straight into the output
- * (DIRECT), into a copy per worker that mttkrp_end adds up (PRIVATE; private.c), or into tile-local
- * sums that are committed under locks or in tile order (partial.c, commit.c).
+ * (DIRECT, and COLUMNS, where workers add different columns of the same tiles), into a copy per
+ * worker that mttkrp_end adds up (PRIVATE; private.c), or into tile-local sums that are committed
+ * under locks or in tile order (partial.c, commit.c).
  *
  * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
  * and kept for the next job.
@@ -26,6 +27,9 @@
  * whole chunks (four modes, f64, AVX-512).
  */
 enum { COLUMN_CHUNK_NNZ = 2 * SLC_GROUP_NNZ };
+
+/* What workers divide columns by: rows begin at cache lines, and so do their panels. */
+enum { COLUMN_UNIT_BYTES = 64 };
 
 /* For order 1: always row 0 of the row of ones. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
@@ -176,7 +180,20 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
     span->factor_count = count;
     span->prefetch = cpu->prefetch;
     span->stride = cpu->stride;
+    span->row_bytes = cpu->stride;
     span->output = output;
+}
+
+/* Leaves other columns out of a span of whole rows. */
+static void span_narrow(const struct slc_cpu_backend *cpu,
+                        struct slc_columns columns,
+                        struct slc_mttkrp_span *span)
+{
+    for (unsigned m = 0; m < span->factor_count; m++) {
+        span->factor[m] += columns.begin;
+    }
+    span->output = slc_columns_of(cpu, columns, span->output);
+    span->row_bytes = columns.bytes;
 }
 
 void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu, const struct slc_mttkrp_span *span)
@@ -186,8 +203,8 @@ void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu, const struct sl
     slc_mttkrp_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
 
-    for (uint64_t column = 0; column < span->stride;) {
-        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
+    for (uint64_t column = 0; column < span->row_bytes;) {
+        const unsigned width = slc_mttkrp_panel_log2(cpu, span->row_bytes - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;
@@ -212,6 +229,7 @@ void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_
 enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
                                     struct slc_tile_view *tile,
                                     unsigned char *output,
+                                    struct slc_columns columns,
                                     struct slc_error *err)
 {
     const uint32_t most = cpu->job.output->cols == 1 ? COLUMN_CHUNK_NNZ : SLC_CHUNK_NNZ;
@@ -220,13 +238,14 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
 
     /* Order 1 has no other mode that runs could share. */
     if (tile->next_fibers != NULL && cpu->job.order > 1) {
-        const enum slc_status status = slc_mttkrp_add_fibers(cpu, tile, output, err);
+        const enum slc_status status = slc_mttkrp_add_fibers(cpu, tile, output, columns, err);
 
         if (status != SLC_OK) {
             return status;
         }
     }
     slc_mttkrp_span_init(cpu, tile, output, &span);
+    span_narrow(cpu, columns, &span);
     for (;;) {
         const enum slc_status status = tile->next(tile, most, &chunk, err);
         unsigned factor = 0;
@@ -247,6 +266,30 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
     }
 }
 
+struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigned worker)
+{
+    const uint64_t lines = slc_div_up_u64(cpu->stride, COLUMN_UNIT_BYTES);
+    const uint64_t begin = lines * worker / cpu->job.workers * COLUMN_UNIT_BYTES;
+    const uint64_t end = lines * (worker + 1) / cpu->job.workers * COLUMN_UNIT_BYTES;
+
+    return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
+}
+
+/* Adds a worker's columns of a tile, which it decodes only where it has some. */
+static enum slc_status add_columns(struct slc_cpu_backend *cpu,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err)
+{
+    const struct slc_columns columns = slc_worker_columns(cpu, worker);
+
+    return columns.bytes == 0
+               ? SLC_OK
+               : slc_mttkrp_add_tile(cpu, tile,
+                                     cpu->sums + tile->corner[cpu->job.mode] * cpu->sum_stride,
+                                     columns, err);
+}
+
 /* Adds a tile by one strategy. */
 static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
                                    enum slc_conflict conflict,
@@ -263,6 +306,8 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
     case SLC_CONFLICT_LOCKED:
     case SLC_CONFLICT_ORDERED:
         return slc_mttkrp_partial_tile(cpu, worker, tile, err);
+    case SLC_CONFLICT_COLUMNS:
+        return add_columns(cpu, worker, tile, err);
     case SLC_CONFLICT_AUTO:
     case SLC_CONFLICT_DIRECT:
     default:
@@ -270,7 +315,7 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
         break;
     }
     return slc_mttkrp_add_tile(cpu, tile, output + tile->corner[cpu->job.mode] * cpu->sum_stride,
-                               err);
+                               slc_all_columns(cpu), err);
 }
 
 /* Adds a tile by the strategy whose turn it is, and tells the trial what it took. */

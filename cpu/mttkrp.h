@@ -169,6 +169,25 @@ bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs);
 void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
                                   const struct slc_group_span *span);
 
+/* Columns of a matrix, in bytes of factor rows. Those of sums follow from sum_stride. */
+struct slc_columns {
+    uint64_t begin, bytes;
+};
+
+/* All columns; and the share of a worker under COLUMNS, in whole cache lines: maybe none. */
+static inline struct slc_columns slc_all_columns(const struct slc_cpu_backend *cpu)
+{
+    return (struct slc_columns){0, cpu->stride};
+}
+struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigned worker);
+
+/* Where the sums of `columns` begin in a row of sums that begins at `row`. */
+static inline unsigned char *
+slc_columns_of(const struct slc_cpu_backend *cpu, struct slc_columns columns, unsigned char *row)
+{
+    return row + columns.begin * (cpu->sum_stride / cpu->stride);
+}
+
 /* Fills in what is the same for all chunks of a tile. `output` is the row of the tile's corner. */
 void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           const struct slc_tile_view *tile,
@@ -194,12 +213,14 @@ static inline unsigned slc_mttkrp_panel_log2(const struct slc_cpu_backend *cpu, 
 enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_tile_view *tile,
                                       unsigned char *output,
+                                      struct slc_columns columns,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Adds a whole tile straight to `output`, the row of the tile's corner. */
+/* Adds some columns of a whole tile straight to `output`, the row of the tile's corner. */
 enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
                                     struct slc_tile_view *tile,
                                     unsigned char *output,
+                                    struct slc_columns columns,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /*

@@ -35,6 +35,11 @@ static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct s
                         "the strategy \"direct\" is for one thread, but there are %u",
                         job->workers);
     }
+    if (job->conflict == SLC_CONFLICT_COLUMNS && job->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"columns\" takes every tile as often as there are threads, "
+                        "a deterministic job once");
+    }
     if (job->rival != SLC_CONFLICT_AUTO && !may_be_tried(job)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the strategies \"%s\" and \"%s\" cannot be tried against one another: "

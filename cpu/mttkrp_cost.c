@@ -6,6 +6,7 @@
  *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
  *   locked    a tile's window of rows is zeroed and committed; or, where its nonzeros are too few
  *             for that, the tile is sorted and its rows are committed
+ *   columns   every worker decodes all nonzeros, and computes a share of their columns
  *
  * The rows that a tile spans follow from the order of keys (base/key.h): a tile is one of nnz /
  * SLC_TILE_NNZ equal pieces of that order, so the highest bits of the keys are the same all over
@@ -28,6 +29,7 @@
 /* Decoding and the kernel where rows lie in a cache. */
 #define TILE_NS_PER_NNZ 1.5
 #define ROW_NS_PER_BYTE 0.01
+#define LINE_BYTES      64.0 /* of sums, which workers divide columns by */
 
 /*
  * What a trial may cost by the predictions, as a part of the pass. They name the faster strategy
@@ -115,6 +117,15 @@ static double locked_ns(const struct shape *shape)
                                  (rows * -expm1(-shape->tile_nnz / rows)) / shape->tile_nnz;
 }
 
+/* What every worker computes of a row, all workers together: whole cache lines. */
+static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *shape)
+{
+    const double lines = ceil(shape->row_bytes / LINE_BYTES);
+    const double share_bytes = ceil(lines / shape->workers) * LINE_BYTES;
+
+    return shape->workers * (TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * share_bytes);
+}
+
 /* Half of a trial's tiles go to the slower strategy; and copies may be made for it alone. */
 static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
                          const struct shape *shape)
@@ -147,7 +158,7 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
 {
     struct slc_conflict_cost *costs = choice->costs;
     struct shape shape;
-    double base, copies, locked;
+    double base, copies, locked, columns;
 
     memset(choice, 0, sizeof *choice);
     if (job->deterministic || job->conflict != SLC_CONFLICT_AUTO) {
@@ -169,6 +180,10 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
     costs[copies > locked] = (struct slc_conflict_cost){SLC_CONFLICT_PRIVATE, copies, 0.0};
     costs[copies <= locked] = (struct slc_conflict_cost){SLC_CONFLICT_LOCKED, locked, 0.0};
     choice->chosen = costs[0].conflict;
+    columns = columns_ns(job, &shape);
+    if (columns < locked) {
+        choice->spare = (struct slc_conflict_cost){SLC_CONFLICT_COLUMNS, columns, 0.0};
+    }
     if (worth_trying(costs, base, &shape)) {
         choice->rival = costs[1].conflict;
     }

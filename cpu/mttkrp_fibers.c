@@ -38,6 +38,7 @@ static void span_init(const struct slc_cpu_backend *cpu,
                       const struct slc_tile_view *tile,
                       const struct slc_fiber_view *fibers,
                       unsigned char *output,
+                      struct slc_columns columns,
                       struct slc_fiber_span *span)
 {
     memset(span, 0, sizeof *span);
@@ -45,11 +46,12 @@ static void span_init(const struct slc_cpu_backend *cpu,
     span->prefetch = cpu->prefetch;
     span->long_runs = slc_mttkrp_long_runs(fibers->nnz, fibers->runs);
     span->stride = cpu->stride;
+    span->row_bytes = columns.bytes;
     span->begin = fibers->begin;
     span->values = fibers->values;
     span->run_offset = fibers->offset[fibers->mode];
     span->rows = fibers->offset[cpu->job.mode];
-    span->output = output;
+    span->output = slc_columns_of(cpu, columns, output);
     for (unsigned m = 0; m < cpu->job.order; m++) {
         const unsigned char *rows;
 
@@ -57,7 +59,7 @@ static void span_init(const struct slc_cpu_backend *cpu,
             continue;
         }
         rows = cpu->job.factors[m]->buffer.data;
-        rows += tile->corner[m] * cpu->stride;
+        rows += tile->corner[m] * cpu->stride + columns.begin;
         if (m == fibers->mode) {
             span->run_factor = rows;
         } else {
@@ -75,8 +77,8 @@ void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
     slc_fiber_fn *const *widths =
         cpu->type == SLC_F32 ? cpu->kernels->fiber_f32[class] : cpu->kernels->fiber_f64[class];
 
-    for (uint64_t column = 0; column < span->stride;) {
-        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
+    for (uint64_t column = 0; column < span->row_bytes;) {
+        const unsigned width = slc_mttkrp_panel_log2(cpu, span->row_bytes - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;
@@ -102,6 +104,7 @@ void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
 enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_tile_view *tile,
                                       unsigned char *output,
+                                      struct slc_columns columns,
                                       struct slc_error *err)
 {
     struct slc_fiber_view fibers;
@@ -113,7 +116,7 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
         if (status != SLC_OK || fibers.nnz == 0) {
             return status;
         }
-        span_init(cpu, tile, &fibers, output, &span);
+        span_init(cpu, tile, &fibers, output, columns, &span);
         slc_mttkrp_accumulate_fibers(cpu, &span);
     } while (worth_runs(cpu, &fibers));
     return SLC_OK;

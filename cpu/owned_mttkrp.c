@@ -94,6 +94,7 @@ static void add_fibers(const struct slc_cpu_backend *cpu,
     const unsigned output_mode = cpu->job.mode;
     struct slc_fiber_span span = {.runs = chunk->runs,
                                   .stride = cpu->stride,
+                                  .row_bytes = cpu->stride,
                                   .begin = parts->begin,
                                   .values = parts->values,
                                   .run_offset = parts->offset[output_mode],

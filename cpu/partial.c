@@ -265,7 +265,7 @@ static enum slc_status sum_dense(struct slc_cpu_backend *cpu,
     enum slc_status status;
 
     memset(window, 0, rows * cpu->sum_stride);
-    status = slc_mttkrp_add_tile(cpu, tile, window, err);
+    status = slc_mttkrp_add_tile(cpu, tile, window, slc_all_columns(cpu), err);
     if (status != SLC_OK) {
         return status;
     }

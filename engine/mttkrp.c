@@ -32,6 +32,7 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
     const struct slc_pass pass = {.tile = add_tile,
                                   .abort = abort_job,
                                   .context = backend,
+                                  .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};

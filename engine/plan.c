@@ -234,6 +234,17 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
     return least;
 }
 
+/* What to do in place of the choice where there is no memory for its scratch. */
+static enum slc_conflict
+spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
+{
+    if (choice->spare.conflict == SLC_CONFLICT_AUTO) {
+        return least_scratch(job, output_rows);
+    }
+    choice->costs[choice->cost_count++] = choice->spare;
+    return choice->spare.conflict;
+}
+
 /*
  * Chooses the strategy of the job's mode, within `room` bytes of scratch where there is a choice. A
  * trial takes the scratch of both candidates, and gives way first.
@@ -257,7 +268,8 @@ static void plan_strategy(struct slc_mttkrp_job *job, uint64_t room, struct slc_
         job->rival = SLC_CONFLICT_AUTO;
     }
     if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > room) {
-        choice->chosen = least_scratch(job, rows);
+        plan->untried[job->mode] = choice->chosen;
+        choice->chosen = spare_memory(job, rows, choice);
         job->conflict = choice->chosen;
     }
     plan->scratch_bytes = slc_max_u64(plan->scratch_bytes, ops->mttkrp_scratch_bytes(job, rows));

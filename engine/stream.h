@@ -49,6 +49,8 @@ struct slc_pass {
      * `tile`. */
     void (*abort)(void *context); /* may be NULL */
     void *context;
+    /* Every worker is given every tile, in the order of the schedule's blocks. */
+    bool every_worker;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;

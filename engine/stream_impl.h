@@ -31,7 +31,10 @@ struct slc_open_block {
     uint32_t slot; /* of the ring; SLC_NO_SLOT: in the cache */
     bool used;     /* of the records for cached blocks: taken */
     uint32_t next_tile;
-    _Atomic uint32_t unfinished; /* tiles that have not been computed */
+    _Atomic uint64_t
+        unfinished;  /* tiles that have not been computed, by every worker that has to */
+    uint64_t number; /* every_worker: its place in the order in which all take blocks */
+    unsigned takers; /* every_worker: who have not taken its last tile */
 };
 
 /* One worker's decoder and clocks. */
@@ -45,7 +48,10 @@ struct slc_stream_worker {
     uint64_t chunks, chunks_nnz;
     uint64_t timed_ns, timed_nnz;
     uint64_t progress_ns; /* when progress was last reported; worker 0 */
-    uint64_t padding[8];  /* keeps the next worker's clocks on other cache lines */
+    /* every_worker, under the stream's mutex: the number of the block and the tile to take next. */
+    uint64_t serving;
+    uint32_t next_tile;
+    uint64_t padding[6]; /* keeps the next worker's clocks on other cache lines */
 };
 
 struct slc_stream {
@@ -74,6 +80,7 @@ struct slc_stream {
     struct slc_open_block *cache_blocks; /* one per worker */
     struct slc_open_block *open;         /* blocks with tiles left; sorted by block when in order */
     uint64_t serving;                    /* in order: the block whose tiles are handed out */
+    uint64_t opened;                     /* not in order: blocks */
     uint64_t cache_cursor;               /* in `order`: no unopened cached block lies before it */
 
     /* The pass at hand. */

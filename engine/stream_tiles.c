@@ -14,10 +14,14 @@
  * In file order cached blocks are opened when their turn comes. Otherwise blocks that have arrived
  * go first, because their slots are wanted for more reads, and cached ones fill the time between.
  *
+ * Where every worker has to have every tile, each goes through the blocks in the same order, in
+ * file order or as they were opened, at its own pace; a block leaves the list when the last worker
+ * has taken its last tile.
+ *
  * Cached blocks need a record each while they are open. A worker opens one only when there is no
  * tile to take, so at any time every open block with all tiles handed out is held by a worker that
  * computes its last tiles, and blocks that are being opened by another: never more than there are
- * workers.
+ * workers. Where every worker has every tile, one may be ahead by that many, and waits.
  */
 #include "engine/assert.h"
 #include "engine/stream_impl.h"
@@ -40,9 +44,12 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
 {
     stream->open = NULL;
     stream->serving = 0;
+    stream->opened = 0;
     stream->cache_cursor = 0;
     for (unsigned w = 0; w < stream->worker_count; w++) {
         stream->cache_blocks[w].used = false;
+        stream->workers[w].serving = 0;
+        stream->workers[w].next_tile = 0;
     }
 }
 
@@ -50,10 +57,14 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
 static void publish(struct slc_stream *stream, struct slc_open_block *block)
 {
     struct slc_open_block **link = &stream->open;
+    const uint64_t tiles = block->view.entry.tile_count;
 
     block->next_tile = 0;
-    atomic_store(&block->unfinished, block->view.entry.tile_count);
+    block->takers = stream->worker_count;
+    atomic_store(&block->unfinished,
+                 stream->pass->every_worker ? tiles * stream->worker_count : tiles);
     pthread_mutex_lock(&stream->mutex);
+    block->number = stream->in_order ? block->view.block : stream->opened++;
     while (*link != NULL && (!stream->in_order || (*link)->view.block < block->view.block)) {
         link = &(*link)->next;
     }
@@ -61,6 +72,35 @@ static void publish(struct slc_stream *stream, struct slc_open_block *block)
     *link = block;
     pthread_mutex_unlock(&stream->mutex);
     slc_ring_tell(stream->ring);
+}
+
+/* every_worker: takes this worker's next tile if its block is open. */
+static bool take_own(struct slc_stream *stream,
+                     struct slc_stream_worker *worker,
+                     struct slc_open_block **block,
+                     uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
+    struct slc_open_block *found;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (*link != NULL && (*link)->number != worker->serving) {
+        link = &(*link)->next;
+    }
+    found = *link;
+    if (found != NULL) {
+        *block = found;
+        *tile = worker->next_tile++;
+        if (worker->next_tile == found->view.entry.tile_count) {
+            worker->serving++;
+            worker->next_tile = 0;
+            if (--found->takers == 0) {
+                *link = found->next;
+            }
+        }
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return found != NULL;
 }
 
 /* Takes a tile of an open block if there is one whose turn it is. */
@@ -89,26 +129,37 @@ static bool take_open(struct slc_stream *stream, struct slc_open_block **block, 
     return found;
 }
 
+/* A record for cached blocks that is free; NULL only where every worker has every tile. */
+static struct slc_open_block *free_record(struct slc_stream *stream)
+{
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        if (!stream->cache_blocks[w].used) {
+            return &stream->cache_blocks[w];
+        }
+    }
+    SLC_ASSERT(stream->pass->every_worker);
+    return NULL;
+}
+
 /* A record for the next cached block, if one can be opened now. */
-static struct slc_open_block *claim_cached(struct slc_stream *stream)
+static struct slc_open_block *claim_cached(struct slc_stream *stream,
+                                           const struct slc_stream_worker *worker)
 {
     const uint64_t count = stream->info->block_count;
     struct slc_open_block *record = NULL;
+    uint64_t serving;
 
     pthread_mutex_lock(&stream->mutex);
+    serving = stream->pass->every_worker ? worker->serving : stream->serving;
     while (stream->cache_cursor < count &&
            stream->cached[stream->order[stream->cache_cursor]] != SLC_CACHE_YES) {
         stream->cache_cursor++;
     }
     if (stream->cache_cursor < count &&
-        (!stream->in_order || stream->order[stream->cache_cursor] == stream->serving)) {
-        unsigned w = 0;
-
-        while (w < stream->worker_count && stream->cache_blocks[w].used) {
-            w++;
-        }
-        SLC_ASSERT(w < stream->worker_count);
-        record = &stream->cache_blocks[w];
+        (!stream->in_order || stream->order[stream->cache_cursor] == serving)) {
+        record = free_record(stream);
+    }
+    if (record != NULL) {
         record->used = true;
         record->slot = SLC_NO_SLOT;
         record->view.block = stream->order[stream->cache_cursor++];
@@ -177,7 +228,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
         event = slc_ring_take(stream->ring, news, false, &slot, &block, &worker->wait_ns);
     }
     if (event == SLC_RING_NOTHING) {
-        record = claim_cached(stream);
+        record = claim_cached(stream, worker);
         if (record != NULL) {
             start_ns = slc_clock_ns();
             open_cached(stream, record);
@@ -199,16 +250,19 @@ bool slc_stream_tile_take(struct slc_stream *stream,
                           struct slc_open_block **block,
                           uint32_t *tile)
 {
+    struct slc_stream_worker *own = &stream->workers[worker];
+
     for (;;) {
         uint64_t news = slc_ring_news(stream->ring);
 
         if (slc_ring_aborted(stream->ring)) {
             return false;
         }
-        if (take_open(stream, block, tile)) {
+        if (stream->pass->every_worker ? take_own(stream, own, block, tile)
+                                       : take_open(stream, block, tile)) {
             return true;
         }
-        if (!open_next(stream, &stream->workers[worker], news)) {
+        if (!open_next(stream, own, news)) {
             return false;
         }
     }
@@ -227,6 +281,9 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
         block->used = false;
         pthread_mutex_unlock(&stream->mutex);
         slc_ring_skip(stream->ring);
+        if (stream->pass->every_worker) {
+            slc_ring_tell(stream->ring); /* one may be waiting for a record */
+        }
     } else {
         stream->delivered[slot] = false;
         slc_io_release(stream->io, &stream->requests[slot]);

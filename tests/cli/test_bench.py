@@ -109,7 +109,7 @@ def check_mttkrp(record, order, nnz):
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
         check(0 <= row["decode_share"] <= 1, f"{row}")
-        check(row["strategy"] in ("direct", "private", "locked", "ordered", "owned"), f"{row}")
+        check(row["strategy"] in ("direct", "private", "locked", "ordered", "columns", "owned"), f"{row}")
         check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
         check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
         check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
@@ -156,7 +156,7 @@ def mttkrp_sweep(folder):
     check(len(there) == len(record["totals"]), "a combination stands there twice")
     sets = {total["instruction_set"] for total in record["totals"]}
     strategies = {1: ("stream", "direct", "locked", "ordered", "owned"),
-                  2: ("stream", "private", "locked", "ordered", "owned")}
+                  2: ("stream", "private", "locked", "ordered", "columns", "owned")}
     wanted = {(rank, threads, precision, isa, conflict)
               for rank in (1, 16) for threads in (1, 2) for precision in ("f32", "f64")
               for isa in sets for conflict in strategies[threads]}

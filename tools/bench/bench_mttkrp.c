@@ -42,8 +42,8 @@ struct arguments {
 static const char *const precision_choices[] = {"f64", "f32", "all", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
                                           "neon", "all",      NULL};
-static const char *const conflict_choices[] = {"auto",    "stream", "direct", "private", "locked",
-                                               "ordered", "owned",  "all",    NULL};
+static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "private", "locked",
+                                               "ordered", "columns", "owned",  "all",     NULL};
 
 static const struct option options[] = {
     {.name = "rank",
@@ -90,7 +90,8 @@ static const struct option options[] = {
      .fallback = "auto",
      .choices = conflict_choices,
      .help = "how additions to one output row are kept apart: owned (copies per mode), stream (the "
-             "plan's choice of the following), direct (one thread), private, locked, ordered; auto "
+             "plan's choice of the following), direct (one thread), private, locked, ordered, "
+             "columns; auto "
              "(owned where memory allows, else stream), or all",
      .offset = offsetof(struct arguments, conflict)},
     OPTION_ROW_MEMORY(arguments, memory),
@@ -293,9 +294,10 @@ static enum slc_status add_variants(const struct arguments *args,
     for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_OWNED; c++) {
         const struct bench_mttkrp_variant variant = {
             .instruction_set = instruction_set, .conflict = c, .optional = all};
-        /* One thread adds directly; private copies are for more. */
-        const bool sensible =
-            group->threads == 1 ? c != SLC_CONFLICT_PRIVATE : c != SLC_CONFLICT_DIRECT;
+        /* One thread adds directly; private copies and a share of the columns are for more. */
+        const bool sensible = group->threads == 1
+                                  ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
+                                  : c != SLC_CONFLICT_DIRECT;
 
         if (!all && strcmp(args->conflict, conflict_name(&variant)) != 0) {
             continue;

@@ -134,6 +134,7 @@ struct pass {
     struct slc_backend *backend;
     const struct fake_tensor *tensor;
     enum slc_value_type type;
+    bool every_worker; /* takes every tile */
     atomic_uint_fast64_t next;
     atomic_bool failed;
     struct slc_error fault;
@@ -144,12 +145,13 @@ static void pass_worker(void *context, unsigned worker, unsigned workers)
 {
     struct pass *pass = context;
     struct fake_tile tile;
+    uint64_t own = 0;
 
     (void)workers;
     fake_tile_create(&tile, pass->tensor, pass->type);
     while (!atomic_load(&pass->failed)) {
         struct slc_error err = SLC_ERROR_INIT;
-        const uint64_t ordinal = atomic_fetch_add(&pass->next, 1);
+        const uint64_t ordinal = pass->every_worker ? own++ : atomic_fetch_add(&pass->next, 1);
 
         if (ordinal >= fake_tensor_tiles(pass->tensor)) {
             break;
@@ -176,6 +178,7 @@ enum slc_status run_pass(struct slc_backend *backend,
     struct pass pass = {.backend = backend,
                         .tensor = &problem->tensor,
                         .type = problem->type,
+                        .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
                         .fault = SLC_ERROR_INIT,
                         .lock = PTHREAD_MUTEX_INITIALIZER};
     enum slc_status status = backend->ops->mttkrp_begin(backend, job, err);

@@ -62,7 +62,8 @@ void problem_create_runs(struct problem *problem,
 void problem_destroy(struct problem *problem);
 void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_job *job);
 
-/* Begin, all tiles in ascending order by job->workers threads, end. */
+/* Begin, all tiles in ascending order by job->workers threads, under COLUMNS by each of them, end.
+ */
 enum slc_status run_pass(struct slc_backend *backend,
                          struct problem *problem,
                          const struct slc_mttkrp_job *job,

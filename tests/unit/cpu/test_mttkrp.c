@@ -18,9 +18,9 @@ static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 static void check_problem(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
     static const unsigned workers[] = {1, 2, 3, 5};
-    static const enum slc_conflict conflicts[] = {SLC_CONFLICT_AUTO, SLC_CONFLICT_DIRECT,
+    static const enum slc_conflict conflicts[] = {SLC_CONFLICT_AUTO,    SLC_CONFLICT_DIRECT,
                                                   SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED,
-                                                  SLC_CONFLICT_ORDERED};
+                                                  SLC_CONFLICT_ORDERED, SLC_CONFLICT_COLUMNS};
 
     for (size_t s = 0; s < SLC_COUNT(sets); s++) {
         if (!slc_cpu_force_instruction_set(sets[s])) {

@@ -301,6 +301,26 @@ static void expects_what_was_measured(void)
     }
 }
 
+/* Columns in place of locks: where every worker has some, and not too many decode the same. */
+static void columns_spare_memory(void)
+{
+    static const uint64_t dims[3] = {3000000, 5000000, 1000000};
+    static const struct {
+        unsigned workers;
+        bool spare;
+    } cases[] = {{1, false}, {2, true}, {4, true}, {64, false}};
+
+    for (size_t c = 0; c < SLC_COUNT(cases); c++) {
+        const struct slc_conflict_choice choice = choose(cases[c].workers, 20000000, dims, false);
+        const bool private_first = choice.costs[0].conflict == SLC_CONFLICT_PRIVATE;
+
+        CU_ASSERT_EQUAL(choice.spare.conflict,
+                        cases[c].spare ? SLC_CONFLICT_COLUMNS : SLC_CONFLICT_AUTO);
+        CU_ASSERT_TRUE(!cases[c].spare ||
+                       choice.spare.predicted_ns < choice.costs[private_first].predicted_ns);
+    }
+}
+
 static void deterministic_jobs_have_no_choice(void)
 {
     static const uint64_t dims[3] = {2487826, 58, 197};
@@ -311,6 +331,7 @@ static void deterministic_jobs_have_no_choice(void)
         CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_ORDERED);
         CU_ASSERT_EQUAL(choice.rival, SLC_CONFLICT_AUTO);
         CU_ASSERT_EQUAL(choice.cost_count, 0);
+        CU_ASSERT_EQUAL(choice.spare.conflict, SLC_CONFLICT_AUTO);
     }
 }
 
@@ -323,6 +344,7 @@ static const struct slc_test tests[] = {
     {"adding up is measured", adding_up_is_measured},
     {"a trial that is not over says nothing", says_nothing_too_early},
     {"the model expects what was measured", expects_what_was_measured},
+    {"columns spare memory", columns_spare_memory},
     {"deterministic jobs have no choice", deterministic_jobs_have_no_choice},
 };
 

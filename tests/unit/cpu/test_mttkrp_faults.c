@@ -86,7 +86,7 @@ static void test_damaged_tile(void)
     problem_create(&problem, 3, dims, 3000, 0, 8, SLC_F64, true);
     problem.tensor.tile_nnz = 300;
     problem.tensor.chunk_nnz = 128;
-    for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_ORDERED; conflict++) {
+    for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_COLUMNS; conflict++) {
         problem_job(&problem, 3, &job);
         job.conflict = (enum slc_conflict)conflict;
         problem.tensor.fail_tile = 4;
@@ -130,6 +130,8 @@ static void test_refusals(void)
     REFUSED(job.output = NULL, "output");
     REFUSED(job.factors[2] = NULL, "mode 3");
     REFUSED(job.conflict = SLC_CONFLICT_DIRECT, "direct");
+    REFUSED((job.conflict = SLC_CONFLICT_COLUMNS, job.deterministic = true), "columns");
+    REFUSED((job.conflict = SLC_CONFLICT_COLUMNS, job.rival = SLC_CONFLICT_LOCKED), "tried");
 #undef REFUSED
 
     problem_job(&problem, 2, &job);

@@ -117,6 +117,8 @@ void consumer_init(struct consumer *consumer, const struct shape *shape)
     consumer->fail_at = SLC_NOWHERE;
     consumer->stop_at = SLC_NOWHERE;
     consumer->stored_bytes = UINT64_MAX;
+    consumer->ascending = shape->schedule == SLC_SCHEDULE_FILE;
+    consumer->takers = shape->every_worker ? shape->threads : 0;
     pthread_mutex_init(&consumer->mutex, NULL);
     pthread_cond_init(&consumer->changed, NULL);
 }
@@ -196,6 +198,8 @@ consume(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_e
         nnz += chunk.nnz;
     } while (chunk.nnz > 0);
     CU_ASSERT_EQUAL(nnz, tile->nnz);
+    CU_ASSERT(tile->ordinal >= consumer->next[worker]);
+    consumer->next[worker] = consumer->ascending ? tile->ordinal + 1 : 0;
     if (consumer->ordered && !commit(consumer, tile->ordinal)) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "woken");
     }
@@ -231,6 +235,7 @@ run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error 
         .tile = consume,
         .abort = abort_consumer,
         .context = consumer,
+        .every_worker = consumer->takers > 0,
         .stop = &consumer->stop,
         .progress = count_progress,
         .progress_context = consumer,
@@ -249,6 +254,7 @@ void check_pass(struct slc_stream *stream,
     uint64_t nnz = 0;
     uint64_t fingerprint = 0;
     unsigned wrong = 0;
+    const unsigned times = shape->every_worker ? shape->threads : 1;
 
     consumer_init(&consumer, shape);
     consumer.ordered = ordered;
@@ -259,11 +265,14 @@ void check_pass(struct slc_stream *stream,
         fingerprint += consumer.fingerprint[w];
     }
     for (uint64_t t = 0; t < fixture->info->tile_count; t++) {
-        wrong += atomic_load(&consumer.seen[t]) != 1;
+        wrong += atomic_load(&consumer.seen[t]) != times;
+    }
+    for (unsigned w = 0; shape->every_worker && w < shape->threads; w++) {
+        wrong += consumer.nnz[w] != fixture->nnz || consumer.fingerprint[w] != fixture->fingerprint;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(nnz, fixture->nnz);
-    CU_ASSERT_EQUAL(fingerprint, fixture->fingerprint);
+    CU_ASSERT_EQUAL(nnz, fixture->nnz * times);
+    CU_ASSERT_EQUAL(fingerprint, fixture->fingerprint * times);
     CU_ASSERT_EQUAL(atomic_load(&consumer.aborts), 0);
 }
 

@@ -40,6 +40,7 @@ struct shape {
     unsigned slots;
     uint64_t cached; /* blocks */
     enum slc_value_type precision;
+    bool every_worker; /* takes every tile */
 };
 
 enum { KINDS = 3, SCHEDULES = 2 };
@@ -56,6 +57,7 @@ struct slc_stream *open_stream(const struct fixture *fixture,
 /* What a consumer collects, and how it behaves. */
 struct consumer {
     enum slc_value_type precision;
+    unsigned takers;  /* threads that each take every tile; 0: a tile goes to one */
     bool ordered;     /* wait for all tiles before this one, as ordered commits do */
     uint64_t fail_at; /* ordinal whose tile fails; SLC_NOWHERE: none */
     uint64_t stop_at; /* tiles begun before the one that raises `stop`; SLC_NOWHERE: none */
@@ -67,6 +69,8 @@ struct consumer {
     bool aborted;
     atomic_uint aborts;
     atomic_uint seen[MAX_TILES];
+    bool ascending;             /* a worker's tiles have to come in file order */
+    uint64_t next[MAX_WORKERS]; /* ascending: one after the worker's latest tile */
     uint64_t nnz[MAX_WORKERS];
     uint64_t fingerprint[MAX_WORKERS];
     uint64_t stored_bytes; /* of all blocks */

@@ -120,6 +120,40 @@ static void tight_budgets_buy_slots_then_cache(void)
     slc_store_close(&store);
 }
 
+/* A budget without room for any scratch: columns of the output are divided. */
+static void columns_where_scratch_does_not_fit(void)
+{
+    /* Long enough that a tile's rows are too many for a window, and would be sorted. */
+    static const uint64_t dims[3] = {200000, 100, 100};
+    struct slc_plan_request request = fixture_request(16);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct fixture_tensor tensor;
+    struct slc_store store;
+    struct slc_plan plan;
+    char path[512];
+
+    fixture_random(&tensor, 3, dims, 20000, slc_test_seed());
+    fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
+    fixture_destroy(&tensor);
+    SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
+    request.operation = SLC_OP_MTTKRP;
+    request.mode = 0;
+    request.threads = 2;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_LOCKED);
+    CU_ASSERT_TRUE(plan.scratch_bytes > 0);
+    request.memory_bytes = plan.minimum_bytes;
+    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    check_sum(&plan);
+    CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_COLUMNS);
+    CU_ASSERT_EQUAL(plan.choices[0].rival, SLC_CONFLICT_AUTO);
+    CU_ASSERT_EQUAL(plan.choices[0].cost_count, 3);
+    CU_ASSERT_EQUAL(plan.choices[0].costs[2].conflict, SLC_CONFLICT_COLUMNS);
+    CU_ASSERT_EQUAL(plan.untried[0], SLC_CONFLICT_LOCKED);
+    CU_ASSERT_EQUAL(plan.scratch_bytes, 0);
+    slc_store_close(&store);
+}
+
 static void schedules_follow_the_blocks(void)
 {
     const uint64_t dims[3] = {300, 200, 100};
@@ -415,6 +449,7 @@ int main(int argc, char **argv)
         {"large budgets cache everything", large_budgets_cache_everything},
         {"the minimum works and one byte less does not", the_minimum_works_and_less_does_not},
         {"tight budgets buy slots first, then cache", tight_budgets_buy_slots_then_cache},
+        {"columns where scratch does not fit", columns_where_scratch_does_not_fit},
         {"the schedule follows the blocks", schedules_follow_the_blocks},
         {"an MTTKRP needs no factor of its own mode", mttkrp_leaves_its_own_factor_out},
         {"the kept set has its size and is spread", the_kept_set_has_its_size_and_is_spread},

@@ -22,7 +22,8 @@ static void check_shape(const struct fixture *fixture, const struct shape *shape
         return;
     }
     for (unsigned pass = 0; pass < 3; pass++) {
-        check_pass(stream, fixture, shape, shape->schedule == SLC_SCHEDULE_FILE && pass > 0);
+        check_pass(stream, fixture, shape,
+                   shape->schedule == SLC_SCHEDULE_FILE && pass > 0 && !shape->every_worker);
         slc_stream_stats(stream, &stats);
         CU_ASSERT_EQUAL(stats.passes, pass + 1);
         CU_ASSERT_EQUAL(stats.blocks, (pass + 1) * fixture->info->block_count);
@@ -55,10 +56,11 @@ static void test_shapes(void)
                 const uint64_t blocks = fixture->info->block_count;
                 const uint64_t cached[] = {0, blocks / 2, blocks};
 
-                for (size_t c = 0; c < SLC_COUNT(cached); c++) {
-                    struct shape shape = {kinds[k],   schedules[s],
-                                          threads[t], slots[(t + c) % 3],
-                                          cached[c],  c == 1 ? SLC_F32 : SLC_F64};
+                for (size_t c = 0; c < SLC_COUNT(cached) * 2; c++) {
+                    struct shape shape = {kinds[k],      schedules[s],
+                                          threads[t],    slots[(t + c) % 3],
+                                          cached[c / 2], c / 2 == 1 ? SLC_F32 : SLC_F64,
+                                          c % 2 == 1};
 
                     check_shape(fixture, &shape);
                 }
@@ -70,14 +72,15 @@ static void test_shapes(void)
 static void test_stop(void)
 {
     make_fixtures();
-    for (size_t s = 0; s < SLC_COUNT(schedules); s++) {
-        struct shape shape = {SLC_IO_PREAD, schedules[s], 3, 4, 0, SLC_F64};
+    for (size_t s = 0; s < SLC_COUNT(schedules) * 2; s++) {
+        const enum slc_schedule schedule = schedules[s / 2];
+        struct shape shape = {SLC_IO_PREAD, schedule, 3, 4, 0, SLC_F64, s % 2 == 1};
         struct slc_stream *stream = open_stream(&small_blocks, &shape, NULL);
         struct slc_error err = SLC_ERROR_INIT;
         struct consumer consumer;
 
         consumer_init(&consumer, &shape);
-        consumer.ordered = schedules[s] == SLC_SCHEDULE_FILE;
+        consumer.ordered = schedule == SLC_SCHEDULE_FILE && !shape.every_worker;
         consumer.stop_at = 3;
         SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_INTERRUPTED, &err, "stopped");
         CU_ASSERT_EQUAL(atomic_load(&consumer.aborts), 1);
@@ -104,7 +107,7 @@ static void test_empty_layout(void)
     SLC_ASSERT_OK(slc_reader_open(NULL, empty.path, &empty.reader, &err), &err);
     empty.info = slc_reader_info(empty.reader);
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
-        struct shape shape = {kinds[k], schedules[k % 2], 2, 2, 0, SLC_F64};
+        struct shape shape = {kinds[k], schedules[k % 2], 2, 2, 0, SLC_F64, k == 1};
         struct slc_plan plan = make_plan(&empty, &shape);
         enum slc_status status;
 
@@ -123,7 +126,7 @@ static void test_empty_layout(void)
 
 static void test_bad_plans(void)
 {
-    struct shape shape = {SLC_IO_PREAD, SLC_SCHEDULE_FILE, 1, 2, 2, SLC_F64};
+    struct shape shape = {SLC_IO_PREAD, SLC_SCHEDULE_FILE, 1, 2, 2, SLC_F64, false};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_stream *stream;
     struct slc_plan plan;
@@ -142,7 +145,7 @@ static void test_bad_plans(void)
 }
 
 static const struct slc_test tests[] = {
-    {"every tile once: methods, schedules, workers, slots, caches", test_shapes},
+    {"every tile once, or to every worker: methods, schedules, slots, caches", test_shapes},
     {"stopping between tiles", test_stop},
     {"a layout without nonzeros", test_empty_layout},
     {"plans that do not fit", test_bad_plans},

@@ -28,7 +28,7 @@ static void test_failing_reads(void)
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
         for (size_t s = 0; s < SLC_COUNT(schedules); s++) {
-            struct shape shape = {kinds[k], schedules[s], 3, 4, 2, SLC_F64};
+            struct shape shape = {kinds[k], schedules[s], 3, 4, 2, SLC_F64, false};
             struct slc_faulty faulty;
             struct slc_stream *stream;
 
@@ -63,7 +63,7 @@ static void test_short_and_interrupted_reads(void)
 {
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
-        struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 3, 0, SLC_F64};
+        struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 3, 0, SLC_F64, false};
         struct slc_faulty faulty;
         struct slc_stream *stream;
 
@@ -99,7 +99,7 @@ static void test_damaged_blocks(void)
 {
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
-        struct shape shape = {kinds[k], schedules[k % 2], 3, 3, 1, SLC_F64};
+        struct shape shape = {kinds[k], schedules[k % 2], 3, 3, 1, SLC_F64, false};
         struct slc_stream *stream = open_stream(&large_blocks, &shape, NULL);
 
         if (stream == NULL) {
@@ -139,7 +139,7 @@ static void test_failing_consumer(void)
     make_fixtures();
     for (unsigned threads = 1; threads <= 4; threads++) {
         for (size_t s = 0; s < SLC_COUNT(schedules); s++) {
-            struct shape shape = {kinds[threads % 3], schedules[s], threads, 2, 2, SLC_F64};
+            struct shape shape = {kinds[threads % 3], schedules[s], threads, 2, 2, SLC_F64, false};
             struct slc_stream *stream = open_stream(&large_blocks, &shape, NULL);
 
             if (stream == NULL) {
@@ -167,7 +167,7 @@ static void test_no_memory(void)
 {
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
-        struct shape shape = {kinds[k], SLC_SCHEDULE_LARGEST, 2, 3, 2, SLC_F64};
+        struct shape shape = {kinds[k], SLC_SCHEDULE_LARGEST, 2, 3, 2, SLC_F64, false};
         struct slc_plan plan = make_plan(&large_blocks, &shape);
         struct slc_stream *stream = open_stream(&large_blocks, &shape, NULL);
 
@@ -196,7 +196,7 @@ static void test_no_memory(void)
 
 static void test_no_threads(void)
 {
-    struct shape shape = {SLC_IO_PREAD, SLC_SCHEDULE_FILE, 3, 3, 2, SLC_F64};
+    struct shape shape = {SLC_IO_PREAD, SLC_SCHEDULE_FILE, 3, 3, 2, SLC_F64, false};
     struct slc_stream *stream;
 
     make_fixtures();
@@ -243,7 +243,7 @@ static void test_cut_file(void)
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
         for (unsigned cached = 0; cached < 2; cached++) {
-            struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 2, cached * 2, SLC_F64};
+            struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 2, cached * 2, SLC_F64, false};
             struct slc_error err = SLC_ERROR_INIT;
             struct fixture cut = large_blocks;
             struct slc_pass pass = {.tile = cut_and_decode, .context = cut.path};
