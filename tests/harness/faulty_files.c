@@ -297,38 +297,6 @@ static int faulty_list_folder(void *self,
                       : faulty->below->list_folder(faulty->below->self, path, entry, context);
 }
 
-void slc_faulty_init(struct slc_faulty *faulty)
-{
-    memset(faulty, 0, sizeof *faulty);
-    faulty->below = slc_files_system();
-    faulty->table = (struct slc_files){
-        .self = faulty,
-        .open = faulty_open,
-        .close = faulty_close,
-        .read_at = faulty_read_at,
-        .read = faulty_read,
-        .write_at = faulty_write_at,
-        .write = faulty_write,
-        .sync = faulty_sync,
-        .sync_folder = faulty_sync_folder,
-        .truncate = faulty_truncate,
-        .stat_fd = faulty_stat_fd,
-        .stat_path = faulty_stat_path,
-        .rename = faulty_rename,
-        .unlink = faulty_unlink,
-        .make_folder = faulty_make_folder,
-        .lock = faulty_lock,
-        .remove_folder = faulty_remove_folder,
-        .map = faulty_map,
-        .unmap = faulty_unmap,
-        .advise = faulty_advise,
-        .advise_file = faulty_advise_file,
-        .completed = faulty_completed,
-        .list_folder = faulty_list_folder,
-    };
-    atomic_store(&faulty->room, UINT64_MAX);
-}
-
 static int quick_sync(void *self, int fd)
 {
     (void)self;
@@ -358,6 +326,38 @@ const struct slc_files *slc_quick_files(void)
 
     pthread_once(&once, init_quick_files);
     return &quick_files;
+}
+
+void slc_faulty_init(struct slc_faulty *faulty)
+{
+    memset(faulty, 0, sizeof *faulty);
+    faulty->below = slc_quick_files();
+    faulty->table = (struct slc_files){
+        .self = faulty,
+        .open = faulty_open,
+        .close = faulty_close,
+        .read_at = faulty_read_at,
+        .read = faulty_read,
+        .write_at = faulty_write_at,
+        .write = faulty_write,
+        .sync = faulty_sync,
+        .sync_folder = faulty_sync_folder,
+        .truncate = faulty_truncate,
+        .stat_fd = faulty_stat_fd,
+        .stat_path = faulty_stat_path,
+        .rename = faulty_rename,
+        .unlink = faulty_unlink,
+        .make_folder = faulty_make_folder,
+        .lock = faulty_lock,
+        .remove_folder = faulty_remove_folder,
+        .map = faulty_map,
+        .unmap = faulty_unmap,
+        .advise = faulty_advise,
+        .advise_file = faulty_advise_file,
+        .completed = faulty_completed,
+        .list_folder = faulty_list_folder,
+    };
+    atomic_store(&faulty->room, UINT64_MAX);
 }
 
 static void

@@ -69,10 +69,11 @@ struct slc_faulty {
                                         on the threads that read */
 };
 
-/* The operating system without its syncs; shared, fails nothing. */
+/* The operating system without its syncs, for which tests would wait on a busy drive; shared, fails
+ * nothing. */
 const struct slc_files *slc_quick_files(void);
 
-/* Forwards to the operating system, fails nothing. */
+/* Forwards to slc_quick_files, fails nothing. */
 void slc_faulty_init(struct slc_faulty *faulty);
 
 /*

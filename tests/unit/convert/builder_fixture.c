@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/team.h"
+#include "faulty_files.h"
 #include "slc_test.h"
 
 #include <fcntl.h>
@@ -218,7 +219,8 @@ enum slc_status run_build(const struct input *input,
                           struct slc_builder_report *report,
                           struct slc_error *err)
 {
-    struct slc_builder_options options = {.files = build->files,
+    const struct slc_files *files = build->files != NULL ? build->files : slc_quick_files();
+    struct slc_builder_options options = {.files = files,
                                           .output = output,
                                           .temp_folder = build->temp_folder,
                                           .overwrite = overwrite,

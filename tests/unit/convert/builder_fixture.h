@@ -50,7 +50,7 @@ struct build {
     uint64_t max_temp;
     uint64_t block_bytes;
     const char *temp_folder;
-    const struct slc_files *files;
+    const struct slc_files *files; /* NULL: slc_quick_files */
 };
 
 /* One folder for the whole program; "FOLDER/NAME" (eight at a time); the store a test builds. */
