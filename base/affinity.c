@@ -69,6 +69,18 @@ void slc_thread_unbind(void)
     }
 }
 
+void slc_thread_move(unsigned processor)
+{
+    cpu_set_t own, one;
+
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    if (sched_getaffinity(0, sizeof own, &own) == 0 &&
+        sched_setaffinity(0, sizeof one, &one) == 0) {
+        (void)sched_setaffinity(0, sizeof own, &own);
+    }
+}
+
 bool slc_thread_bound(unsigned *processor)
 {
     *processor = self.processor;

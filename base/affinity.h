@@ -22,6 +22,12 @@ void slc_thread_bind(unsigned processor);
 /* Gives the calling thread back the mask that it had before it was bound. */
 void slc_thread_unbind(void);
 
+/*
+ * Moves the calling thread, which is not bound, to a processor that it may run on and leaves it
+ * free to be moved on. A refusal leaves it where it is. Costs three system calls.
+ */
+void slc_thread_move(unsigned processor);
+
 /* Whether the calling thread is bound, and where to. */
 bool slc_thread_bound(unsigned *processor);
 

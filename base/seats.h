@@ -12,8 +12,8 @@
 #define SLC_BASE_SEATS_H
 
 #include "base/limits.h"
+#include "base/topology.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 
 /* Where the workers of a team last began a job: processor + 1, 0 for not yet. */
@@ -23,14 +23,15 @@ struct slc_seats {
 
 /*
  * Where worker `worker` of `workers`, now on processor `here`, is to go: `here` unless another's
- * seat is there and a processor of `allowed` is nobody's. Needs: worker < workers <=
- * SLC_MAX_THREADS.
+ * seat is there and a processor of `allowed` is nobody's. Of those that are, one on a core without
+ * a seat before a hyperthread beside one, then one of the node where it is. Needs: worker < workers
+ * <= SLC_MAX_THREADS.
  */
 unsigned slc_seat_choose(const struct slc_seats *seats,
                          unsigned worker,
                          unsigned workers,
                          unsigned here,
-                         const cpu_set_t *allowed);
+                         const struct slc_topology *allowed);
 
 /*
  * Notes where the calling thread, worker `worker` of `workers`, begins its job. Worker 0, whose

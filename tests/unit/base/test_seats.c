@@ -4,6 +4,7 @@
 #include "base/affinity.h"
 #include "slc_test.h"
 
+#include <sched.h>
 #include <string.h>
 
 static void sit(struct slc_seats *seats, unsigned worker, unsigned processor)
@@ -11,22 +12,23 @@ static void sit(struct slc_seats *seats, unsigned worker, unsigned processor)
     atomic_store(&seats->of_worker[worker], processor + 1);
 }
 
-static cpu_set_t set_of(unsigned count, const unsigned *processors)
+/* Processors by number, each a core of its own on one node. */
+static void set_of(struct slc_topology *allowed, unsigned count, const uint16_t *numbers)
 {
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
+    memset(allowed, 0, sizeof *allowed);
+    allowed->processor_count = count;
     for (unsigned i = 0; i < count; i++) {
-        CPU_SET(processors[i], &set);
+        allowed->processors[i] =
+            (struct slc_processor){.number = numbers[i], .core = (uint16_t)i, .node = 0};
     }
-    return set;
 }
 
 static void stays_where_nobody_sits(void)
 {
-    const cpu_set_t allowed = set_of(3, (const unsigned[]){0, 1, 7});
+    struct slc_topology allowed;
     struct slc_seats seats;
 
+    set_of(&allowed, 3, (const uint16_t[]){0, 1, 7});
     memset(&seats, 0, sizeof seats);
     CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 2, 0, &allowed), 0);
     sit(&seats, 0, 0);
@@ -41,9 +43,10 @@ static void stays_where_nobody_sits(void)
 
 static void evades_another_worker(void)
 {
-    const cpu_set_t allowed = set_of(3, (const unsigned[]){2, 5, 1000});
+    struct slc_topology allowed;
     struct slc_seats seats;
 
+    set_of(&allowed, 3, (const uint16_t[]){2, 5, 1000});
     memset(&seats, 0, sizeof seats);
     sit(&seats, 0, 2);
     CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 2, &allowed), 5);
@@ -52,6 +55,32 @@ static void evades_another_worker(void)
     sit(&seats, 3, 1000);
     CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 2, &allowed), 2);
     CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 3, 2, &allowed), 1000);
+    /* Put outside the mask, where another is, too. */
+    sit(&seats, 0, 9);
+    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 9, &allowed), 2);
+}
+
+/* Two nodes of two cores of two hyperthreads, which are numbered next to each other. */
+static void cores_before_hyperthreads(void)
+{
+    struct slc_topology allowed;
+    struct slc_seats seats;
+
+    memset(&allowed, 0, sizeof allowed);
+    allowed.processor_count = 8;
+    for (unsigned i = 0; i < 8; i++) {
+        allowed.processors[i] = (struct slc_processor){
+            .number = (uint16_t)i, .core = (uint16_t)(i / 2), .node = (uint16_t)(i / 4)};
+    }
+    memset(&seats, 0, sizeof seats);
+    sit(&seats, 0, 4);
+    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 6); /* a core of its node */
+    sit(&seats, 2, 6);
+    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 0); /* a core of another */
+    sit(&seats, 3, 1);
+    sit(&seats, 4, 2);
+    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 5); /* beside one, on its node */
+    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 2, &allowed), 0);
 }
 
 /*
@@ -100,6 +129,7 @@ static void the_caller_stays(void)
 static const struct slc_test tests[] = {
     {"stays where nobody sits", stays_where_nobody_sits},
     {"evades another worker", evades_another_worker},
+    {"cores before hyperthreads", cores_before_hyperthreads},
     {"moves without binding", moves_without_binding},
     {"the caller stays", the_caller_stays},
 };
