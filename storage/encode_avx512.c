@@ -22,6 +22,18 @@ AVX512_INLINE __mmask8 lanes_inside(uint32_t left)
     return (__mmask8)lanes;
 }
 
+/* The sum modulo 2^64. */
+AVX512_INLINE uint64_t add_up(__m512i words)
+{
+    uint64_t word[8], sum = 0;
+
+    _mm512_storeu_si512(word, words);
+    for (unsigned j = 0; j < 8; j++) {
+        sum += word[j];
+    }
+    return sum;
+}
+
 /* slc_mix64 of eight words. */
 AVX512_INLINE __m512i mix(__m512i x)
 {
@@ -83,7 +95,7 @@ AVX512 static void avx512_survey(const struct slc_tile_source *source,
         }
     }
     *survey = (struct slc_value_survey){.squares = total,
-                                        .content = (uint64_t)_mm512_reduce_add_epi64(content),
+                                        .content = add_up(content),
                                         .low = _mm512_reduce_min_pd(low),
                                         .high = _mm512_reduce_max_pd(high),
                                         .all_f32 = all_f32 == 0xFF,
