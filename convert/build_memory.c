@@ -101,8 +101,13 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
         uint64_t count = (uint64_t)options->workers * buckets;
         uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
 
+        /*
+         * Most goes to the buffers: chunks are read back one by one, and large ones save more
+         * than what more of the stream would keep from the disk. The rest is a megabyte or more,
+         * as sorting asks for several.
+         */
         plan.shape = slc_scatter_fit(options->workers, buckets,
-                                     slc_min_u64(free_bytes / 2, count * buffer + MIB));
+                                     slc_min_u64(free_bytes / 4 * 3, count * buffer + MIB));
         rest = free_bytes;
         if (buckets == 1 || (plan.shape.entries > 0 && buffers <= free_bytes / 2)) {
             break;
