@@ -72,7 +72,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     memcpy(made->dims, info->dims, sizeof made->dims);
     made->value_type = value_type;
     free_bytes = made->memory.data;
-    made->key_lo = carve(&free_bytes, chunk * 8);
+    made->key_room = carve(&free_bytes, chunk * 8);
     made->key_hi = carve(&free_bytes, chunk * 8);
     made->wide_lo = carve(&free_bytes, chunk * 8);
     made->wide_hi = carve(&free_bytes, chunk * 8);
@@ -86,7 +86,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     made->spare = carve(&free_bytes, chunk * 4);
     made->run_begin = carve(&free_bytes, chunk * 4);
     made->run_keys = carve(&free_bytes, chunk * 8);
-    made->key_small = carve(&free_bytes, chunk * 4);
+    made->small_room = carve(&free_bytes, chunk * 4);
     made->run_small = carve(&free_bytes, chunk * 4);
     made->planes = carve(&free_bytes, plane_bytes(info));
     *decoder = made;
@@ -248,6 +248,20 @@ static void plan_fields(struct slc_decoder *decoder, bool fibers)
     }
 }
 
+/*
+ * Keys are used up before values are made, and so they go where the values will be: the kernel's
+ * rows push a chunk's memory out of the first-level cache, and all that decoding writes has to be
+ * brought back. Equal values are not made again, and stay.
+ */
+static void place_keys(struct slc_decoder *decoder)
+{
+    const bool stay =
+        decoder->codec == SLC_CODEC_PACKED && decoder->value.form == SLC_FORM_CONSTANT;
+
+    decoder->key_lo = stay || decoder->small ? decoder->key_room : decoder->values;
+    decoder->key_small = stay ? decoder->small_room : decoder->values;
+}
+
 static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     switch (decoder->codec) {
@@ -406,6 +420,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
     tile->next_fibers = decoder->keys.run.bits > 0 && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
+    place_keys(decoder);
     tile->ordinal = block->entry.first_tile + index;
     tile->block = block->block;
     tile->nnz = decoder->entry.nnz;

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum {
-    /* With 4 modes: 16 KiB of offsets, 8 of keys, 8 of values: a 32 KiB first-level cache. */
+    /* With 4 modes: 16 KiB of offsets, 8 of keys and then values: within 32 KiB of first level. */
     SLC_CHUNK_NNZ = 1024,
     /* Elements past the end of a scratch array that loops may touch. */
     SLC_CHUNK_SLACK = 16
@@ -71,6 +71,8 @@ struct slc_decoder {
     struct slc_buffer memory;
 
     /* Scratch of one chunk. */
+    uint64_t *key_room; /* for key_lo and key_small, where they are not with the values */
+    uint32_t *small_room;
     uint64_t *key_lo, *key_hi;
     uint32_t *key_small;         /* lower halves of key_lo, where only those vary */
     uint64_t *wide_lo, *wide_hi; /* gathered fields of modes that vary in more than 32 bits */

@@ -333,14 +333,13 @@ static enum slc_status next_either(struct slc_tile_view *view,
     return SLC_OK;
 }
 
-enum slc_status block_image_decode(const struct block_image *image,
-                                   const struct slc_layout_info *info,
-                                   enum slc_value_type type,
-                                   uint32_t chunk_nnz,
-                                   const struct tile_case *tile,
-                                   struct slc_error *err)
+enum slc_status block_image_decode_by(struct slc_decoder *decoder,
+                                      const struct block_image *image,
+                                      const struct slc_layout_info *info,
+                                      uint32_t chunk_nnz,
+                                      const struct tile_case *tile,
+                                      struct slc_error *err)
 {
-    struct slc_decoder *decoder = NULL;
     struct expanded *expanded = malloc(sizeof *expanded);
     struct slc_tile_view view;
     struct slc_chunk_view chunk = {.nnz = 1};
@@ -351,7 +350,6 @@ enum slc_status block_image_decode(const struct block_image *image,
     bool sound = true, equal = true, ascends = true;
 
     slc_tile_entry_load(image->bytes + SLC_BLOCK_HEADER_BYTES, info->order, &entry);
-    SLC_ASSERT_OK(slc_decoder_create(info, type, &decoder, NULL), NULL);
     status = slc_tile_open(decoder, &image->view, 0, &view, err);
     while (status == SLC_OK && chunk.nnz > 0) {
         /* Two chunks of a kind, so that every change of kind comes up. */
@@ -374,7 +372,22 @@ enum slc_status block_image_decode(const struct block_image *image,
         CU_ASSERT(equal);
         CU_ASSERT_EQUAL(start, tile->nnz);
     }
-    slc_decoder_destroy(decoder);
     free(expanded);
+    return status;
+}
+
+enum slc_status block_image_decode(const struct block_image *image,
+                                   const struct slc_layout_info *info,
+                                   enum slc_value_type type,
+                                   uint32_t chunk_nnz,
+                                   const struct tile_case *tile,
+                                   struct slc_error *err)
+{
+    struct slc_decoder *decoder = NULL;
+    enum slc_status status;
+
+    SLC_ASSERT_OK(slc_decoder_create(info, type, &decoder, NULL), NULL);
+    status = block_image_decode_by(decoder, image, info, chunk_nnz, tile, err);
+    slc_decoder_destroy(decoder);
     return status;
 }

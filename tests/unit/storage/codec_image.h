@@ -83,5 +83,12 @@ enum slc_status block_image_decode(const struct block_image *image,
                                    uint32_t chunk_nnz,
                                    const struct tile_case *tile,
                                    struct slc_error *err);
+/* The same by a decoder that may have decoded other tiles of tensors with this layout. */
+enum slc_status block_image_decode_by(struct slc_decoder *decoder,
+                                      const struct block_image *image,
+                                      const struct slc_layout_info *info,
+                                      uint32_t chunk_nnz,
+                                      const struct tile_case *tile,
+                                      struct slc_error *err);
 
 #endif

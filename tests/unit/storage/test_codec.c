@@ -212,6 +212,49 @@ static void test_value_forms(void)
     }
 }
 
+/* Equal values, integers and fractions, in turn. */
+static double value_of(unsigned kind, uint32_t i)
+{
+    static const double equal = 3;
+
+    return kind == 0 ? equal : kind == 1 ? 1 + i % 5 : 1 / (1.0 + i);
+}
+
+/*
+ * One decoder takes tiles of short or of long keys, whose values are equal every other time: those
+ * are made once a tile, while other values and keys are made chunk by chunk.
+ */
+static void test_one_decoder(void)
+{
+    struct random_stream random = stream_of(12);
+    const uint64_t dims[2] = {1 << 20, 1 << 20};
+
+    for (unsigned round = 0; round < 4; round++) {
+        static const unsigned kinds[] = {0, 1, 0, 2, 1, 0};
+        struct slc_decoder *decoder = NULL;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct tile_case tile;
+
+        tile_case_make(&tile, &random, 2, dims, round < 2 ? 26 : 40, 3000, VALUES_CONSTANT);
+        SLC_ASSERT_OK(
+            slc_decoder_create(&tile.info, round % 2 == 0 ? SLC_F64 : SLC_F32, &decoder, &err),
+            &err);
+        for (size_t turn = 0; turn < SLC_COUNT(kinds); turn++) {
+            struct block_image image;
+
+            for (uint32_t i = 0; i < tile.nnz; i++) {
+                tile.values[i] = value_of(kinds[turn], i);
+            }
+            block_image_make(&image, &tile, SLC_CODEC_PACKED);
+            SLC_ASSERT_OK(block_image_decode_by(decoder, &image, &tile.info, 1024, &tile, &err),
+                          &err);
+            block_image_free(&image);
+        }
+        slc_decoder_destroy(decoder);
+        tile_case_free(&tile);
+    }
+}
+
 /* Integers over the whole range of +-2^53, ends included: 55 bits above the smallest. */
 static void test_largest_integers(void)
 {
@@ -343,6 +386,7 @@ static void test_refused_memory(void)
 }
 
 static const struct slc_test tests[] = {
+    {"a decoder takes tiles of every kind in turn", test_one_decoder},
     {"names of codecs and instruction sets", test_names},
     {"random shapes come back", test_random_shapes},
     {"keys of 0 to 128 bits come back", test_key_lengths},
