@@ -163,7 +163,7 @@ def mttkrp_sweep(folder):
     check(there == wanted, f"{there ^ wanted}")
     only = bench("mttkrp", path, "-r", 4, "--mode", 2, "-n", 1, "--warm-up", 0)
     check([row["mode"] for row in only["rows"]] == [2], f"{only['rows']}")
-    check(only["all_modes_ms"] == only["rows"][0]["median_ms"], f"{only}")
+    check(only["all_modes_ms"] is None and "copies_iterations" not in only["totals"][0], f"{only}")
     check(only["rows"][0]["strategy"] == "owned", f"{only}")
     only = bench("mttkrp", path, "-r", 4, "--conflict", "stream", "-n", 1)
     check(all(row["strategy"] != "owned" for row in only["rows"]), f"{only}")

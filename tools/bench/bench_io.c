@@ -54,6 +54,7 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
                                               {"median_ms", "ms", 1, 1},
                                               {"gb_per_s", "GB/s", 1, 2},
                                               {"raw_share", "% of raw", 100, 1},
+                                              {"read_share", "% of read", 100, 1},
                                               {"cpu_s_per_gb", "CPU s/GB", 1, 3},
                                               {"direct", "direct", 0, 0},
                                               {"note", "note", 0, 0},
@@ -171,10 +172,11 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
 {
     const struct bench_times times = bench_samples_summary(&way->samples);
     const struct bench_times raw = bench_samples_summary(&bench->ways[0].samples);
-    const double raw_rate = (double)bench_raw_file_bytes(bench->raw) / raw.median;
+    const struct bench_times read = bench_samples_summary(&bench->ways[1].samples);
+    const double file_bytes = (double)bench_raw_file_bytes(bench->raw);
     const struct slc_plan *plan = &bench->ways[RAW_WAYS].session.plan;
     const char *raw_name = way->looks ? "read" : "raw";
-    double bytes = (double)bench_raw_file_bytes(bench->raw);
+    double bytes = file_bytes;
     bool direct = bench_raw_direct(bench->raw);
     json_t *row = json_object();
 
@@ -193,7 +195,8 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     bench_set_count(row, "block_bytes", plan->slot_bytes);
     bench_times_to_json(row, &times);
     bench_set_real(row, "gb_per_s", bytes / times.median * 1e-9);
-    bench_set_real(row, "raw_share", bytes / times.median / raw_rate);
+    bench_set_real(row, "raw_share", bytes / file_bytes * raw.median / times.median);
+    bench_set_real(row, "read_share", bytes / file_bytes * read.median / times.median);
     bench_set_real(row, "cpu_s_per_gb", way->cpu_seconds / times.samples / bytes * 1e9);
     bench_set(row, "direct", json_boolean(direct));
 }

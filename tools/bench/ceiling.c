@@ -31,13 +31,6 @@ struct sweep {
     uint64_t sink[SLC_MAX_THREADS]; /* what reading has given: it must be used */
 };
 
-const char *bench_access_name(enum bench_access access)
-{
-    static const char *const names[BENCH_ACCESSES] = {"read", "copy", "triad", "gather"};
-
-    return names[access];
-}
-
 uint64_t bench_memory_set_bytes(void)
 {
     const uint64_t least = UINT64_C(256) << 20;

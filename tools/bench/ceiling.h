@@ -18,7 +18,6 @@ enum bench_access {
     BENCH_GATHER /* every thread reads rows all over the set, in random order */
 };
 enum { BENCH_ACCESSES = 4 };
-const char *bench_access_name(enum bench_access access); /* "read", "copy", "triad", "gather" */
 
 struct bench_traffic {
     enum bench_access access;
