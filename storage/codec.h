@@ -72,4 +72,10 @@ enum slc_status slc_tile_encode(struct slc_encoder *encoder,
                                 struct slc_tile_blob *blob,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Restricts the process to instruction set `name` ("portable", "avx512") for encoding; NULL is the
+ * best this machine has. False when unknown or not available here. For tests and benchmarks.
+ */
+bool slc_encoder_force(const char *name);
+
 #endif

@@ -4,6 +4,7 @@
 #include "storage/bitpack.h"
 #include "storage/encode_loops.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static void portable_survey(const struct slc_tile_source *source, struct slc_value_survey *survey)
@@ -54,9 +55,45 @@ const struct slc_encode_ops *slc_encode_ops_portable(void)
     return &portable_ops;
 }
 
+/* Best first; the last is always there. */
+static const struct slc_encode_ops *(*const tables[])(void) = {slc_encode_ops_avx512,
+                                                               slc_encode_ops_portable};
+enum { TABLES = sizeof tables / sizeof tables[0] };
+
+/* The best table of this machine that has the name, any for NULL; NULL where there is none. */
+static const struct slc_encode_ops *find_ops(const char *name)
+{
+    for (unsigned t = 0; t < TABLES; t++) {
+        const struct slc_encode_ops *ops = tables[t]();
+
+        if (ops != NULL && (name == NULL || strcmp(ops->name, name) == 0)) {
+            return ops;
+        }
+    }
+    return NULL;
+}
+
+/* NULL until first used; every thread that finds it NULL computes the same choice. */
+static _Atomic(const struct slc_encode_ops *) chosen_ops;
+
 const struct slc_encode_ops *slc_encode_ops(void)
 {
-    const struct slc_encode_ops *best = slc_encode_ops_avx512();
+    const struct slc_encode_ops *ops = atomic_load_explicit(&chosen_ops, memory_order_relaxed);
 
-    return best != NULL ? best : &portable_ops;
+    if (ops == NULL) {
+        ops = find_ops(NULL);
+        atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
+    }
+    return ops;
+}
+
+bool slc_encoder_force(const char *name)
+{
+    const struct slc_encode_ops *ops = find_ops(name);
+
+    if (ops == NULL) {
+        return false;
+    }
+    atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
+    return true;
 }

@@ -35,7 +35,7 @@ struct slc_encode_ops {
     unsigned (*longer)(const uint64_t *values, uint32_t count, uint8_t *longer);
 };
 
-/* The table in force: the best the machine has. Any thread. */
+/* The table in force; threads may call it at any time. */
 const struct slc_encode_ops *slc_encode_ops(void);
 
 /* NULL where the machine or the build lacks it. */

@@ -200,7 +200,6 @@ def codec(folder):
         check([row["codec"] for row in record["codecs"]] == ["packed", "lz4", "blco"], f"{record}")
         cells = math.prod(record["tensor"]["dims"])
         for row in record["codecs"]:
-            check(row["encode_min_ms"] <= row["encode_median_ms"] <= row["encode_max_ms"], f"{row}")
             if nnz == 0:
                 check(row["bits_per_nnz"] is None and row["over_bound_bits"] is None, f"{row}")
                 continue
@@ -209,8 +208,12 @@ def codec(folder):
             check(close(row["bound_bits_per_nnz"], math.log2(math.e * cells / nnz)), f"{row}")
             check(close(row["over_bound_bits"],
                         row["index_bits_per_nnz"] - row["bound_bits_per_nnz"]), f"{row}")
-            check(close(row["encode_nnz_per_s"], nnz / row["encode_median_ms"] * 1e3), f"{row}")
         for row in record["rows"]:
+            check(row["encode_min_ms"] <= row["encode_median_ms"] <= row["encode_max_ms"], f"{row}")
+            check(row["encode_instruction_set"] in (row["instruction_set"], "portable"), f"{row}")
+            check(close(row["encode_nnz_per_s"], nnz / row["encode_median_ms"] * 1e3), f"{row}")
+            check(close(row["encode_ceiling_share"],
+                        row["encode_gb_per_s"] / row["encode_ceiling_gb_per_s"]), f"{row}")
             check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
             check(close(row["decoded_gb_per_s"], row["nnz_per_s"] * (4 * order + 8) * 1e-9), f"{row}")
             check(close(row["ceiling_share"], row["encoded_gb_per_s"] / row["ceiling_gb_per_s"]),
@@ -232,6 +235,8 @@ def codec_sample(folder):
     check(record["sample_nnz"] > 80000 and len(record["codecs"]) == 3, f"{record}")
     record = bench("codec", path, "-n", 1, "--isa", "portable")
     check(record["sample_nnz"] == 200000, f"{record['sample_nnz']}")
+    check([(row["instruction_set"], row["encode_instruction_set"]) for row in record["rows"]]
+          == [("portable", "portable")] * 3, f"{record['rows']}")
     info = json.loads(sluice("info", path, "--json")[0])
     layout = info["layouts"][0]
     check(close(record["codecs"][0]["index_bits_per_nnz"], layout["index_bits_per_nonzero"]),

@@ -1,11 +1,13 @@
 /*
  * sluice bench codec: what each codec makes of a store's nonzeros, and how fast: bits per nonzero
- * of coordinates and of values beside the bound, encode rate, and decode rate per instruction set,
- * on one core with everything in memory.
+ * of coordinates and of values beside the bound, encode and decode rate per instruction set, on one
+ * core with everything in memory.
  *
  * The bound of the coordinates is log2(e cells / nnz) bits, cells the product of the lengths: what
  * it takes to tell which of all cells are occupied when nothing else is known about them.
- * Samples of codecs and instruction sets are taken in turns.
+ * Fewer sets have encoding loops than have decoding loops: a set without encodes with the portable
+ * ones, as a machine that has nothing better does, and its row names them. Samples of codecs and
+ * instruction sets are taken in turns.
  */
 #include "bench.h"
 #include "ceiling.h"
@@ -46,7 +48,7 @@ static const struct option options[] = {
      .value = "SET",
      .fallback = "all",
      .choices = isa_choices,
-     .help = "instruction set of the decoders: all, best, portable, avx2, avx512 or neon",
+     .help = "instruction set of encoders and decoders: all, best, portable, avx2, avx512 or neon",
      .offset = offsetof(struct arguments, isa)},
     {.name = "temp-dir",
      .kind = OPTION_STRING,
@@ -57,17 +59,23 @@ static const struct option options[] = {
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
-static const struct bench_column size_columns[] = {
+static const struct bench_column size_columns[] = {{"codec", "codec", 0, 0},
+                                                   {"index_bits_per_nnz", "index bits", 1, 2},
+                                                   {"bound_bits_per_nnz", "bound", 1, 2},
+                                                   {"over_bound_bits", "over", 1, 2},
+                                                   {"value_bits_per_nnz", "value bits", 1, 2},
+                                                   {"bits_per_nnz", "bits", 1, 2},
+                                                   {NULL, NULL, 0, 0}};
+
+static const struct bench_column encode_columns[] = {
     {"codec", "codec", 0, 0},
-    {"index_bits_per_nnz", "index bits", 1, 2},
-    {"bound_bits_per_nnz", "bound", 1, 2},
-    {"over_bound_bits", "over", 1, 2},
-    {"value_bits_per_nnz", "value bits", 1, 2},
-    {"bits_per_nnz", "bits", 1, 2},
+    {"instruction_set", "set", 0, 0},
+    {"encode_instruction_set", "loops", 0, 0},
     {"encode_median_ms", "encode ms", 1, 2},
     {"encode_nnz_per_s", "Mnnz/s", 1e-6, 1},
     {"encode_gb_per_s", "GB/s in", 1, 2},
     {"encode_ceiling_gb_per_s", "ceiling GB/s", 1, 1},
+    {"encode_ceiling_share", "% of it", 100, 0},
     {NULL, NULL, 0, 0}};
 
 static const struct bench_column decode_columns[] = {{"codec", "codec", 0, 0},
@@ -81,10 +89,16 @@ static const struct bench_column decode_columns[] = {{"codec", "codec", 0, 0},
                                                      {NULL, NULL, 0, 0}};
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
-static const char *const decoder_sets[] = {"avx512", "avx2", "neon", "portable"};
+static const char portable[] = "portable";
+static const char *const instruction_sets[] = {"avx512", "avx2", "neon", portable};
 enum {
     CODECS = sizeof codecs / sizeof codecs[0],
-    DECODER_SETS = sizeof decoder_sets / sizeof decoder_sets[0]
+    SETS = sizeof instruction_sets / sizeof instruction_sets[0]
+};
+
+/* An instruction set that decoders have, and the one that encoders take on such a machine. */
+struct codec_set {
+    const char *decode, *encode;
 };
 
 /* What the parts of a run share. */
@@ -94,26 +108,35 @@ struct codec_bench {
     struct bench_sample sample;
     struct bench_image images[CODECS];
     struct bench_ceilings ceilings;
-    const char *sets[DECODER_SETS];
+    struct codec_set sets[SETS];
     unsigned set_count;
-    struct bench_samples encode[CODECS];
-    struct bench_samples decode[CODECS][DECODER_SETS];
+    struct bench_samples encode[CODECS][SETS];
+    struct bench_samples decode[CODECS][SETS];
 };
+
+/* Both directions back to the best of this machine. */
+static void release_sets(void)
+{
+    (void)slc_encoder_force(NULL);
+    (void)slc_decoder_force(NULL);
+}
 
 /* The sets that --isa names, best first. */
 static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *err)
 {
     const char *isa = bench->args->isa;
 
-    for (unsigned s = 0; s < DECODER_SETS; s++) {
-        const bool named = strcmp(isa, "all") == 0 || strcmp(isa, decoder_sets[s]) == 0 ||
+    for (unsigned s = 0; s < SETS; s++) {
+        const char *set = instruction_sets[s];
+        const bool named = strcmp(isa, "all") == 0 || strcmp(isa, set) == 0 ||
                            (strcmp(isa, "best") == 0 && bench->set_count == 0);
 
-        if (named && slc_decoder_force(decoder_sets[s])) {
-            bench->sets[bench->set_count++] = decoder_sets[s];
+        if (named && slc_decoder_force(set)) {
+            bench->sets[bench->set_count++] =
+                (struct codec_set){set, slc_encoder_force(set) ? set : portable};
         }
     }
-    (void)slc_decoder_force(NULL);
+    release_sets();
     return bench->set_count > 0
                ? SLC_OK
                : slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it", isa);
@@ -135,30 +158,42 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     return status;
 }
 
-/* One round: everything once, timed where it `counts`. */
+/* Encodes and decodes by one codec with one instruction set, timed where it `counts`. */
+static enum slc_status measure_cell(
+    struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
+{
+    uint64_t start_ns;
+    double encode_seconds;
+    enum slc_status status;
+
+    (void)slc_encoder_force(bench->sets[set].encode);
+    (void)slc_decoder_force(bench->sets[set].decode);
+    start_ns = slc_clock_ns();
+    status = bench_image_encode(&bench->images[codec], &bench->sample, err);
+    encode_seconds = slc_seconds_since(start_ns);
+    if (status == SLC_OK) {
+        start_ns = slc_clock_ns();
+        status = bench_image_decode(&bench->images[codec], err);
+    }
+    if (status == SLC_OK && counts) {
+        bench_samples_add(&bench->decode[codec][set], slc_seconds_since(start_ns));
+        bench_samples_add(&bench->encode[codec][set], encode_seconds);
+    }
+    return status;
+}
+
+/* One round: everything once. */
 static enum slc_status measure_round(struct codec_bench *bench, bool counts, struct slc_error *err)
 {
-    for (unsigned c = 0; c < CODECS; c++) {
-        uint64_t start_ns = slc_clock_ns();
-        enum slc_status status = bench_image_encode(&bench->images[c], &bench->sample, err);
+    enum slc_status status = SLC_OK;
 
-        if (status == SLC_OK && counts) {
-            bench_samples_add(&bench->encode[c], slc_seconds_since(start_ns));
-        }
+    for (unsigned c = 0; c < CODECS; c++) {
         for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {
-            (void)slc_decoder_force(bench->sets[s]);
-            start_ns = slc_clock_ns();
-            status = bench_image_decode(&bench->images[c], err);
-            if (status == SLC_OK && counts) {
-                bench_samples_add(&bench->decode[c][s], slc_seconds_since(start_ns));
-            }
-        }
-        (void)slc_decoder_force(NULL);
-        if (status != SLC_OK) {
-            return status;
+            status = measure_cell(bench, c, s, counts, err);
         }
     }
-    return SLC_OK;
+    release_sets();
+    return status;
 }
 
 static double bound_bits(const struct slc_manifest *manifest)
@@ -179,20 +214,14 @@ read_ceiling(struct codec_bench *bench, double bytes, double *rate, struct slc_e
     return bench_ceiling(&bench->ceilings, BENCH_READ, (uint64_t)bytes, 0, 1, rate, err);
 }
 
-/* Size and encode rate of one codec. */
-static enum slc_status
-record_size(struct codec_bench *bench, unsigned codec, json_t *rows, struct slc_error *err)
+/* Size of the sample by one codec. */
+static void record_size(const struct codec_bench *bench, unsigned codec, json_t *rows)
 {
     const struct bench_image *image = &bench->images[codec];
-    const struct bench_times times = bench_samples_summary(&bench->encode[codec]);
     const double nnz = (double)bench->sample.nnz;
-    const double source_bytes =
-        nnz * (bench->sample.keys.bits > 64 ? 3 : 2) * (double)sizeof(uint64_t);
     const double index_bits = 8 * (double)image->index_bytes / nnz;
     const double bound = bound_bits(&bench->store.manifest);
-    double ceiling = 0;
     json_t *row = json_object();
-    enum slc_status status = read_ceiling(bench, source_bytes, &ceiling, err);
 
     (void)json_array_append_new(rows, row);
     bench_set_text(row, "codec", slc_codec_name(image->codec));
@@ -202,18 +231,34 @@ record_size(struct codec_bench *bench, unsigned codec, json_t *rows, struct slc_
     bench_set_real(row, "value_bits_per_nnz",
                    8 * (double)(image->data_bytes - image->index_bytes) / nnz);
     bench_set_real(row, "bits_per_nnz", 8 * (double)image->data_bytes / nnz);
+}
+
+/* Adds to `row` the encode rate of one codec with one instruction set. */
+static enum slc_status record_encode(
+    struct codec_bench *bench, unsigned codec, unsigned set, json_t *row, struct slc_error *err)
+{
+    const struct bench_times times = bench_samples_summary(&bench->encode[codec][set]);
+    const double nnz = (double)bench->sample.nnz;
+    const double source_bytes =
+        nnz * (bench->sample.keys.bits > 64 ? 3 : 2) * (double)sizeof(uint64_t);
+    const double rate = source_bytes / times.median;
+    double ceiling = 0;
+    enum slc_status status = read_ceiling(bench, source_bytes, &ceiling, err);
+
+    bench_set_text(row, "encode_instruction_set", bench->sets[set].encode);
     bench_set_real(row, "encode_median_ms", times.median * 1e3);
     bench_set_real(row, "encode_min_ms", times.min * 1e3);
     bench_set_real(row, "encode_max_ms", times.max * 1e3);
     bench_set_real(row, "encode_nnz_per_s", nnz / times.median);
-    bench_set_real(row, "encode_gb_per_s", source_bytes / times.median * 1e-9);
+    bench_set_real(row, "encode_gb_per_s", rate * 1e-9);
     bench_set_real(row, "encode_ceiling_gb_per_s", ceiling * 1e-9);
+    bench_set_real(row, "encode_ceiling_share", rate / ceiling);
     return status;
 }
 
-/* Decode rate of one codec with one instruction set. */
+/* Adds to `row` the decode rate. */
 static enum slc_status record_decode(
-    struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
+    struct codec_bench *bench, unsigned codec, unsigned set, json_t *row, struct slc_error *err)
 {
     const struct bench_image *image = &bench->images[codec];
     const struct bench_times times = bench_samples_summary(&bench->decode[codec][set]);
@@ -222,12 +267,8 @@ static enum slc_status record_decode(
         nnz * (bench->sample.order * (double)sizeof(uint32_t) + (double)sizeof(double));
     const double rate = (double)image->data_bytes / times.median;
     double ceiling = 0;
-    json_t *row = json_object();
     enum slc_status status = read_ceiling(bench, (double)image->data_bytes, &ceiling, err);
 
-    (void)json_array_append_new(rows, row);
-    bench_set_text(row, "codec", slc_codec_name(image->codec));
-    bench_set_text(row, "instruction_set", bench->sets[set]);
     bench_times_to_json(row, &times);
     bench_set_real(row, "nnz_per_s", nnz / times.median);
     bench_set_real(row, "decoded_gb_per_s", decoded_bytes / times.median * 1e-9);
@@ -235,6 +276,20 @@ static enum slc_status record_decode(
     bench_set_real(row, "ceiling_gb_per_s", ceiling * 1e-9);
     bench_set_real(row, "ceiling_share", rate / ceiling);
     return status;
+}
+
+/* Both rates of one codec with one instruction set: a row. */
+static enum slc_status record_rates(
+    struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
+{
+    json_t *row = json_object();
+    enum slc_status status;
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "codec", slc_codec_name(bench->images[codec].codec));
+    bench_set_text(row, "instruction_set", bench->sets[set].decode);
+    status = record_decode(bench, codec, set, row, err);
+    return status == SLC_OK ? record_encode(bench, codec, set, row, err) : status;
 }
 
 static enum slc_status
@@ -248,9 +303,9 @@ record_figures(struct codec_bench *bench, json_t *record, struct slc_error *err)
     bench_set(record, "codecs", sizes);
     bench_set(record, "rows", rows);
     for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
-        status = record_size(bench, c, sizes, err);
+        record_size(bench, c, sizes);
         for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {
-            status = record_decode(bench, c, s, rows, err);
+            status = record_rates(bench, c, s, rows, err);
         }
     }
     return status;
@@ -281,6 +336,8 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
 static void print_tables(const json_t *record)
 {
     bench_table_print(json_object_get(record, "codecs"), size_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "rows"), encode_columns);
     putchar('\n');
     bench_table_print(json_object_get(record, "rows"), decode_columns);
 }
