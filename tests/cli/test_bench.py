@@ -370,8 +370,42 @@ def cpd(folder):
             check(phases["update"]["ceiling_ms"] > 0, f"{phases}")
             check(close(record["nnz_per_row"], nnz / sum(record["tensor"]["dims"])), f"{record}")
             check((record["read_bytes_per_iteration"] > 0) == bool(more), f"{record}")
+            check((record["mttkrps"], record["mttkrps_from_copies"]) == (order, 0), f"{record}")
         record = bench("cpd", path, "-r", 3, "-n", 4, "--warm-up", 2)
         check(all(row["samples"] == 4 for row in record["rows"]), f"{record['rows']}")
+
+
+def cpd_copies(folder):
+    """From copies nothing is streamed; making them is a phase of no iteration."""
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 30000, "-q")
+    # With auto the copies come after ten iterations of more than twenty.
+    for more, count, owned in ((["--copies", "always", "-n", 3], 3, 3),
+                               (["--warm-up", 8, "-n", 14], 14, 12),
+                               (["--warm-up", 6, "-n", 14], 14, 0),
+                               (["--copies", "never", "--warm-up", 11, "-n", 14], 14, 0)):
+        record = bench("cpd", path, "-r", 3, "-t", 2, *more)
+        phases = {row["phase"]: row for row in record["rows"]}
+        check("copies_fault" not in record, f"{record}")
+        check(record["mttkrps"] == 3 * count, f"{record}")
+        check(record["mttkrps_from_copies"] == 3 * owned, f"{record}")
+        check((record["copies_bytes"] > 0) == (owned > 0), f"{record}")
+        check(("copies" in phases) == (owned > 0), f"{record}")
+        copies = phases.pop("copies", None)
+        check(close(sum(row["share"] for row in phases.values()), 1), f"{phases}")
+        if copies is not None:
+            check(copies["share"] is None and copies["samples"] == 1, f"{copies}")
+        for name in ("read wait", "decode", "uneven", "outputs"):
+            check(owned < count or phases[name]["max_ms"] == 0, f"{phases[name]}")
+        check(phases["multiply"]["min_ms"] > 0, f"{phases}")
+    out, _ = sluice("bench", "cpd", path, "-r", 3, "-n", 2, "--copies", "always")
+    check("6 of 6 MTTKRPs from copies" in out and re.search(r"^  copies ", out, re.M), out)
+    plan = json.loads(sluice("plan", path, "-r", 3, "--copies", "always", "--json")[0])
+    tight = plan["total_bytes"] - plan["copies_bytes"] // 2
+    for status, part, more in ((2, "deterministic", ["--deterministic"]), (2, "kept", ["--no-cache"]),
+                               (4, "copies of", ["--memory", tight])):
+        out, messages = sluice("bench", "cpd", path, "-r", 3, "--copies", "always", *more, status=status)
+        check(out == "" and part in messages, messages)
 
 
 run([
@@ -386,6 +420,7 @@ run([
     ("bench convert", convert),
     ("bench convert: refusals", convert_refuses),
     ("bench cpd", cpd),
+    ("bench cpd: copies per mode", cpd_copies),
     ("bench io", io),
     ("bench pass", passes),
     ("bench io and pass: refusals", streaming_refuses),

@@ -15,6 +15,9 @@
  *   fit        from R x R matrices
  *   other      what is left
  *
+ * An MTTKRP from copies per mode makes no pass: all of its time is multiplying. Making the copies
+ * lies between two iterations and belongs to none: it has a row of its own, without a share.
+ *
  * The dense share is that of update and fit. Their ceiling: a copy of all outputs to the factors.
  */
 #include "bench.h"
@@ -45,6 +48,7 @@ static const struct option options[] = {{.name = "rank",
                                          .help = "number of components",
                                          .offset = offsetof(struct arguments, rank)},
                                         SESSION_OPTION_ROWS(arguments),
+                                        SESSION_OPTION_ROW_COPIES(arguments),
                                         BENCH_OPTION_ROWS(arguments, "5"),
                                         {.name = NULL}};
 
@@ -74,41 +78,71 @@ struct cpd_bench {
     const struct arguments *args;
     struct session session;
     struct slc_cp_result result;
-    struct slc_stream_stats stats; /* at the end of the iteration before */
-    struct slc_cp_times times;     /* the same of the solver */
-    uint64_t bytes_read;           /* in the iterations that count */
+    struct slc_stream_stats stats;   /* at the end of the iteration before */
+    struct slc_cp_times times;       /* the same of the solver */
+    uint64_t bytes_read;             /* in the iterations that count */
+    bool from_copies;                /* what MTTKRPs are computed from by now */
+    unsigned iterations_from_copies; /* of those that count */
+    struct slc_error copies_fault;   /* why there are none where there should be */
     struct bench_samples iteration;
     struct bench_samples phases[PHASES];
 };
+
+/* Splits `mttkrp` seconds of MTTKRPs that were streamed. */
+static void split_streamed(const struct cpd_bench *bench,
+                           const struct slc_stream_stats *stats,
+                           double mttkrp,
+                           double phases[PHASES])
+{
+    const double threads = bench->session.plan.threads;
+    const double pass = stats->pass_seconds - bench->stats.pass_seconds;
+
+    phases[PHASE_WAIT] = (stats->wait_seconds - bench->stats.wait_seconds) / threads;
+    phases[PHASE_DECODE] = (stats->decode_seconds - bench->stats.decode_seconds) / threads;
+    phases[PHASE_MULTIPLY] = (stats->compute_seconds - bench->stats.compute_seconds) / threads;
+    phases[PHASE_UNEVEN] =
+        pass - phases[PHASE_WAIT] - phases[PHASE_DECODE] - phases[PHASE_MULTIPLY];
+    phases[PHASE_OUTPUTS] = mttkrp - pass;
+}
+
+/*
+ * Whether an iteration counts. Not the one after copies were given up: what the stream did for them
+ * cannot be told from what it did in the iteration.
+ */
+static bool counts(const struct cpd_bench *bench, const struct slc_cp_iteration *iteration)
+{
+    return iteration->iteration > bench->args->bench.warm_up && iteration->copies_fault == NULL;
+}
 
 /* Splits the iteration that has just ended. */
 static void take_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
     struct cpd_bench *bench = context;
-    const double threads = bench->session.plan.threads;
     const struct slc_cp_times *now = &bench->result.times;
+    const double mttkrp = now->mttkrp - bench->times.mttkrp;
     struct slc_stream_stats stats;
-    double phases[PHASES];
-    double mttkrp, pass;
+    double phases[PHASES] = {0};
 
     slc_stream_stats(bench->session.stream, &stats);
-    mttkrp = now->mttkrp - bench->times.mttkrp;
-    pass = stats.pass_seconds - bench->stats.pass_seconds;
-    phases[PHASE_WAIT] = (stats.wait_seconds - bench->stats.wait_seconds) / threads;
-    phases[PHASE_DECODE] = (stats.decode_seconds - bench->stats.decode_seconds) / threads;
-    phases[PHASE_MULTIPLY] = (stats.compute_seconds - bench->stats.compute_seconds) / threads;
-    phases[PHASE_UNEVEN] =
-        pass - phases[PHASE_WAIT] - phases[PHASE_DECODE] - phases[PHASE_MULTIPLY];
-    phases[PHASE_OUTPUTS] = mttkrp - pass;
+    bench->from_copies = bench->from_copies || iteration->first_of_copies;
+    if (iteration->copies_fault != NULL) {
+        bench->copies_fault = *iteration->copies_fault;
+    }
+    if (bench->from_copies) {
+        phases[PHASE_MULTIPLY] = mttkrp;
+    } else {
+        split_streamed(bench, &stats, mttkrp, phases);
+    }
     phases[PHASE_UPDATE] = now->solve - bench->times.solve;
     phases[PHASE_FIT] = now->fit - bench->times.fit;
     phases[PHASE_OTHER] = iteration->seconds - mttkrp - phases[PHASE_UPDATE] - phases[PHASE_FIT];
-    if (iteration->iteration > bench->args->bench.warm_up) {
+    if (counts(bench, iteration)) {
         bench_samples_add(&bench->iteration, iteration->seconds);
         for (unsigned p = 0; p < PHASES; p++) {
             bench_samples_add(&bench->phases[p], phases[p]);
         }
         bench->bytes_read += iteration->bytes_read;
+        bench->iterations_from_copies += bench->from_copies;
     }
     bench->stats = stats;
     bench->times = *now;
@@ -145,6 +179,31 @@ copy_floor(const struct cpd_bench *bench, double *seconds, struct slc_error *err
     return status;
 }
 
+/* A row of what making the copies took, and of how many MTTKRPs they were the source. */
+static void record_copies(const struct cpd_bench *bench, json_t *phases, json_t *record)
+{
+    const unsigned order = bench->session.store.manifest.order;
+
+    if (bench->from_copies) {
+        const double seconds = bench->result.times.copies;
+        const struct bench_times times = {
+            .samples = 1, .min = seconds, .median = seconds, .max = seconds};
+        json_t *row = json_object();
+
+        (void)json_array_append_new(phases, row);
+        bench_set_text(row, "phase", "copies");
+        bench_times_to_json(row, &times);
+        bench_set(row, "share", json_null());
+    }
+    if (bench->copies_fault.status != SLC_OK) {
+        bench_set_text(record, "copies_fault", bench->copies_fault.message);
+    }
+    bench_set_count(record, "copies_bytes",
+                    bench->from_copies ? bench->session.plan.copies_bytes : 0);
+    bench_set_count(record, "mttkrps", (uint64_t)bench->iteration.count * order);
+    bench_set_count(record, "mttkrps_from_copies", (uint64_t)bench->iterations_from_copies * order);
+}
+
 static enum slc_status
 record_figures(struct cpd_bench *bench, json_t *record, struct slc_error *err)
 {
@@ -173,6 +232,7 @@ record_figures(struct cpd_bench *bench, json_t *record, struct slc_error *err)
             bench_set_real(row, "ceiling_ms", floor_seconds * 1e3);
         }
     }
+    record_copies(bench, phases, record);
     bench_set_count(record, "rank", bench->args->rank);
     bench_set_count(record, "threads", bench->session.plan.threads);
     bench_set_real(record, "iteration_median_ms", iteration.median * 1e3);
@@ -219,6 +279,13 @@ static void print_tables(const json_t *record)
            json_number_value(json_object_get(record, "iteration_median_ms")),
            json_number_value(json_object_get(record, "dense_share")) * 100,
            json_number_value(json_object_get(record, "nnz_per_row")));
+    printf("  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " MTTKRPs from copies per mode\n",
+           json_integer_value(json_object_get(record, "mttkrps_from_copies")),
+           json_integer_value(json_object_get(record, "mttkrps")));
+    if (json_object_get(record, "copies_fault") != NULL) {
+        printf("  copies were given up: %s\n",
+               json_string_value(json_object_get(record, "copies_fault")));
+    }
 }
 
 static void close_all(void *state)
@@ -249,6 +316,7 @@ const struct command bench_cpd = {
     .options = options,
     .notes =
         "--repeat counts iterations, --warm-up those before: the first fills the cache. Dense is\n"
-        "update and fit together; its ceiling is a copy of all outputs to the factors.",
+        "update and fit together; its ceiling is a copy of all outputs to the factors. Copies are\n"
+        "made before an iteration and count in none.",
     .run = run,
 };
