@@ -367,7 +367,10 @@ def cpd(folder):
                         record["iteration_median_ms"]), f"{record}")
             check(close(record["dense_share"], phases["update"]["share"] + phases["fit"]["share"]),
                   f"{record}")
-            check(phases["update"]["ceiling_ms"] > 0, f"{phases}")
+            for name, row in phases.items():
+                there = name in ("decode", "multiply", "update") or (name == "read wait" and more)
+                check((row["ceiling_ms"] is not None) == bool(there), f"{row}")
+                check(not there or row["ceiling_ms"] > 0, f"{row}")
             check(close(record["nnz_per_row"], nnz / sum(record["tensor"]["dims"])), f"{record}")
             check((record["read_bytes_per_iteration"] > 0) == bool(more), f"{record}")
             check((record["mttkrps"], record["mttkrps_from_copies"]) == (order, 0), f"{record}")
@@ -395,6 +398,8 @@ def cpd_copies(folder):
         check(close(sum(row["share"] for row in phases.values()), 1), f"{phases}")
         if copies is not None:
             check(copies["share"] is None and copies["samples"] == 1, f"{copies}")
+            check(copies["ceiling_ms"] > 0, f"{copies}")
+        check((phases["decode"]["ceiling_ms"] is None) == (owned == count), f"{phases}")
         for name in ("read wait", "decode", "uneven", "outputs"):
             check(owned < count or phases[name]["max_ms"] == 0, f"{phases[name]}")
         check(phases["multiply"]["min_ms"] > 0, f"{phases}")
