@@ -7,6 +7,7 @@
 #define SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 
 #include "base/backend.h"
+#include "tools/bench/bandwidth.h"
 #include "tools/bench/timing.h"
 #include "tools/session.h"
 
@@ -30,8 +31,8 @@ struct bench_mttkrp_cell {
     double wall_seconds, decode_seconds;
 };
 
-/* Five strategies at a time, in three instruction sets. */
-enum { BENCH_MTTKRP_VARIANTS_MAX = 16 };
+/* Every strategy, and the choice between them, in every instruction set. */
+enum { BENCH_MTTKRP_VARIANTS_MAX = (SLC_CONFLICT_OWNED + 1) * BENCH_BANDWIDTH_SETS };
 
 struct bench_mttkrp_group {
     uint32_t rank;
