@@ -129,8 +129,9 @@ static enum slc_status check_request(const struct slc_layout_info *info,
                         request->threads, (int)SLC_MAX_THREADS);
     }
     if (request->slots != 0 && (request->slots < SLOTS_MIN || request->slots > SLOTS_MAX)) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u slots are asked for; the ring has %d to %d",
-                        request->slots, (int)SLOTS_MIN, (int)SLOTS_MAX);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u slots are asked for (--slots); the ring has %d to %d", request->slots,
+                        (int)SLOTS_MIN, (int)SLOTS_MAX);
     }
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
@@ -150,12 +151,13 @@ static enum slc_status check_request(const struct slc_layout_info *info,
         }
     }
     if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        request->deterministic
-                            ? "deterministic passes sum in the order of the stream; copies per "
-                              "mode have another one"
-                            : "copies per mode are for tensors that stay in memory, but blocks are "
-                              "not to be kept");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            request->deterministic
+                ? "deterministic passes sum in the order of the stream, copies per mode "
+                  "in another one: ask for copies auto or never, or not for deterministic"
+                : "copies per mode are for tensors that stay in memory, but blocks are "
+                  "not to be kept: ask for copies auto or never, or let blocks be kept");
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -431,40 +433,67 @@ static uint64_t copies_bytes(const struct slc_layout_info *info, const struct sl
                                               plan->threads);
 }
 
+/* Everything else that a run with copies holds: the whole store, and slots that it is read by. */
+static uint64_t beside_copies(const struct slc_layout_info *info, const struct slc_plan *plan)
+{
+    const uint64_t slots = times(slots_wanted(info, plan), plan->slot_bytes);
+
+    return plus(plus(fixed_bytes(plan), plan->store_bytes), slots);
+}
+
+/* Whether there is no run without copies. */
+static bool wants_copies(const struct slc_plan *plan)
+{
+    return plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD;
+}
+
+/* What a run takes at least with the kernels that are planned. */
+static uint64_t needed_bytes(const struct slc_layout_info *info, const struct slc_plan *plan)
+{
+    if (wants_copies(plan)) {
+        return plus(beside_copies(info, plan), copies_bytes(info, plan));
+    }
+    return plus(fixed_bytes(plan), times(plan->slot_count, plan->slot_bytes));
+}
+
 /* Makes room for copies per mode, where all else and the whole store fit beside them. */
-static enum slc_status
-plan_copies(const struct slc_layout_info *info, struct slc_plan *plan, struct slc_error *err)
+static void plan_copies(const struct slc_layout_info *info, struct slc_plan *plan)
 {
     const uint64_t copies = copies_bytes(info, plan);
-    const uint64_t slots = times(slots_wanted(info, plan), plan->slot_bytes);
-    const uint64_t others = plus(plus(fixed_bytes(plan), plan->store_bytes), slots);
+    const uint64_t others = beside_copies(info, plan);
 
-    if (copies != UINT64_MAX && plus(others, copies) <= plan->budget_bytes) {
+    if (copies == UINT64_MAX) {
+        return;
+    }
+    if (plus(others, copies) <= plan->budget_bytes) {
         plan->copies_bytes = copies;
-    } else if (plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD) {
-        if (copies == UINT64_MAX) {
-            return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "copies per mode are for tensors of 2 modes and more, none longer than "
-                            "2^32 - 1, in stores whose tiles are full");
-        }
-        return slc_fail_budget(err, plan->budget_bytes, plus(others, copies),
-                               "copies of %" PRIu64 " MiB, one per mode, beside the store",
-                               slc_div_up_u64(copies, UINT64_C(1) << 20));
-    } else if (copies != UINT64_MAX) {
+    } else {
         plan->copies_wanted_bytes = copies;
         plan->copies_room_bytes = plan->budget_bytes > others ? plan->budget_bytes - others : 0;
     }
-    return SLC_OK;
 }
 
-static enum slc_status fail_budget(const struct slc_plan *plan, struct slc_error *err)
+static enum slc_status
+fail_budget(const struct slc_layout_info *info, const struct slc_plan *plan, struct slc_error *err)
 {
+    const uint64_t copies = copies_bytes(info, plan);
     const uint64_t mib = UINT64_C(1) << 20;
 
+    if (wants_copies(plan) && copies == UINT64_MAX) {
+        return slc_fail(
+            err, SLC_ERR_UNSUPPORTED,
+            "copies per mode (--copies always) are for tensors of 2 modes and more, none "
+            "longer than 2^32 - 1, in stores whose tiles are full: use --copies auto");
+    }
     if (plan->minimum_bytes == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_BUDGET,
                         "the factors of this rank need more memory than can be addressed; use a "
                         "smaller rank");
+    }
+    if (wants_copies(plan)) {
+        return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes,
+                               "copies of %" PRIu64 " MiB, one per mode, beside the store",
+                               slc_div_up_u64(copies, mib));
     }
     return slc_fail_budget(
         err, plan->budget_bytes, plan->minimum_bytes,
@@ -520,7 +549,7 @@ enum slc_status slc_plan_make(const struct slc_reader *reader,
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     enum slc_status status;
-    uint64_t least_slots_bytes, fixed;
+    uint64_t fixed;
 
     status = check_request(info, request, err);
     if (status != SLC_OK) {
@@ -528,23 +557,19 @@ enum slc_status slc_plan_make(const struct slc_reader *reader,
     }
     plan_fixed(reader, request, plan);
     plan->slot_count = request->slots != 0 ? request->slots : SLOTS_MIN;
-    least_slots_bytes = times(plan->slot_count, plan->slot_bytes);
 
     /* The frugal plan sets the minimum; the usual one is taken when it fits. */
     plan_kernels(info, plan, true);
-    plan->minimum_bytes = plus(fixed_bytes(plan), least_slots_bytes);
+    plan->minimum_bytes = needed_bytes(info, plan);
     plan->total_bytes = plan->minimum_bytes;
     if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
-        return fail_budget(plan, err);
+        return fail_budget(info, plan, err);
     }
     plan_kernels(info, plan, false);
-    if (plus(fixed_bytes(plan), least_slots_bytes) > plan->budget_bytes) {
+    if (needed_bytes(info, plan) > plan->budget_bytes) {
         plan_kernels(info, plan, true);
     }
-    status = plan_copies(info, plan, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    plan_copies(info, plan);
     fixed = fixed_bytes(plan) + plan->copies_bytes;
     spend_room(reader, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;

@@ -416,6 +416,31 @@ static void copies_take_what_is_left(void)
     slc_store_close(&store);
 }
 
+/* Copies that are asked for are part of the minimum, whatever the kernels of a larger budget take.
+ */
+static void the_minimum_with_copies_works(void)
+{
+    static const uint32_t ranks[] = {1, 16, 333};
+    struct slc_store store;
+
+    open_five_blocks(&store);
+    for (unsigned i = 0; i < 3 * SLC_COUNT(ranks); i++) {
+        struct slc_plan_request request = fixture_request(ranks[i / 3]);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_plan plan;
+
+        request.threads = 1 + 16 * (i % 3);
+        request.copies = SLC_COPIES_ALWAYS;
+        SLC_ASSERT_OK(fixture_plan_beyond(store.reader, &request, 0, &plan, &err), &err);
+        check_sum(&plan);
+        CU_ASSERT_TRUE(plan.copies_bytes > 0);
+        CU_ASSERT_EQUAL(plan.minimum_bytes, request.memory_bytes);
+        SLC_ASSERT_FAILS(fixture_plan_beyond(store.reader, &request, -1, &plan, &err),
+                         SLC_ERR_BUDGET, &err, "copies");
+    }
+    slc_store_close(&store);
+}
+
 static void copies_have_names(void)
 {
     enum slc_copies copies = SLC_COPIES_AUTO;
@@ -458,6 +483,7 @@ int main(int argc, char **argv)
         {"defaults come from the machine", defaults_come_from_the_machine},
         {"factors beyond the address space", factors_beyond_the_address_space},
         {"copies per mode take what is left", copies_take_what_is_left},
+        {"the minimum with copies works", the_minimum_with_copies_works},
         {"schedules by name", schedules_have_names},
         {"copies by name", copies_have_names},
     };
