@@ -88,6 +88,13 @@ struct slc_tensor_shape {
     uint32_t tile_nnz; /* of every tile but the last */
 };
 
+/* How the copy of one mode is sorted: plain, or in runs that agree in some modes. */
+struct slc_owned_form {
+    uint32_t varying;   /* bit m: mode m varies within a run; 0: the copy is plain */
+    double nnz_per_run; /* on average; 1 where nothing runs */
+    unsigned tried;     /* forms that it was chosen from by computing; 0: by what each would cost */
+};
+
 struct slc_backend;
 
 struct slc_backend_ops {
@@ -185,6 +192,14 @@ struct slc_backend_ops {
                                  const struct slc_stop *stop,
                                  struct slc_error *err);
     void (*owned_drop)(struct slc_backend *backend);
+    /*
+     * Says how the copy of `mode` is sorted. False, and no change, where copies are not held or the
+     * tensor has no such mode. Threads: not while copies are made. Cost: a look at the head of
+     * every chunk, of some thousands of nonzeros each.
+     */
+    bool (*owned_form)(const struct slc_backend *backend,
+                       unsigned mode,
+                       struct slc_owned_form *form);
     /*
      * The whole of an MTTKRP, by job->workers threads of its own. Errors: SLC_ERR_USAGE where
      * copies of this tensor, type and number of workers are not held, SLC_ERR_MEMORY,

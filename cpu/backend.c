@@ -51,6 +51,7 @@ static const struct slc_backend_ops cpu_ops = {
     .owned_tile = slc_backend_owned_tile,
     .owned_end = slc_backend_owned_end,
     .owned_drop = slc_backend_owned_drop,
+    .owned_form = slc_backend_owned_form,
     .mttkrp_owned = slc_backend_mttkrp_owned,
     .destroy = destroy,
 };

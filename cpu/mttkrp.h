@@ -298,6 +298,9 @@ enum slc_status slc_backend_owned_end(struct slc_backend *backend,
                                       const struct slc_stop *stop,
                                       struct slc_error *err) SLC_NODISCARD;
 void slc_backend_owned_drop(struct slc_backend *backend);
+bool slc_backend_owned_form(const struct slc_backend *backend,
+                            unsigned mode,
+                            struct slc_owned_form *form);
 enum slc_status slc_backend_mttkrp_owned(struct slc_backend *backend,
                                          const struct slc_mttkrp_job *job,
                                          struct slc_error *err) SLC_NODISCARD;

@@ -87,6 +87,7 @@ struct slc_owned_item {
 /* One mode's copy. */
 struct slc_owned_mode {
     uint32_t varying; /* bit m: mode m varies within a run; SLC_OWNED_PLAIN: there are none */
+    unsigned tried;   /* forms computed from before this one was chosen */
     uint64_t range_count, item_count, piece_count;
     struct slc_owned_range *ranges;
     struct slc_owned_item *items;

@@ -77,6 +77,44 @@ void slc_backend_owned_drop(struct slc_backend *backend)
     slc_owned_drop(&cpu->owned);
 }
 
+/* Runs of a mode's copy; pieces that do without count a run a nonzero, as in the model. */
+static uint64_t count_runs(const struct slc_owned_mode *copy)
+{
+    uint64_t runs = 0;
+
+    for (uint64_t p = 0; p < copy->piece_count; p++) {
+        const unsigned char *at = copy->pieces[p].chunks;
+
+        for (uint32_t c = 0; c < copy->pieces[p].chunk_count; c++) {
+            const struct slc_owned_chunk *chunk = (const struct slc_owned_chunk *)(const void *)at;
+
+            runs += chunk->runs > 0 ? chunk->runs : chunk->nnz;
+            at += chunk->bytes;
+        }
+    }
+    return runs;
+}
+
+bool slc_backend_owned_form(const struct slc_backend *backend,
+                            unsigned mode,
+                            struct slc_owned_form *form)
+{
+    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
+    const struct slc_owned *owned = &cpu->owned;
+    const struct slc_owned_mode *copy;
+    uint64_t runs;
+
+    if (!owned->ready || mode >= owned->shape.order) {
+        return false;
+    }
+    copy = &owned->modes[mode];
+    runs = count_runs(copy);
+    form->varying = copy->varying;
+    form->nnz_per_run = runs > 0 ? (double)owned->shape.nnz / (double)runs : 1;
+    form->tried = copy->tried;
+    return true;
+}
+
 static enum slc_status check_owned(const struct slc_cpu_backend *cpu,
                                    const struct slc_mttkrp_job *job,
                                    struct slc_error *err)

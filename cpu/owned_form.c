@@ -207,6 +207,7 @@ enum slc_status slc_owned_choose_form(struct slc_owned *owned,
     enum slc_status status;
 
     copy->varying = SLC_OWNED_PLAIN;
+    copy->tried = 0;
     if (copy->piece_count == 0) {
         return SLC_OK;
     }
@@ -215,8 +216,9 @@ enum slc_status slc_owned_choose_form(struct slc_owned *owned,
     keep_best(&comparison, &plain);
     status = compare_all(&comparison, err);
     if (status == SLC_OK && tried_by != NULL && count_tried(&comparison) > 1) {
-        status = slc_owned_try(tried_by, mode, &comparison.sample, comparison.best,
-                               count_tried(&comparison), err);
+        copy->tried = count_tried(&comparison);
+        status =
+            slc_owned_try(tried_by, mode, &comparison.sample, comparison.best, copy->tried, err);
     }
     copy->varying = comparison.best[0].varying;
     return status;

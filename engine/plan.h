@@ -103,6 +103,12 @@ enum slc_status slc_plan_make(const struct slc_reader *reader,
                               struct slc_plan *plan,
                               struct slc_error *err) SLC_NODISCARD;
 
+/* Whether every MTTKRP is computed from copies per mode: `choices` are then not what serves. */
+static inline bool slc_plan_starts_with_copies(const struct slc_plan *plan)
+{
+    return plan->copies_bytes > 0 && plan->request.copies == SLC_COPIES_ALWAYS;
+}
+
 /*
  * Whether `block` is one of the `kept` blocks that are cached, of `count`: the first and every so
  * many after it. In file order that keeps the drive busy all through a pass: between two cached

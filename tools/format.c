@@ -83,3 +83,17 @@ const char *format_dims(char *text, unsigned order, const uint64_t *dims)
     }
     return text;
 }
+
+const char *format_modes(char *text, uint32_t modes)
+{
+    int used = 0;
+
+    text[0] = '\0';
+    for (unsigned n = 0; n < 32; n++) {
+        if ((modes >> n & 1) != 0) {
+            used += snprintf(text + used, (size_t)(FORMAT_MODES_BYTES - used), "%s%u",
+                             used == 0 ? "" : ",", n + 1);
+        }
+    }
+    return text;
+}

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { FORMAT_BYTES = 32, FORMAT_DIMS_BYTES = 16 * 24 };
+enum { FORMAT_BYTES = 32, FORMAT_DIMS_BYTES = 16 * 24, FORMAT_MODES_BYTES = 32 * 3 + 1 };
 
 struct format_text {
     char text[FORMAT_BYTES];
@@ -26,5 +26,7 @@ const char *format_scaled(struct format_text *out, double number);
 const char *format_seconds(struct format_text *out, double seconds);
 /* "182 x 24 x 229", into FORMAT_DIMS_BYTES */
 const char *format_dims(char *text, unsigned order, const uint64_t *dims);
+/* "1,3,4": the bits of a set as modes, which count from 1; into FORMAT_MODES_BYTES */
+const char *format_modes(char *text, uint32_t modes);
 
 #endif

@@ -95,6 +95,18 @@ json_t *json_dims(unsigned order, const uint64_t *dims)
     return list;
 }
 
+json_t *json_modes(uint32_t modes)
+{
+    json_t *list = json_array();
+
+    for (json_int_t n = 0; n < 32; n++) {
+        if ((modes >> n & 1) != 0) {
+            (void)json_array_append_new(list, json_integer(n + 1));
+        }
+    }
+    return list;
+}
+
 json_t *json_hex(uint64_t number)
 {
     char digits[20];
@@ -124,6 +136,7 @@ static void append_conflict(json_t *list, enum slc_conflict conflict)
 
 json_t *json_plan(const struct slc_plan *plan, unsigned order)
 {
+    const bool copies = slc_plan_starts_with_copies(plan);
     json_t *conflicts = json_array();
     json_t *trials = json_array();
     json_t *untried = json_array();
@@ -162,9 +175,9 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     }
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
-            append_conflict(conflicts, plan->choices[n].chosen);
-            append_conflict(trials, plan->choices[n].rival);
-            append_conflict(untried, plan->untried[n]);
+            append_conflict(conflicts, copies ? SLC_CONFLICT_OWNED : plan->choices[n].chosen);
+            append_conflict(trials, copies ? SLC_CONFLICT_AUTO : plan->choices[n].rival);
+            append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
         }
     }
     (void)json_object_set_new(object, "conflicts", conflicts);

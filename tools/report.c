@@ -89,6 +89,10 @@ static void plan_conflict(const struct slc_plan *plan, unsigned mode)
 {
     const struct slc_conflict_choice *choice = &plan->choices[mode];
 
+    if (slc_plan_starts_with_copies(plan)) {
+        printf(" %u:%s", mode + 1, slc_conflict_name(SLC_CONFLICT_OWNED));
+        return;
+    }
     printf(" %u:%s", mode + 1, slc_conflict_name(choice->chosen));
     if (choice->rival != SLC_CONFLICT_AUTO) {
         printf(" (or %s: tried first)", slc_conflict_name(choice->rival));
@@ -198,6 +202,26 @@ void report_conflict(unsigned mode, const struct slc_conflict_choice *choice)
     printf("; %s\n", slc_conflict_name(choice->chosen));
 }
 
+static void report_copy(unsigned mode, const struct slc_owned_form *form)
+{
+    const bool one = (form->varying & (form->varying - 1)) == 0;
+    char modes[FORMAT_MODES_BYTES];
+
+    printf("     mode = %u copy: ", mode + 1);
+    if (form->varying == 0) {
+        printf("plain");
+    } else {
+        printf("runs of %.2f nonzeros, in which %s %s", form->nnz_per_run, one ? "mode" : "modes",
+               format_modes(modes, form->varying));
+        printf(one ? " varies" : " vary");
+    }
+    if (form->tried > 0) {
+        printf("; the best of %u that were tried\n", form->tried);
+    } else {
+        printf("; expected to be the best, not tried\n");
+    }
+}
+
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose)
 {
     struct format_text bytes;
@@ -205,6 +229,9 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 
     if (verbose && iteration->first_of_copies) {
         printf("     copies per mode were made; MTTKRPs are computed from them from here on\n");
+        for (unsigned n = 0; n < order; n++) {
+            report_copy(n, &iteration->copies[n]);
+        }
     }
     if (verbose && iteration->copies_fault != NULL) {
         printf("     copies per mode, %s as planned, were given up: %s\n",

@@ -34,7 +34,8 @@ void report_conflict(unsigned mode, const struct slc_conflict_choice *choice);
 
 /*
  * One line per iteration, and one per mode with `verbose`; in the first iteration also how their
- * strategies were chosen, and a line where copies per mode take over or are given up.
+ * strategies were chosen. Where copies per mode take over, one line that says so and one per mode
+ * of how its copy is sorted; a line where they are given up.
  */
 void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose);
 

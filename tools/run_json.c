@@ -87,12 +87,32 @@ static json_t *counters(const struct slc_stream_stats *stats)
     return object;
 }
 
+/* Where a mode's MTTKRPs came to be computed from a copy: since when, and how it is sorted. */
+static json_t *copy(const struct slc_cp_result *result, unsigned mode)
+{
+    const struct slc_owned_form *form = &result->copies[mode];
+    json_t *object;
+
+    if (result->copies_after == UINT_MAX) {
+        return json_null();
+    }
+    object = json_object();
+    set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
+    set(object, "varying", json_modes(form->varying));
+    set(object, "nnz_per_run", json_real(form->nnz_per_run));
+    set_count(object, "tried", form->tried);
+    return object;
+}
+
 static json_t *conflicts(const struct slc_cp_result *result)
 {
     json_t *list = json_array();
 
     for (unsigned n = 0; n < result->order; n++) {
-        (void)json_array_append_new(list, json_choice(n, &result->choices[n]));
+        json_t *mode = json_choice(n, &result->choices[n]);
+
+        set(mode, "copy", copy(result, n));
+        (void)json_array_append_new(list, mode);
     }
     return list;
 }

@@ -168,9 +168,17 @@ static bool copies_due(const struct cp_state *state)
         stop_requested(state)) {
         return false;
     }
-    return state->plan->request.copies == SLC_COPIES_ALWAYS ||
+    return slc_plan_starts_with_copies(state->plan) ||
            (state->result->iterations >= SLC_CP_COPIES_AFTER &&
             slc_cp_copies_pay(options->iterations));
+}
+
+/* Notes how copies that have just been made are sorted. */
+static void take_forms(struct cp_state *state)
+{
+    for (unsigned n = 0; n < state->order; n++) {
+        (void)state->backend->ops->owned_form(state->backend, n, &state->result->copies[n]);
+    }
 }
 
 /*
@@ -192,6 +200,7 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     if (status == SLC_OK) {
         state->copies = true;
         state->result->copies_after = state->copies_due_after;
+        take_forms(state);
         return SLC_OK;
     }
     if (status == SLC_ERR_MEMORY && state->plan->request.copies == SLC_COPIES_AUTO) {
@@ -280,7 +289,8 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
                             ? &state->copies_fault
                             : NULL,
         .copies_bytes = state->plan->copies_bytes,
-        .choices = result->choices};
+        .choices = result->choices,
+        .copies = state->copies ? result->copies : NULL};
     const uint64_t start_ns = slc_clock_ns();
     struct slc_stream_stats before, after;
     enum slc_status status;
@@ -350,6 +360,16 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
     return cp_finish(state, err);
 }
 
+/* The strategies that MTTKRPs from the stream will have, if there are any. */
+static void take_choices(const struct slc_plan *plan, struct slc_cp_result *result)
+{
+    for (unsigned n = 0; n < result->order; n++) {
+        result->choices[n] = slc_plan_starts_with_copies(plan)
+                                 ? (struct slc_conflict_choice){.chosen = SLC_CONFLICT_OWNED}
+                                 : plan->choices[n];
+    }
+}
+
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,
@@ -384,7 +404,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->rank = state.rank;
     result->norm_x = state.norm_x;
     result->copies_after = UINT_MAX;
-    memcpy(result->choices, plan->choices, sizeof result->choices);
+    take_choices(plan, result);
     status = run(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {

@@ -52,9 +52,10 @@ struct slc_cp_iteration {
     /* Why copies per mode that were due before it are not made in this run; else NULL. Borrowed. */
     const struct slc_error *copies_fault;
     uint64_t copies_bytes; /* that were planned for them */
-    /* Per mode: the strategy of streamed MTTKRPs. In the first iteration what a trial measured has
-     * just come in. Borrowed. */
+    /* Per mode: see slc_cp_result. In the first iteration what a trial measured has just come in.
+     * Borrowed. */
     const struct slc_conflict_choice *choices;
+    const struct slc_owned_form *copies; /* per mode, where copies serve; borrowed */
 };
 
 struct slc_cp_als_options {
@@ -92,8 +93,12 @@ struct slc_cp_result {
     double *lambda;                           /* descending, >= 0 */
     unsigned iterations;                      /* completed */
     unsigned copies_after; /* iterations that went before the copies; UINT_MAX: none were made */
-    /* Per mode: the plan's, and what a trial in the first iteration made of it. */
+    /*
+     * Per mode, of MTTKRPs from the stream: the plan's strategy, and what a trial in the first
+     * iteration made of it. SLC_CONFLICT_OWNED in a run that starts with copies and streams none.
+     */
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
+    struct slc_owned_form copies[SLC_MAX_ORDER]; /* how they are sorted, where copies were made */
     /*
      * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
      * modes updated since can only have improved on; 0 while no iteration has completed.

@@ -112,6 +112,10 @@ def check_mttkrp(record, order, nnz):
         check(row["strategy"] in ("direct", "private", "locked", "ordered", "columns", "owned"), f"{row}")
         check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
         check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
+        check(("form" in row) == (row["strategy"] == "owned"), f"{row}")
+        if "form" in row:
+            check(row["form"] == (",".join(map(str, row["varying"])) or "plain"), f"{row}")
+            check(row["nnz_per_run"] >= 1 and row["tried"] >= 0, f"{row}")
         check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
         check(close(row["gflop_per_s"], row["nnz_per_s"] * order * row["rank"] * 1e-9), f"{row}")
         value = 4 if row["precision"] == "f32" else 8

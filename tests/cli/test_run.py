@@ -240,6 +240,25 @@ def stops(folder):
     check(load_json(os.path.join(folder, "o", "run.json"))["reason"] == "time", "reason")
 
 
+def check_copies_told(record, out, after):
+    """What passes took and how copies are sorted, in run.json and by -v."""
+    for n, mode in enumerate(record["conflicts"], 1):
+        check((mode["chosen"] == "owned") == (after == 0), f"{mode}")
+        check((mode["candidates"] == []) == (after == 0), f"{mode}")
+        check((record["plan"]["conflicts"][n - 1] == "owned") == (after == 0), f"{record['plan']}")
+        copy = mode["copy"]
+        check((copy is None) == (after is None), f"{mode}")
+        if copy is None:
+            continue
+        check(copy["from_iteration"] == after + 1, f"{copy}")
+        check(set(copy["varying"]) < {1, 2, 3} and copy["nnz_per_run"] >= 1, f"{copy}")
+        check(copy["tried"] == 0, f"{copy}: too few nonzeros to try forms on")
+        form = "plain; " if copy["varying"] == [] else \
+            f"runs of {copy['nnz_per_run']:.2f} nonzeros, in which "
+        varying = re.search(f"mode = {n} copy: {re.escape(form)}(?:modes? ([\\d,]+) var(?:y|ies); )?", out)
+        check(varying and (varying[1] or "") == ",".join(map(str, copy["varying"])), f"{copy} {out}")
+
+
 def copies(folder):
     """Copies per mode: when they are made, that they are told of, and the same fit."""
     store = small_store(folder)
@@ -251,8 +270,10 @@ def copies(folder):
         check(record["copies_after"] == after, f"{when}: {record['copies_after']}")
         check((record["plan"]["copies_bytes"] > 0) == (when != "never"), f"{record['plan']}")
         check(("one per mode, after iteration" in out) == (after is not None), out)
-        told = re.findall(r"copies per mode were made[^\n]*\n +its = +(\d+)", out)
+        told = re.findall(r"copies per mode were made[^\n]*\n(?: +mode = \d copy: [^\n]*\n){3} +its = +(\d+)", out)
         check(told == ([] if after is None else [str(after + 1)]), f"{told}")
+        check_copies_told(record, out, after)
+        check(("conflicts 1:owned 2:owned 3:owned\n" in out) == (when == "always"), out)
         fits[when] = record["fit"]
     check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
     check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
@@ -349,6 +370,10 @@ def conflicts(folder):
     least = json.loads(sluice("plan", store, *base, "--json", "--memory", "400MiB")[0])
     check(least["trials"] == [None] * 3 and least["untried"][0] is not None, f"{least}")
     check("(no memory to try" in sluice("plan", store, *base, "--memory", "400MiB")[0], "not told")
+    # With copies from the start there are no passes to try anything in.
+    check(": tried first)" not in sluice("plan", store, *base, "--copies", "always")[0], "nothing to try")
+    plan = json.loads(sluice("plan", store, *base, "--copies", "always", "--json")[0])
+    check(plan["conflicts"] == ["owned"] * 3 and plan["trials"] == [None] * 3, f"{plan}")
     target = os.path.join(folder, "long")
     out, _ = sluice("cpd", store, *base, "-i", 2, "--tol", 0, "-v", "-o", target)
     mode = load_json(os.path.join(target, "run.json"))["conflicts"][0]

@@ -24,6 +24,8 @@
 #include "run.h"
 #include "table.h"
 #include "tools/common_options.h"
+#include "tools/format.h"
+#include "tools/log_json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +107,8 @@ static const struct bench_column mode_columns[] = {{"rank", "rank", 0, 0},
                                                    {"conflict", "conflict", 0, 0},
                                                    {"mode", "mode", 0, 0},
                                                    {"strategy", "strategy", 0, 0},
+                                                   {"form", "runs vary in", 0, 0},
+                                                   {"nnz_per_run", "nnz/run", 1, 2},
                                                    {"median_ms", "ms", 1, 2},
                                                    {"nnz_per_s", "Mnnz/s", 1e-6, 1},
                                                    {"gflop_per_s", "GFLOP/s", 1, 2},
@@ -209,6 +213,17 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     return status;
 }
 
+/* How a mode's copy is sorted. */
+static void set_form(json_t *row, const struct slc_owned_form *form)
+{
+    char modes[FORMAT_MODES_BYTES];
+
+    bench_set_text(row, "form", form->varying != 0 ? format_modes(modes, form->varying) : "plain");
+    bench_set(row, "varying", json_modes(form->varying));
+    bench_set_real(row, "nnz_per_run", form->nnz_per_run);
+    bench_set_count(row, "tried", form->tried);
+}
+
 /* One row: a combination in one mode. */
 static enum slc_status set_row(struct mttkrp_bench *bench,
                                const struct bench_mttkrp_variant *variant,
@@ -224,6 +239,9 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     (void)json_array_append_new(bench->rows, row);
     bench_set_count(row, "mode", mode + 1);
     bench_set_text(row, "strategy", slc_conflict_name(cell->choice.chosen));
+    if (cell->choice.chosen == SLC_CONFLICT_OWNED) {
+        set_form(row, &group->copies[mode]);
+    }
     bench_times_to_json(row, &times);
     bench_set_real(row, "nnz_per_s", (double)manifest->nnz / times.median);
     bench_set_real(row, "gflop_per_s",

@@ -182,6 +182,9 @@ static enum slc_status make_copies(struct session *session,
                                 session->plan.threads, factors, NULL, err);
         group->copies_seconds = slc_seconds_since(start_ns);
     }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        (void)session->backend->ops->owned_form(session->backend, n, &group->copies[n]);
+    }
     return status;
 }
 

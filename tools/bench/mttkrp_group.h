@@ -44,6 +44,7 @@ struct bench_mttkrp_group {
     unsigned variant_count;
     struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
     double copies_seconds; /* measured: making copies per mode; 0 where there are none */
+    struct slc_owned_form copies[SLC_MAX_ORDER]; /* how those are sorted */
 };
 
 /*

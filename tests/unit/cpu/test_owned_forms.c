@@ -101,9 +101,68 @@ static void test_wide_runs(void)
     problem_destroy(&problem);
 }
 
+/* Different pairs of coordinates in modes 0 and 2, below 64 each. */
+static unsigned count_pairs(const struct fake_tensor *tensor)
+{
+    bool there[64][64] = {{false}};
+    unsigned count = 0;
+
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
+        bool *pair = &there[tensor->coords[0][i]][tensor->coords[2][i]];
+
+        count += *pair ? 0 : 1;
+        *pair = true;
+    }
+    return count;
+}
+
+/* What a backend says of a copy: which modes vary, and nonzeros by the runs that there are. */
+static void test_told(void)
+{
+    static const uint64_t dims[] = {50, 9, 2};
+    const struct slc_owned_form untouched = {.varying = 77, .nnz_per_run = 7, .tried = 7};
+    struct slc_owned_form form = untouched;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend;
+    struct problem problem;
+    unsigned pairs;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    problem_create(&problem, 3, dims, 1000, 0, 4, SLC_F64, true);
+    pairs = count_pairs(&problem.tensor);
+    CU_ASSERT_FALSE(backend->ops->owned_form(backend, 0, &form));
+    split(backend, &problem, 1);
+    check_form(backend, &problem, UINT32_C(1) << 1);
+    CU_ASSERT_TRUE(backend->ops->owned_form(backend, 0, &form));
+    CU_ASSERT_EQUAL(form.varying, UINT32_C(1) << 1);
+    CU_ASSERT_DOUBLE_EQUAL(form.nnz_per_run, 1000.0 / pairs, 1e-12);
+    CU_ASSERT_EQUAL(form.tried, 0);
+    check_form(backend, &problem, SLC_OWNED_PLAIN);
+    CU_ASSERT_TRUE(backend->ops->owned_form(backend, 0, &form));
+    CU_ASSERT_EQUAL(form.varying, SLC_OWNED_PLAIN);
+    CU_ASSERT_EQUAL(form.nnz_per_run, 1.0);
+
+    /* No such mode, and no copies: nothing changes. */
+    form = untouched;
+    CU_ASSERT_FALSE(backend->ops->owned_form(backend, 3, &form));
+    backend->ops->owned_drop(backend);
+    CU_ASSERT_FALSE(backend->ops->owned_form(backend, 0, &form));
+    CU_ASSERT(form.varying == 77 && form.nnz_per_run == 7.0 && form.tried == 7);
+    problem_destroy(&problem);
+
+    /* Copies of nothing. */
+    problem_create(&problem, 3, dims, 0, 0, 4, SLC_F64, true);
+    SLC_ASSERT_OK(owned_load(backend, &problem.tensor, SLC_F64, 1, &err), &err);
+    CU_ASSERT_TRUE(backend->ops->owned_form(backend, 2, &form));
+    CU_ASSERT(form.varying == SLC_OWNED_PLAIN && form.nnz_per_run == 1.0 && form.tried == 0);
+    problem_destroy(&problem);
+    backend->ops->destroy(backend);
+}
+
 static const struct slc_test tests[] = {
     {"every form, by every instruction set", test_forms},
     {"runs that keys cannot tell apart", test_wide_runs},
+    {"what is told of a form", test_told},
 };
 
 int main(int argc, char **argv)

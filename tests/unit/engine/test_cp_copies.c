@@ -18,6 +18,7 @@ struct seen {
     unsigned iterations;
     bool first_of_copies[ITERATIONS_MAX];
     bool given_up[ITERATIONS_MAX]; /* for want of memory, as it says */
+    bool forms[ITERATIONS_MAX];    /* how copies are sorted was told */
 };
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -27,6 +28,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
 
     CU_ASSERT_FATAL(i < ITERATIONS_MAX);
     seen->first_of_copies[i] = iteration->first_of_copies;
+    seen->forms[i] = iteration->copies != NULL && iteration->copies[0].nnz_per_run >= 1;
     if (iteration->copies_fault != NULL) {
         CU_ASSERT(iteration->copies_bytes > 0);
         seen->given_up[i] = strstr(iteration->copies_fault->message, "memory") != NULL;
@@ -78,8 +80,35 @@ static void says_when_they_take_over(void)
     for (unsigned i = 0; i < 4; i++) {
         CU_ASSERT_EQUAL(seen.first_of_copies[i], i == 0);
         CU_ASSERT_FALSE(seen.given_up[i]);
+        CU_ASSERT_TRUE(seen.forms[i]);
     }
     CU_ASSERT_EQUAL(result.copies_after, 0);
+    /* Nothing was streamed, so no strategy of the stream may be told. */
+    for (unsigned n = 0; n < result.order; n++) {
+        CU_ASSERT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_OWNED);
+        CU_ASSERT_EQUAL(result.choices[n].rival, SLC_CONFLICT_AUTO);
+        CU_ASSERT_EQUAL(result.choices[n].cost_count, 0);
+        CU_ASSERT(result.copies[n].nnz_per_run >= 1);
+    }
+    slc_cp_result_destroy(&result);
+}
+
+/* Passes come first: what they took is told beside the copies that take over. */
+static void tells_what_went_before(void)
+{
+    struct slc_cp_result result;
+    struct seen seen = {.refuse_memory = false};
+
+    decompose(SLC_COPIES_AUTO, fixture_options(RANK, ITERATIONS_MAX), &seen, &result);
+    CU_ASSERT_EQUAL(result.copies_after, SLC_CP_COPIES_AFTER);
+    for (unsigned i = 0; i < ITERATIONS_MAX; i++) {
+        CU_ASSERT_EQUAL(seen.first_of_copies[i], i == SLC_CP_COPIES_AFTER);
+        CU_ASSERT_EQUAL(seen.forms[i], i >= SLC_CP_COPIES_AFTER);
+    }
+    for (unsigned n = 0; n < result.order; n++) {
+        CU_ASSERT_NOT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_OWNED);
+        CU_ASSERT(result.copies[n].nnz_per_run >= 1);
+    }
     slc_cp_result_destroy(&result);
 }
 
@@ -100,7 +129,7 @@ static void goes_on_where_memory_is_refused(void)
     CU_ASSERT_TRUE(fabs(with.fit - without.fit) <= 1e-12);
     CU_ASSERT_EQUAL(refused.iterations, ITERATIONS_MAX);
     for (unsigned i = 0; i < ITERATIONS_MAX; i++) {
-        CU_ASSERT_FALSE(refused.first_of_copies[i]);
+        CU_ASSERT_FALSE(refused.first_of_copies[i] || refused.forms[i]);
         CU_ASSERT_EQUAL(refused.given_up[i], i == SLC_CP_COPIES_AFTER);
     }
     slc_cp_result_destroy(&with);
@@ -137,6 +166,7 @@ int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
         {"a run says when they take over", says_when_they_take_over},
+        {"a run tells what went before them", tells_what_went_before},
         {"a run goes on without where memory is refused", goes_on_where_memory_is_refused},
         {"a run ends in time while they are made", ends_in_time_while_they_are_made},
     };
