@@ -13,13 +13,13 @@
  * less, and neighbours share rows.
  */
 #include "bandwidth.h"
-#include "base/checked.h"
 #include "base/limits.h"
 #include "base/team.h"
 #include "bench.h"
 #include "ceiling.h"
 #include "cpu/cpu.h"
 #include "mttkrp_group.h"
+#include "mttkrp_model.h"
 #include "record.h"
 #include "run.h"
 #include "table.h"
@@ -169,31 +169,17 @@ static json_t *combination(const struct bench_mttkrp_group *group,
     return object;
 }
 
-/* Bytes that the rows of all factors and the output take, as far as nonzeros can reach. */
-static uint64_t working_set_bytes(const struct slc_manifest *manifest, uint64_t row_bytes)
-{
-    uint64_t rows = 0;
-
-    for (unsigned n = 0; n < manifest->order; n++) {
-        rows += slc_min_u64(manifest->dims[n], manifest->nnz);
-    }
-    return rows * row_bytes;
-}
-
 /* Model bytes per second and their ceilings. */
 static enum slc_status
 set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = &bench->group;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
-    const uint32_t value_bytes = slc_value_bytes(group->precision);
-    const double terms = (double)manifest->order * group->rank + 3;
-    const double bytes_per_nnz = terms * value_bytes + 8.0 * manifest->order;
+    const double bytes_per_nnz =
+        bench_model_bytes_per_nnz(manifest->order, group->precision, group->rank);
     const double rate = bytes_per_nnz * (double)manifest->nnz / seconds;
-    /* One f32 column is gathered as fast as two. */
-    const uint64_t row_bytes =
-        slc_max_u64((uint64_t)slc_matrix_pitch(group->precision, group->rank) * value_bytes, 8);
-    const uint64_t set_bytes = working_set_bytes(manifest, row_bytes);
+    const uint64_t row_bytes = bench_model_row_bytes(group->precision, group->rank);
+    const uint64_t set_bytes = bench_model_set_bytes(manifest, row_bytes);
     double set_rate = 0;
     double memory_rate = 0;
     enum slc_status status = bench_ceiling(&bench->ceilings, BENCH_GATHER, set_bytes, row_bytes,
