@@ -110,8 +110,6 @@ uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct sl
     return entries * 2 * record_bytes(plan, bucket) + runs * sizeof(struct run_slot);
 }
 
-/* ---- values */
-
 /* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
 static void describe(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
 {
@@ -188,8 +186,6 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
     counts->explicit_zeros += !*keep;
     return SLC_OK;
 }
-
-/* ---- loading */
 
 void slc_sort_keys(const struct slc_sort_plan *plan,
                    const struct slc_chunk *chunk,
@@ -325,8 +321,6 @@ static enum slc_status load(const struct slc_sort_plan *plan,
     assert(at == bucket->chain.entries && slot == bucket->chain.runs);
     return SLC_OK;
 }
-
-/* ---- input order */
 
 static bool slot_less(const void *context, const void *a, const void *b)
 {

@@ -78,8 +78,6 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
     return status;
 }
 
-/* ---- the choice */
-
 static void recount_chunk(struct slc_fiber_counts *counts,
                           const struct slc_chunk *chunk,
                           const struct slc_recoder *recoder)

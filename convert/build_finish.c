@@ -45,8 +45,6 @@ struct finish {
     struct slc_builder_report *report;
 };
 
-/* ---- checks and set-up */
-
 /* Every coordinate pushed against the base and the lengths; workers kept the ranges. */
 static enum slc_status
 check_ranges(const struct finish *finish, const uint64_t *dims, struct slc_error *err)
@@ -288,8 +286,6 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     return status;
 }
 
-/* ---- buckets */
-
 /* Splits `count` buckets at the front of the top level and puts the parts in their place. */
 static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
 {
@@ -368,8 +364,6 @@ static enum slc_status run(struct finish *finish, struct slc_error *err)
     }
     return status == SLC_OK ? slc_output_finish(finish->output, err) : status;
 }
-
-/* ---- the store */
 
 static void fill_report(struct finish *finish)
 {

@@ -105,8 +105,6 @@ void slc_output_destroy(struct slc_output *output)
     slc_free(output);
 }
 
-/* ---- cutting tiles */
-
 /* The stage is a complete tile; the next one is filled from now on. */
 static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
 {
@@ -229,8 +227,6 @@ static enum slc_status append(struct slc_output *output,
     }
     return status;
 }
-
-/* ---- joining buckets */
 
 static enum slc_status close_open(struct slc_output *output, struct slc_error *err)
 {

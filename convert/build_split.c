@@ -75,8 +75,6 @@ static bool place_less(const void *context, const void *a, const void *b)
     return compare_places(a, b) < 0;
 }
 
-/* ---- sampling */
-
 /* Takes `want` entries of a chunk, evenly spread (all of them when it has no more). */
 static uint32_t sample_chunk(const struct slc_sort_plan *plan,
                              const struct slc_chunk *chunk,
@@ -171,8 +169,6 @@ choose_splitters(struct split *split, const struct place *places, uint32_t count
         split->splitter_count++;
     }
 }
-
-/* ---- scattering */
 
 static uint32_t find_part(const struct split *split, const struct place *place)
 {
@@ -354,8 +350,6 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
     }
     return status == SLC_OK ? slc_scatter_flush_all(&split->scatter, err) : status;
 }
-
-/* ---- the whole */
 
 /* Enough parts that each fits an area with room for an uneven sample. */
 static uint32_t parts_wanted(const struct split *split, uint64_t runs)

@@ -48,8 +48,6 @@ bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy)
     return false;
 }
 
-/* ---- creation */
-
 /* In a folder of the user's choice the name must not meet that of another run. */
 static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
 {
@@ -227,8 +225,6 @@ void slc_builder_abandon(struct slc_builder *builder)
     slc_free(builder);
 }
 
-/* ---- splitters from a sample */
-
 enum {
     /* Records whose first distribution stays near: more buckets cost the push as much again. */
     CACHE_BUCKET_ENTRIES = 256 << 10
@@ -331,8 +327,6 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     return status;
 }
 
-/* ---- pushing */
-
 /* Widens the worker's ranges; its frame becomes one that they fit. */
 static enum slc_status fit_frame(struct slc_builder *builder,
                                  unsigned worker,
@@ -411,8 +405,6 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     builder->workers[worker].entries += entries->count;
     return status;
 }
-
-/* ---- finishing */
 
 /* Gives memory and spill file of the first sort to the second. */
 static enum slc_status

@@ -203,8 +203,6 @@ uint64_t slc_draw_memory_bytes(const struct slc_draw *draw)
     return bytes;
 }
 
-/* ---- coordinates */
-
 /* Splits a linear index, the last mode fastest. */
 static void
 split_index(const struct slc_draw *draw, slc_u128 index, uint32_t at, uint64_t *const *coords)
@@ -262,8 +260,6 @@ void slc_draw_coords(const struct slc_draw *draw,
         }
     }
 }
-
-/* ---- values */
 
 static double model_value(const struct slc_draw *draw, const uint64_t *const *coords, uint32_t i)
 {

@@ -51,8 +51,6 @@ struct stream {
     bool has_turn;
 };
 
-/* ---- formatting */
-
 /* Writes what the worker holds, in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
 static enum slc_status drain(struct stream *stream, struct slc_error *err)
 {
@@ -191,8 +189,6 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     export->lines += entry.nnz;
     return status;
 }
-
-/* ---- set-up */
 
 /* Memory for the numbers of the input, where the store has its own. */
 static uint64_t labels_bytes(const struct slc_manifest *manifest)

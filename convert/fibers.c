@@ -18,8 +18,6 @@ uint64_t slc_fiber_counts_bytes(unsigned order)
     return (order + UINT64_C(1)) * SLC_DISTINCT_BYTES;
 }
 
-/* ---- counting */
-
 /* What a batch adds to the sums: per entry all of it, and the low bits of each mode. */
 struct batch_sums {
     uint64_t whole[SLC_KEY_BATCH];
@@ -140,8 +138,6 @@ static slc_fiber_add_fn *fastest_add(void)
 }
 
 #endif
-
-/* ---- the whole */
 
 void slc_fiber_counts_init(struct slc_fiber_counts *counts, unsigned order, void *memory)
 {

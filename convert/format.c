@@ -67,7 +67,7 @@ unsigned slc_format_u64(char *text, uint64_t value)
     return length;
 }
 
-/* ---- powers of ten: ceil(10^k * 2^s) with s so that the result has exactly 128 bits */
+/* Powers of ten: ceil(10^k * 2^s) with s so that the result has exactly 128 bits. */
 
 enum {
     POWER_MIN = -292,
@@ -132,8 +132,6 @@ static void compute_powers(void)
     }
 }
 
-/* ---- Schubfach */
-
 struct decimal {
     uint64_t digits;
     int exponent;
@@ -187,8 +185,6 @@ static struct decimal shortest(uint64_t fraction, int biased)
         return (struct decimal){s + (value > middle || (value == middle && (s & 1))), k};
     }
 }
-
-/* ---- layout of the digits */
 
 /* Digits with a point after `before` of them, or in front of zeros, or an exponent: the shorter. */
 static unsigned lay_out(char *text, struct decimal decimal)

@@ -43,8 +43,6 @@ static uint64_t columns_bytes(const struct generation *g)
     return (uint64_t)(g->options->order + 1) * PIECE_ENTRIES * 8;
 }
 
-/* ---- drawing */
-
 struct piece {
     uint64_t *coords[SLC_MAX_ORDER];
     const uint64_t *view[SLC_MAX_ORDER];
@@ -74,8 +72,6 @@ static void draw_piece(const struct generation *g, uint64_t number, struct piece
     slc_draw_coords(&g->draw, begin, 1, piece->count, piece->coords);
     slc_draw_values(&g->draw, piece->view, piece->count, piece->values);
 }
-
-/* ---- delivering */
 
 static enum slc_status push_piece(struct generation *g,
                                   unsigned worker,
@@ -203,8 +199,6 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     return status;
 }
 
-/* ---- the two outputs */
-
 static enum slc_status
 generate_text(struct generation *g, struct slc_generate_report *report, struct slc_error *err)
 {
@@ -278,8 +272,6 @@ static enum slc_status generate_store(struct generation *g,
              options->nnz, options->rank, options->seed);
     return slc_builder_finish(g->builder, 0, options->dims, &origin, &report->build, err);
 }
-
-/* ---- set-up */
 
 /*
  * As many workers as asked where they fit. Half of what is free at most goes to factor tables,

@@ -72,8 +72,6 @@ static uint64_t permutation_bytes(const struct relabelling *r)
     return bytes;
 }
 
-/* ---- what can pay, and its memory */
-
 static uint64_t sample_bytes(const struct relabelling *r)
 {
     return r->info->order * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
@@ -136,8 +134,6 @@ static enum slc_status take_memory(struct relabelling *r, struct slc_error *err)
     return status;
 }
 
-/* ---- the first scan */
-
 static void count(uint32_t *counts, const uint64_t *coords, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
@@ -198,8 +194,6 @@ static enum slc_status number_modes(struct relabelling *r, struct slc_error *err
     }
     return status;
 }
-
-/* ---- the second scan */
 
 static enum slc_status
 push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
@@ -270,8 +264,6 @@ static enum slc_status build_relabelled(struct relabelling *r,
     }
     return slc_builder_finish(r->builder, 0, r->info->dims, &origin, report, err);
 }
-
-/* ---- which is kept */
 
 static enum slc_status
 move_blocks(const struct relabelling *r, const char *from, struct slc_error *err)

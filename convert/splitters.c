@@ -12,8 +12,6 @@ enum {
     CELL_BITS = 12 /* SLC_SPLITTER_CELLS is 2^CELL_BITS */
 };
 
-/* ---- choosing */
-
 static bool row_less(const void *context, const void *a, const void *b)
 {
     const struct slc_splitters *splitters = context;
@@ -66,8 +64,6 @@ void slc_splitters_destroy(struct slc_splitters *splitters)
     slc_free(splitters->coords);
     *splitters = (struct slc_splitters){0};
 }
-
-/* ---- keys */
 
 /* The cell of a key; beyond the last splitter's, the one after all others. */
 static inline uint32_t

@@ -60,8 +60,6 @@ bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
     return true;
 }
 
-/* ---- encoding */
-
 /* Bytes of a group of `size` values at width w when `exceptions` of them need `extra` more bits. */
 static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
 {
@@ -259,8 +257,6 @@ uint64_t slc_patched_bound(uint32_t count, unsigned width)
     return ((3 * (uint64_t)slc_groups_of(count) + 7) & ~UINT64_C(7)) +
            slc_packed_bytes(count, width) + slc_groups_of(count);
 }
-
-/* ---- decoding */
 
 /* A value of at most so many bits lies within eight bytes from where it starts. */
 enum { SHORT_BITS = 57 };

@@ -15,8 +15,6 @@
 #include <lz4.h>
 #include <string.h>
 
-/* ---- names */
-
 static const char *const codec_names[] = {
     [SLC_CODEC_PACKED] = "packed",
     [SLC_CODEC_LZ4] = "lz4",
@@ -39,8 +37,6 @@ bool slc_codec_parse(const char *name, enum slc_codec *codec)
     return false;
 }
 
-/* ---- sizes */
-
 static unsigned gap_bytes_max(const struct slc_key_layout *layout)
 {
     return (layout->bits + 7) / 8;
@@ -61,8 +57,6 @@ uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec c
     }
     return 0;
 }
-
-/* ---- creation */
 
 /* Sizes of the encoder's arrays in bytes, multiples of 64. */
 struct scratch_sizes {
@@ -157,8 +151,6 @@ void slc_encoder_destroy(struct slc_encoder *encoder)
     slc_buffer_destroy(&encoder->memory);
     slc_free(encoder);
 }
-
-/* ---- what every codec needs */
 
 static uint64_t key_hi(const struct slc_tile_source *source, uint32_t i)
 {

@@ -18,8 +18,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- creation */
-
 static uint64_t plane_bytes(const struct slc_layout_info *info)
 {
     /* The lz4 codec needs most: a plane per byte of a gap and of a value. */
@@ -102,8 +100,6 @@ void slc_decoder_destroy(struct slc_decoder *decoder)
     slc_free(decoder);
 }
 
-/* ---- errors */
-
 static enum slc_status fail_damaged(const struct slc_decoder *decoder,
                                     const struct slc_damage *damage,
                                     struct slc_error *err)
@@ -120,8 +116,6 @@ static enum slc_status fail_damaged(const struct slc_decoder *decoder,
                            decoder->block, decoder->block_offset + at);
     return status;
 }
-
-/* ---- opening a tile */
 
 static bool check_place(struct slc_decoder *decoder,
                         const struct slc_block_view *block,
@@ -275,8 +269,6 @@ static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
     return slc_damage_set(damage, decoder->block_data + SLC_BLOCK_AT_CODEC, "the codec",
                           (uint64_t)decoder->codec, "at most ", SLC_CODEC_BLCO);
 }
-
-/* ---- decoding */
 
 /* Decodes the keys of the next `count` nonzeros: packed and lz4. */
 static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)

@@ -99,8 +99,6 @@ AVX512_INLINE __m512i small_window_next(struct small_window *window, __m512i one
     return window->key;
 }
 
-/* ---- exceptions */
-
 static bool is_small(const struct slc_patched_view *view, uint32_t group)
 {
     return view->widths[group] + view->extras[group] <= SMALL_BITS;
@@ -206,8 +204,6 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
 }
 
 #pragma GCC diagnostic pop
-
-/* ---- groups */
 
 /* What becomes of values. */
 enum make {

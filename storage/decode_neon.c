@@ -20,8 +20,6 @@
 
 #include <arm_neon.h>
 
-/* ---- unpacking */
-
 /* Lane i holds the bytes of value `first` + i after the look-up of `bytes`. */
 struct step {
     uint8x16_t bytes;
@@ -78,8 +76,6 @@ static void neon_unpack(const uint8_t *packed, unsigned width, uint32_t count, u
         packed += width;
     }
 }
-
-/* ---- fields */
 
 enum {
     STEP_KEYS = 16,
@@ -261,7 +257,7 @@ static void neon_fields(const struct slc_fields *plan,
     }
 }
 
-/* ---- what the compiler makes of the plain loops is as good */
+/* What the compiler makes of the plain loops is as good. */
 
 static void neon_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
 {

@@ -25,8 +25,6 @@ static inline uint32_t fault_f32(float value)
     return (value == 0 ? UINT32_MAX : 0) | (value - value == 0 ? 0 : UINT32_MAX);
 }
 
-/* ---- opening */
-
 static bool
 check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_damage *damage)
 {
@@ -178,8 +176,6 @@ bool slc_values_open(struct slc_decoder *decoder,
     }
     return open_planes(decoder, 8, section, bytes, damage);
 }
-
-/* ---- decoding a chunk */
 
 /* Where f64 go before they are rounded to f32, or the values themselves. */
 static double *exact_values(struct slc_decoder *decoder)

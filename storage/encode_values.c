@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-/* ---- integers */
-
 /* How far an integer value is above the smallest. */
 static inline uint64_t above_low(const struct slc_encoder *encoder, double value)
 {
@@ -54,8 +52,6 @@ write_integers(struct slc_encoder *encoder, const struct slc_tile_source *source
     slc_store_u64(out, (uint64_t)encoder->integer_low);
     return slc_patched_write(&encoder->integers, above, NULL, out + 8);
 }
-
-/* ---- dictionary */
 
 static uint64_t dictionary_bytes(uint32_t count, uint32_t nnz)
 {
@@ -203,8 +199,6 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
     return slc_bits_pack(find_indices(encoder, source, count), NULL, source->nnz, width, out);
 }
 
-/* ---- plain and LZ4 */
-
 /*
  * Returns the end, or NULL when LZ4 does not save an eighth of the plain form or takes more than
  * `bytes_max`.
@@ -246,8 +240,6 @@ static uint8_t *write_plain(const struct slc_tile_source *source, bool f32, uint
     }
     return out;
 }
-
-/* ---- choice */
 
 uint8_t *slc_values_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,

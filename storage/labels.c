@@ -132,8 +132,6 @@ bool slc_labels_sound(struct slc_labels *labels)
     return sound;
 }
 
-/* ---- the file */
-
 static enum slc_status no_memory(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");

@@ -47,8 +47,6 @@ extern "C" {
 
 enum { SLUICE_MAX_ORDER = 16 };
 
-/* ---- The library ---- */
-
 /* Version of the library that is running, e.g. "0.1.0". Never NULL. */
 SLC_API const char *sluice_version(void);
 
@@ -67,8 +65,6 @@ SLC_API int sluice_error_format(const struct slc_error *err, char *text, uint64_
  */
 SLC_API enum slc_status
 sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err);
-
-/* ---- Values of options ---- */
 
 enum sluice_precision { SLUICE_F32 = 1, SLUICE_F64 = 2 };
 enum sluice_io { SLUICE_IO_AUTO, SLUICE_IO_URING, SLUICE_IO_PREAD, SLUICE_IO_MMAP };
@@ -119,8 +115,6 @@ enum sluice_stop {
     SLUICE_STOP_TIME,
     SLUICE_STOP_SIGNAL
 };
-
-/* ---- Making stores ---- */
 
 struct sluice_convert_options {
     uint64_t struct_bytes; /* set by the init function */
@@ -203,8 +197,6 @@ SLC_API enum slc_status sluice_generate(const char *output,
                                         const struct sluice_generate_options *options,
                                         struct slc_error *err);
 
-/* ---- Reading stores ---- */
-
 struct sluice_store;
 
 struct sluice_store_info {
@@ -277,8 +269,6 @@ SLC_API enum slc_status sluice_export(const char *path,
                                       const struct sluice_export_options *options,
                                       uint64_t *ret_lines,
                                       struct slc_error *err);
-
-/* ---- Computing ---- */
 
 /* How to compute: common to plan, MTTKRP and CPD. */
 struct sluice_compute_options {

@@ -149,8 +149,6 @@ void expected_destroy(struct expected *e)
     free(e->values);
 }
 
-/* ---- building */
-
 struct pushing {
     const struct input *input;
     const struct build *build;
@@ -268,8 +266,6 @@ enum slc_status run_build(const struct input *input,
     }
     return slc_builder_finish(pushing.builder, input->base, input->dims, &origin, report, err);
 }
-
-/* ---- looking at what was built */
 
 const char *path_in(const char *folder, const char *name)
 {

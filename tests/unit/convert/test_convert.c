@@ -361,8 +361,6 @@ static void empty_tensors(void)
     }
 }
 
-/* ---- inputs of many pieces */
-
 enum { LARGE_ROWS = 400000 };
 
 static uint64_t (*large_coords)[3];

@@ -169,8 +169,6 @@ static void test_integers(void)
     }
 }
 
-/* ---- stores */
-
 struct text {
     char *data;
     uint64_t bytes;

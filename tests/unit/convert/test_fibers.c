@@ -77,8 +77,6 @@ static void test_distinct_estimates_and_joins(void)
     CU_ASSERT(ratio > 0.9 && ratio < 1.1);
 }
 
-/* ---- the choice */
-
 /* Rows in columns; fibers of `mode`, each with `length` nonzeros in a row, all else at random. */
 struct rows {
     unsigned order;
@@ -224,8 +222,6 @@ static void test_duplicates_and_gaps(void)
     CU_ASSERT(choice.nnz > 56000);
     rows_destroy(&rows);
 }
-
-/* ---- the guess */
 
 static struct slc_fiber_run
 guess(const struct rows *from, uint32_t stretches, bool spread, uint64_t expected)

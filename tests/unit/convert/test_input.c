@@ -23,7 +23,7 @@ enum { PIECE = 2 * SLC_LINE_BYTES_MAX };
 static char path[256];
 static char piece[PIECE];
 
-/* ---- a table of files that transfers little at a time and fails at a chosen read */
+/* A table of files that transfers little at a time and fails at a chosen read. */
 
 static uint64_t read_at_most;
 static uint64_t fail_after_reads;
@@ -212,8 +212,6 @@ static void long_lines(void)
     free(text);
 }
 
-/* ---- compressed */
-
 static const struct {
     const char *name;
     int (*add)(struct archive *);
@@ -399,8 +397,6 @@ static void compressed_nothing(void)
         CU_ASSERT_EQUAL(total, 0);
     }
 }
-
-/* ---- samples, standard input, faults */
 
 static void samples(void)
 {

@@ -19,8 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- numbers by frequency */
-
 static const uint32_t *naive_counts;
 
 static int compare_naive(const void *a, const void *b)
@@ -75,8 +73,6 @@ static void test_numbers(void)
         check_numbers(counts, LENGTH, false);
     }
 }
-
-/* ---- stores */
 
 /* Replaces the coordinates by frequent and rare ones that lie scattered over each mode. */
 static void scatter_skewed(struct input *input, double skew, uint64_t seed)
@@ -333,8 +329,6 @@ static void test_independence(void)
     remove_store(path);
     input_destroy(&input);
 }
-
-/* ---- refusals and faults */
 
 static void test_limits(void)
 {

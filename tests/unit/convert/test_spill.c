@@ -165,7 +165,7 @@ static void test_chunks_keep_every_bit(void)
     free(memory);
 }
 
-/* ---- the stream: what several workers append comes back, each entry once */
+/* The stream: what several workers append comes back, each entry once. */
 
 enum { BUCKETS = 5, PUSHED = 60000, WORKERS = 3 };
 

@@ -30,8 +30,6 @@ static void for_each_table(void (*check)(const struct slc_encode_ops *ops))
     }
 }
 
-/* ---- surveys */
-
 /* One nonzero at a time, from the definitions in docs/FORMAT.md. */
 static void check_survey(const struct slc_encode_ops *ops, const struct slc_tile_source *source)
 {
@@ -104,8 +102,6 @@ static void test_survey(void)
     for_each_table(check_surveys);
 }
 
-/* ---- integers */
-
 static void check_above(const struct slc_encode_ops *ops)
 {
     static const int64_t lows[] = {0, -7, -(INT64_C(1) << 53)};
@@ -134,8 +130,6 @@ static void test_above(void)
 {
     for_each_table(check_above);
 }
-
-/* ---- lengths */
 
 static void check_longer(const struct slc_encode_ops *ops)
 {
@@ -171,8 +165,6 @@ static void test_longer(void)
 {
     for_each_table(check_longer);
 }
-
-/* ---- packing */
 
 /* The bytes that one value after the other gives, and none behind them. */
 static void test_pack(void)

@@ -265,8 +265,6 @@ static void failing_memory(void)
     }
 }
 
-/* ---- the manifest */
-
 static void list(struct slc_manifest *manifest, unsigned mode)
 {
     struct slc_store_permutation *listed = &manifest->permutations[manifest->permutation_count++];
