@@ -119,6 +119,9 @@ static void gives_the_oracles_numbers(void)
         for (unsigned mode = 0; mode < MODES; mode++) {
             /* Ordered commits need tiles in file order. */
             for (size_t c = 0; c < (variant < 3 ? 5U : 4U); c++) {
+                if (slc_test_quick() && (variant + mode + c) % 2 != 0) {
+                    continue; /* half of the modes for every variant and strategy */
+                }
                 SLC_ASSERT_OK(
                     slc_matrix_create(&output, SLC_F64, problem.tensor.dims[mode], RANK, &err),
                     &err);
