@@ -31,10 +31,9 @@ struct slc_open_block {
     uint32_t slot; /* of the ring; SLC_NO_SLOT: in the cache */
     bool used;     /* of the records for cached blocks: taken */
     uint32_t next_tile;
-    _Atomic uint64_t
-        unfinished;  /* tiles that have not been computed, by every worker that has to */
-    uint64_t number; /* every_worker: its place in the order in which all take blocks */
-    unsigned takers; /* every_worker: who have not taken its last tile */
+    _Atomic uint64_t unfinished; /* tiles to be computed, by every worker that has to */
+    uint64_t number;             /* every_worker: its place in the order in which all take blocks */
+    unsigned takers;             /* every_worker: who have not taken its last tile */
 };
 
 /* One worker's decoder and clocks. */

@@ -2,6 +2,23 @@
 #include "owned_fixture.h"
 #include "slc_test.h"
 
+/* A device, and a tensor of 1,000 nonzeros that copies are to be made of. */
+static void set_up(uint32_t tile_nnz, struct slc_backend **backend, struct problem *problem)
+{
+    static const uint64_t dims[] = {50, 20, 30};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(backend, &err), &err);
+    problem_create(problem, 3, dims, 1000, 0, 8, SLC_F64, true);
+    problem->tensor.tile_nnz = tile_nnz;
+}
+
+static void tear_down(struct slc_backend *backend, struct problem *problem)
+{
+    problem_destroy(problem);
+    backend->ops->destroy(backend);
+}
+
 /* Tensors that cannot be had in memory, and shapes that are none. */
 static void test_shapes_refused(void)
 {
@@ -67,7 +84,6 @@ static void refuse_tile(struct slc_backend *backend,
 
 static void test_tiles_refused(void)
 {
-    static const uint64_t dims[] = {50, 20, 30};
     static const struct slc_tile_view changes[] = {
         {.ordinal = 10, .order = 3, .nnz = 100, .value_type = SLC_F64},
         {.ordinal = UINT64_MAX / 50, .order = 3, .nnz = 100, .value_type = SLC_F64},
@@ -86,9 +102,7 @@ static void test_tiles_refused(void)
     struct slc_backend *backend;
     struct problem problem;
 
-    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    problem.tensor.tile_nnz = 100;
+    set_up(100, &backend, &problem);
     owned_shape(&problem.tensor, &shape);
     SLC_ASSERT_OK(backend->ops->owned_begin(backend, &shape, SLC_F64, 2, &err), &err);
     for (size_t c = 0; c < SLC_COUNT(changes); c++) {
@@ -97,23 +111,19 @@ static void test_tiles_refused(void)
     SLC_ASSERT_FAILS(backend->ops->owned_end(backend, NULL, NULL, &err), SLC_ERR_USAGE, &err,
                      "but 0 came");
     owned_check_dropped(backend);
-    problem_destroy(&problem);
-    backend->ops->destroy(backend);
+    tear_down(backend, &problem);
 }
 
 /* A tile that decodes to fewer nonzeros than it declares, and one that decodes to more. */
 static void test_miscounted_tiles(void)
 {
-    static const uint64_t dims[] = {50, 20, 30};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_tensor_shape shape;
     struct slc_backend *backend;
     struct problem problem;
     struct fake_tile tile;
 
-    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    problem.tensor.tile_nnz = 100;
+    set_up(100, &backend, &problem);
     problem.tensor.chunk_nnz = 30;
     owned_shape(&problem.tensor, &shape);
     fake_tile_create(&tile, &problem.tensor, SLC_F64);
@@ -128,23 +138,19 @@ static void test_miscounted_tiles(void)
     SLC_ASSERT_FAILS(backend->ops->owned_tile(backend, 0, &tile.view, &err), SLC_ERR_DAMAGED, &err,
                      "more than the 100");
     fake_tile_destroy(&tile);
-    problem_destroy(&problem);
-    backend->ops->destroy(backend);
+    tear_down(backend, &problem);
 }
 
 /* Steps out of order: each is refused and the next whole round works. */
 static void test_steps(void)
 {
-    static const uint64_t dims[] = {50, 20, 30};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_tensor_shape shape;
     struct slc_backend *backend;
     struct problem problem;
     struct fake_tile tile;
 
-    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    problem.tensor.tile_nnz = 500;
+    set_up(500, &backend, &problem);
     owned_shape(&problem.tensor, &shape);
     fake_tile_create(&tile, &problem.tensor, SLC_F64);
     fake_tile_open(&tile, 0);
@@ -189,22 +195,18 @@ static void test_steps(void)
     SLC_ASSERT_OK(owned_multiply(backend, &problem, 2, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     fake_tile_destroy(&tile);
-    problem_destroy(&problem);
-    backend->ops->destroy(backend);
+    tear_down(backend, &problem);
 }
 
 /* Jobs that are not those of the copies. */
 static void test_jobs_refused(void)
 {
-    static const uint64_t dims[] = {50, 20, 30};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_backend *backend;
     struct slc_mttkrp_job job;
     struct problem problem;
 
-    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    problem_create(&problem, 3, dims, 1000, 0, 8, SLC_F64, true);
-    problem.tensor.tile_nnz = 100;
+    set_up(100, &backend, &problem);
     SLC_ASSERT_FAILS(owned_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
     problem.tensor.chunk_nnz = 10;
     problem.tensor.fail_tile = 7;
@@ -237,8 +239,7 @@ static void test_jobs_refused(void)
     CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);
     backend->ops->owned_drop(backend);
     SLC_ASSERT_FAILS(owned_multiply(backend, &problem, 2, &err), SLC_ERR_USAGE, &err, "not held");
-    problem_destroy(&problem);
-    backend->ops->destroy(backend);
+    tear_down(backend, &problem);
 }
 
 static const struct slc_test tests[] = {
