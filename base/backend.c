@@ -16,6 +16,8 @@ const char *slc_conflict_name(enum slc_conflict conflict)
         return "ordered";
     case SLC_CONFLICT_COLUMNS:
         return "columns";
+    case SLC_CONFLICT_ROWS:
+        return "rows";
     case SLC_CONFLICT_OWNED:
         return "owned";
     }

@@ -29,6 +29,9 @@ enum slc_conflict {
                              of workers; needs tiles to be started in ascending order */
     SLC_CONFLICT_COLUMNS, /* every worker takes every tile and adds its own columns of the output:
                              no scratch, but each tile is decoded by all workers */
+    SLC_CONFLICT_ROWS, /* from a layout sorted by the mode: the rows of a partition are in no other,
+                          and one worker takes its tiles, in order; the same bits for any number of
+                          workers and order of partitions */
     SLC_CONFLICT_OWNED /* from copies of the tensor in the device's memory, sorted such that every
                           output row has one owner; see owned_begin */
 };
@@ -65,11 +68,14 @@ struct slc_conflict_choice {
  */
 struct slc_mttkrp_job {
     unsigned order;
-    unsigned mode;              /* 0-based */
-    uint32_t rank;              /* 1 .. SLC_MAX_RANK */
-    uint64_t nnz;               /* of the whole layout, for the choice of strategy */
-    unsigned workers;           /* threads that will call mttkrp_tile */
-    bool deterministic;         /* forces SLC_CONFLICT_ORDERED */
+    unsigned mode;      /* 0-based */
+    uint32_t rank;      /* 1 .. SLC_MAX_RANK */
+    uint64_t nnz;       /* of the whole layout, for the choice of strategy */
+    unsigned workers;   /* threads that will call mttkrp_tile */
+    bool deterministic; /* forces SLC_CONFLICT_ORDERED, or ROWS where there are partitions */
+    /* Of a layout sorted by `mode`: its partitions, which make the strategy ROWS. 0: another
+     * layout. */
+    uint64_t partitions;
     enum slc_conflict conflict; /* AUTO: the cheapest prediction */
     /*
      * The other of PRIVATE and LOCKED: the two take turns on some tiles, and the faster one gets
@@ -127,7 +133,8 @@ struct slc_backend_ops {
      * Adds one tile. Called by workers 0 .. workers-1 concurrently, each with its own tile view.
      * Under SLC_CONFLICT_ORDERED tiles 0, 1, 2 .. of the layout are each given exactly once, and a
      * worker only takes a tile when all before it have been taken; the call may wait for them.
-     * Under SLC_CONFLICT_COLUMNS every worker is given every tile once.
+     * Under SLC_CONFLICT_COLUMNS every worker is given every tile once. Under SLC_CONFLICT_ROWS
+     * all tiles of a partition come from one worker, in ascending order.
      * After an error in any tile the engine calls mttkrp_abort before it joins the workers.
      */
     enum slc_status (*mttkrp_tile)(struct slc_backend *backend,

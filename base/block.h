@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -47,6 +48,13 @@ struct slc_tile_view {
     enum slc_value_type value_type; /* type of decoded values; independent of the file's */
     uint64_t corner[SLC_MAX_ORDER]; /* smallest coordinate per mode */
     uint32_t extent[SLC_MAX_ORDER]; /* largest minus smallest coordinate per mode */
+    /*
+     * Of a layout sorted by a mode: the partition the tile belongs to, from 0, whose rows of that
+     * mode are in no other; but for a row that is split over several, each of which holds nothing
+     * else and all but the first are `continued`. 0 and false in other layouts.
+     */
+    uint64_t partition;
+    bool continued;
 
     /*
      * Decodes the next nonzeros of the tile, at most `max_nnz` (a multiple of SLC_GROUP_NNZ), in

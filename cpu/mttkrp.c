@@ -3,9 +3,10 @@
  *
  * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
  * (kernels.h). What differs between strategies is where the sums go: straight into the output
- * (DIRECT, and COLUMNS, where workers add different columns of the same tiles), into a copy per
- * worker that mttkrp_end adds up (PRIVATE; private.c), or into tile-local sums that are committed
- * under locks or in tile order (partial.c, commit.c).
+ * (DIRECT; COLUMNS, where workers add different columns of the same tiles; ROWS, where they add
+ * tiles that have no row in common, but for split ones: split_rows.c), into a copy per worker that
+ * mttkrp_end adds up (PRIVATE; private.c), or into tile-local sums that are committed under locks
+ * or in tile order (partial.c, commit.c).
  *
  * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
  * and kept for the next job.
@@ -152,6 +153,9 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
         set_ones(cpu);
     }
     reset_state(cpu);
+    if (cpu->conflict == SLC_CONFLICT_ROWS) {
+        slc_split_rows_begin(cpu);
+    }
     slc_trial_begin(&cpu->trial, job, job->output->rows * cpu->sum_stride);
     status = zero_sums(cpu, err);
     cpu->running = status == SLC_OK;
@@ -297,11 +301,15 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
                                    struct slc_tile_view *tile,
                                    struct slc_error *err)
 {
+    const uint64_t corner_at = tile->corner[cpu->job.mode] * cpu->sum_stride;
     unsigned char *output;
 
     switch (conflict) {
     case SLC_CONFLICT_PRIVATE:
-        output = slc_private_sums(cpu, worker, tile);
+        output = slc_private_sums(cpu, worker, tile) + corner_at;
+        break;
+    case SLC_CONFLICT_ROWS:
+        output = slc_split_rows_sums(cpu, tile);
         break;
     case SLC_CONFLICT_LOCKED:
     case SLC_CONFLICT_ORDERED:
@@ -311,11 +319,10 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
     case SLC_CONFLICT_AUTO:
     case SLC_CONFLICT_DIRECT:
     default:
-        output = cpu->sums;
+        output = cpu->sums + corner_at;
         break;
     }
-    return slc_mttkrp_add_tile(cpu, tile, output + tile->corner[cpu->job.mode] * cpu->sum_stride,
-                               slc_all_columns(cpu), err);
+    return slc_mttkrp_add_tile(cpu, tile, output, slc_all_columns(cpu), err);
 }
 
 /* Adds a tile by the strategy whose turn it is, and tells the trial what it took. */
@@ -382,6 +389,9 @@ enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *er
     cpu->running = false;
     if (cpu->aborted) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
+    }
+    if (cpu->conflict == SLC_CONFLICT_ROWS) {
+        slc_split_rows_finish(cpu);
     }
     if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on || cpu->layout.wide_bytes > 0) {
         status = slc_private_finish(cpu, err);

@@ -8,6 +8,7 @@
  *   mttkrp.c         begin, tile, end of a job
  *   mttkrp_fibers.c  tiles that come in runs of fibers
  *   private.c        copies of the output per worker
+ *   split_rows.c     rows that several partitions of a sorted layout share
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
  *   mttkrp_trial.h          two strategies that take turns on the first tiles
@@ -57,6 +58,9 @@ struct slc_mttkrp_layout {
     uint64_t worker_bytes; /* all of it */
     uint64_t wide_bytes;   /* f32 only: the output's sums in f64, shared, before the workers' areas;
                               0 where sums are added to the output as they come */
+    /* ROWS: shared, behind the wide sums. Per partition the row it continues, and its sums. */
+    uint64_t split_rows_at, split_sums_at;
+    uint64_t shared_bytes; /* all that lies before the workers' areas */
 };
 
 /* Per worker, padded against false sharing. */
@@ -152,7 +156,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
 static inline unsigned char *
 slc_mttkrp_scratch(const struct slc_cpu_backend *cpu, unsigned worker, uint64_t at)
 {
-    return (unsigned char *)cpu->scratch.data + cpu->layout.wide_bytes +
+    return (unsigned char *)cpu->scratch.data + cpu->layout.shared_bytes +
            worker * cpu->layout.worker_bytes + at;
 }
 
@@ -231,6 +235,14 @@ unsigned char *
 slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_tile_view *tile);
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * ROWS: before any tile; the sums of the row of a tile's corner; and adding the sums of split
+ * rows up, in the order of their partitions.
+ */
+void slc_split_rows_begin(struct slc_cpu_backend *cpu);
+unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
+void slc_split_rows_finish(struct slc_cpu_backend *cpu);
 
 /* Sums a tile up row by row and commits the sums (LOCKED and ORDERED). */
 enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,

@@ -29,7 +29,6 @@ static bool may_be_tried(const struct slc_mttkrp_job *job)
 
 static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct slc_error *err)
 {
-
     if (job->conflict == SLC_CONFLICT_DIRECT && !job->deterministic && job->workers > 1) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the strategy \"direct\" is for one thread, but there are %u",
@@ -45,6 +44,10 @@ static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct s
                         "the strategies \"%s\" and \"%s\" cannot be tried against one another: "
                         "only private and locked can, and neither in a deterministic job",
                         slc_conflict_name(job->conflict), slc_conflict_name(job->rival));
+    }
+    if (job->conflict == SLC_CONFLICT_ROWS && job->partitions == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"rows\" is for a layout sorted by mode %u", job->mode + 1);
     }
     return SLC_OK;
 }
@@ -87,6 +90,14 @@ enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
         return slc_fail(err, SLC_ERR_USAGE,
                         "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
                         (unsigned long long)tile->ordinal, tile->order, worker);
+    }
+    if (cpu->conflict == SLC_CONFLICT_ROWS &&
+        (tile->partition >= cpu->job.partitions ||
+         (tile->continued && tile->extent[cpu->job.mode] != 0))) {
+        return slc_fail(err, SLC_ERR_USAGE, "tile %llu is of partition %llu of %llu%s",
+                        (unsigned long long)tile->ordinal, (unsigned long long)tile->partition,
+                        (unsigned long long)cpu->job.partitions,
+                        tile->continued ? " and continues more than one row" : "");
     }
     if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
         return slc_fail(

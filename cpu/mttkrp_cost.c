@@ -161,6 +161,11 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
     double base, copies, locked, columns;
 
     memset(choice, 0, sizeof *choice);
+    if (job->conflict == SLC_CONFLICT_ROWS ||
+        (job->conflict == SLC_CONFLICT_AUTO && job->partitions > 0)) {
+        choice->chosen = SLC_CONFLICT_ROWS;
+        return;
+    }
     if (job->deterministic || job->conflict != SLC_CONFLICT_AUTO) {
         choice->chosen = job->deterministic ? SLC_CONFLICT_ORDERED : job->conflict;
         return;

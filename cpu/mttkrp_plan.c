@@ -42,6 +42,21 @@ static uint64_t place(uint64_t *end, uint64_t bytes)
     return at;
 }
 
+/* A row number and a row of sums for each partition. */
+static void
+place_split_rows(struct slc_mttkrp_layout *layout, uint64_t partitions, uint64_t sum_stride)
+{
+    uint64_t row_bytes, sum_bytes;
+
+    if (!slc_mul_u64(partitions, sizeof(uint64_t), &row_bytes) ||
+        !slc_mul_u64(partitions, sum_stride, &sum_bytes)) {
+        layout->shared_bytes = UINT64_MAX;
+        return;
+    }
+    layout->split_rows_at = place(&layout->shared_bytes, row_bytes);
+    layout->split_sums_at = place(&layout->shared_bytes, sum_bytes);
+}
+
 void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
                             const struct slc_mttkrp_job *job,
                             enum slc_value_type type,
@@ -68,6 +83,10 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
      */
     if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
         (void)place(&layout->wide_bytes, copy_bytes);
+    }
+    layout->shared_bytes = layout->wide_bytes;
+    if (conflict == SLC_CONFLICT_ROWS) {
+        place_split_rows(layout, job->partitions, stride);
     }
     layout->piece_rows = slc_max_u64(PIECE_BYTES / stride, 1);
     if (copies) {
@@ -99,7 +118,7 @@ uint64_t slc_mttkrp_total_bytes(const struct slc_mttkrp_layout *layout,
     uint64_t bytes;
 
     if (!slc_mul_u64(layout->worker_bytes, copies, &bytes) ||
-        !slc_add_u64(bytes, layout->wide_bytes, &bytes)) {
+        !slc_add_u64(bytes, layout->shared_bytes, &bytes)) {
         return UINT64_MAX;
     }
     return bytes;

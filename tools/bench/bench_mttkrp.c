@@ -304,7 +304,9 @@ static enum slc_status add_variants(const struct arguments *args,
                                   ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
                                   : c != SLC_CONFLICT_DIRECT;
 
-        if (!all && strcmp(args->conflict, conflict_name(&variant)) != 0) {
+        /* Owned rows follow from a layout: they are no choice. */
+        if (c == SLC_CONFLICT_ROWS ||
+            (!all && strcmp(args->conflict, conflict_name(&variant)) != 0)) {
             continue;
         }
         if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {

@@ -69,8 +69,75 @@ void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, 
     }
 }
 
+/* Puts the nonzeros in ascending order of `mode`; equal ones stay in theirs. */
+static void sort_by_mode(struct fake_tensor *tensor, unsigned mode)
+{
+    const uint64_t rows = tensor->dims[mode];
+    uint64_t *end = must(calloc(rows + 1, sizeof *end));
+    uint64_t *place = must(malloc((tensor->nnz + 1) * sizeof *place));
+    uint64_t *moved = must(malloc((tensor->nnz + 1) * sizeof *moved));
+
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
+        end[tensor->coords[mode][i] + 1]++;
+    }
+    for (uint64_t r = 0; r < rows; r++) {
+        end[r + 1] += end[r];
+    }
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
+        place[i] = end[tensor->coords[mode][i]]++;
+    }
+    for (unsigned m = 0; m <= tensor->order; m++) {
+        void *column = m < tensor->order ? (void *)tensor->coords[m] : (void *)tensor->values;
+
+        for (uint64_t i = 0; i < tensor->nnz; i++) {
+            memcpy(&moved[place[i]], (uint64_t *)column + i, sizeof *moved);
+        }
+        memcpy(column, moved, tensor->nnz * sizeof *moved);
+    }
+    free(moved);
+    free(place);
+    free(end);
+}
+
+/* Appends the tiles of a partition. */
+static void cut_tiles(struct fake_tensor *tensor, uint64_t begin, uint64_t end, bool continued)
+{
+    for (uint64_t i = begin; i < end; i += tensor->tile_nnz) {
+        tensor->cuts[tensor->tiles++] = (struct fake_cut){i, tensor->partitions, continued};
+    }
+    tensor->partitions++;
+}
+
+void fake_tensor_partition(struct fake_tensor *tensor, unsigned mode, uint64_t nnz)
+{
+    const uint64_t *rows = tensor->coords[mode];
+    uint64_t begin = 0;
+    uint64_t row_end;
+
+    sort_by_mode(tensor, mode);
+    tensor->cuts = must(calloc(tensor->nnz + 1, sizeof *tensor->cuts));
+    for (uint64_t row = 0; row < tensor->nnz; row = row_end) {
+        for (row_end = row; row_end < tensor->nnz && rows[row_end] == rows[row];) {
+            row_end++;
+        }
+        if (row > begin && row_end - begin > nnz) {
+            cut_tiles(tensor, begin, row, false);
+            begin = row;
+        }
+        for (uint64_t piece = row; row_end - row > nnz && piece < row_end; piece += nnz) {
+            begin = piece + nnz < row_end ? piece + nnz : row_end;
+            cut_tiles(tensor, piece, begin, piece > row);
+        }
+    }
+    if (begin < tensor->nnz) {
+        cut_tiles(tensor, begin, tensor->nnz, false);
+    }
+    tensor->cuts[tensor->tiles] = (struct fake_cut){tensor->nnz, tensor->partitions, false};
+}
+
 void fake_tensor_free(struct fake_tensor *tensor)
 {
+    free(tensor->cuts);
     for (unsigned m = 0; m < tensor->order; m++) {
         free(tensor->coords[m]);
     }
@@ -90,7 +157,8 @@ void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *vie
 
 uint64_t fake_tensor_tiles(const struct fake_tensor *tensor)
 {
-    return (tensor->nnz + tensor->tile_nnz - 1) / tensor->tile_nnz;
+    return tensor->cuts != NULL ? tensor->tiles
+                                : (tensor->nnz + tensor->tile_nnz - 1) / tensor->tile_nnz;
 }
 
 static enum slc_status next_chunk(struct slc_tile_view *view,
@@ -203,6 +271,12 @@ void fake_tile_open(struct fake_tile *tile, uint64_t ordinal)
     tile->next = ordinal * tensor->tile_nnz;
     tile->end = tile->next + tensor->tile_nnz;
     tile->end = tile->end < tensor->nnz ? tile->end : tensor->nnz;
+    if (tensor->cuts != NULL) {
+        tile->next = tensor->cuts[ordinal].begin;
+        tile->end = tensor->cuts[ordinal + 1].begin;
+        tile->view.partition = tensor->cuts[ordinal].partition;
+        tile->view.continued = tensor->cuts[ordinal].continued;
+    }
     tile->chunks = 0;
     tile->view.ordinal = ordinal;
     tile->view.nnz = (uint32_t)(tile->end - tile->next);

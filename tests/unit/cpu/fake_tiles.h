@@ -10,6 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where a tile of a sorted tensor begins. */
+struct fake_cut {
+    uint64_t begin;
+    uint64_t partition;
+    bool continued;
+};
+
 struct fake_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
@@ -20,6 +27,10 @@ struct fake_tensor {
     uint32_t chunk_nnz; /* served at most at a time */
     bool in_runs;       /* also served as runs of fibers of mode `run_mode` */
     unsigned run_mode;
+    /* Where the tensor is sorted by a mode: its tiles, and where the last one ends. NULL: it is
+     * not, and tiles are cut by ordinal. */
+    struct fake_cut *cuts;
+    uint64_t tiles, partitions;
     uint64_t fail_tile; /* this tile's second chunk is damaged; UINT64_MAX: none */
 };
 
@@ -38,6 +49,11 @@ void fake_tensor_random(struct fake_tensor *tensor,
  * before in all other modes, but for one in `mean`.
  */
 void fake_tensor_runs(struct fake_tensor *tensor, unsigned mode, unsigned mean, uint64_t stream);
+/*
+ * Sorts the tensor by `mode` into partitions of whole rows with up to `nnz` nonzeros, and rows of
+ * more in several of one row each. Call it after tile_nnz was set.
+ */
+void fake_tensor_partition(struct fake_tensor *tensor, unsigned mode, uint64_t nnz);
 void fake_tensor_free(struct fake_tensor *tensor);
 
 void fake_tensor_view(const struct fake_tensor *tensor, struct slc_coo_view *view);

@@ -104,6 +104,11 @@ void problem_create_runs(struct problem *problem,
     slc_reference_mttkrp_magnitude(&view, factors, mode, dims[mode], rank, problem->magnitude);
 }
 
+void problem_partition(struct problem *problem, uint64_t nnz)
+{
+    fake_tensor_partition(&problem->tensor, problem->mode, nnz);
+}
+
 void problem_destroy(struct problem *problem)
 {
     for (unsigned m = 0; m < problem->tensor.order; m++) {
@@ -123,6 +128,7 @@ void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_jo
     job->rank = problem->rank;
     job->nnz = problem->tensor.nnz;
     job->workers = workers;
+    job->partitions = problem->tensor.partitions;
     job->output = &problem->out.output;
     for (unsigned m = 0; m < job->order; m++) {
         job->factors[m] = &problem->factors[m];
@@ -135,37 +141,74 @@ struct pass {
     const struct fake_tensor *tensor;
     enum slc_value_type type;
     bool every_worker; /* takes every tile */
+    bool by_partition, backwards;
     atomic_uint_fast64_t next;
     atomic_bool failed;
     struct slc_error fault;
     pthread_mutex_t lock;
 };
 
+/* Gives one tile to the backend; false, and the first fault kept, where it fails. */
+static bool pass_tile(struct pass *pass, unsigned worker, struct fake_tile *tile, uint64_t ordinal)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    fake_tile_open(tile, ordinal);
+    if (pass->backend->ops->mttkrp_tile(pass->backend, worker, &tile->view, &err) == SLC_OK) {
+        return true;
+    }
+    pthread_mutex_lock(&pass->lock);
+    if (pass->fault.status == SLC_OK) {
+        pass->fault = err;
+    }
+    pthread_mutex_unlock(&pass->lock);
+    atomic_store(&pass->failed, true);
+    pass->backend->ops->mttkrp_abort(pass->backend);
+    return false;
+}
+
+static void pass_tiles(struct pass *pass, unsigned worker, struct fake_tile *tile)
+{
+    uint64_t own = 0;
+
+    while (!atomic_load(&pass->failed)) {
+        const uint64_t ordinal = pass->every_worker ? own++ : atomic_fetch_add(&pass->next, 1);
+
+        if (ordinal >= fake_tensor_tiles(pass->tensor)) {
+            return;
+        }
+        (void)pass_tile(pass, worker, tile, ordinal);
+    }
+}
+
+/* Takes whole partitions. */
+static void pass_partitions(struct pass *pass, unsigned worker, struct fake_tile *tile)
+{
+    const struct fake_tensor *tensor = pass->tensor;
+    uint64_t taken;
+
+    while ((taken = atomic_fetch_add(&pass->next, 1)) < tensor->partitions) {
+        const uint64_t partition = pass->backwards ? tensor->partitions - 1 - taken : taken;
+
+        for (uint64_t t = 0; t < tensor->tiles && !atomic_load(&pass->failed); t++) {
+            if (tensor->cuts[t].partition == partition) {
+                (void)pass_tile(pass, worker, tile, t);
+            }
+        }
+    }
+}
+
 static void pass_worker(void *context, unsigned worker, unsigned workers)
 {
     struct pass *pass = context;
     struct fake_tile tile;
-    uint64_t own = 0;
 
     (void)workers;
     fake_tile_create(&tile, pass->tensor, pass->type);
-    while (!atomic_load(&pass->failed)) {
-        struct slc_error err = SLC_ERROR_INIT;
-        const uint64_t ordinal = pass->every_worker ? own++ : atomic_fetch_add(&pass->next, 1);
-
-        if (ordinal >= fake_tensor_tiles(pass->tensor)) {
-            break;
-        }
-        fake_tile_open(&tile, ordinal);
-        if (pass->backend->ops->mttkrp_tile(pass->backend, worker, &tile.view, &err) != SLC_OK) {
-            pthread_mutex_lock(&pass->lock);
-            if (pass->fault.status == SLC_OK) {
-                pass->fault = err;
-            }
-            pthread_mutex_unlock(&pass->lock);
-            atomic_store(&pass->failed, true);
-            pass->backend->ops->mttkrp_abort(pass->backend);
-        }
+    if (pass->by_partition) {
+        pass_partitions(pass, worker, &tile);
+    } else {
+        pass_tiles(pass, worker, &tile);
     }
     fake_tile_destroy(&tile);
 }
@@ -179,6 +222,8 @@ enum slc_status run_pass(struct slc_backend *backend,
                         .tensor = &problem->tensor,
                         .type = problem->type,
                         .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
+                        .by_partition = job->partitions > 0,
+                        .backwards = problem->backwards,
                         .fault = SLC_ERROR_INIT,
                         .lock = PTHREAD_MUTEX_INITIALIZER};
     enum slc_status status = backend->ops->mttkrp_begin(backend, job, err);

@@ -23,6 +23,7 @@ struct problem {
     enum slc_value_type type;
     struct slc_matrix factors[SLC_MAX_ORDER];
     struct guarded out;
+    bool backwards; /* run_pass takes partitions in descending order */
     double *want;
     double *magnitude;
 };
@@ -59,10 +60,14 @@ void problem_create_runs(struct problem *problem,
                          enum slc_value_type type,
                          bool integers,
                          struct runs runs);
+/* Sorts the problem's tensor by its mode: fake_tensor_partition. */
+void problem_partition(struct problem *problem, uint64_t nnz);
 void problem_destroy(struct problem *problem);
 void problem_job(struct problem *problem, unsigned workers, struct slc_mttkrp_job *job);
 
-/* Begin, all tiles in ascending order by job->workers threads, under COLUMNS by each of them, end.
+/*
+ * Begin, all tiles in ascending order by job->workers threads, under COLUMNS by each of them, of
+ * partitions all by one, end. Partitions in the order that problem->backwards says.
  */
 enum slc_status run_pass(struct slc_backend *backend,
                          struct problem *problem,

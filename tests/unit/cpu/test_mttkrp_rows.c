@@ -1,0 +1,234 @@
+/*
+ * MTTKRP from a layout sorted by its mode: partitions whose rows have one owner
+ * (SLC_CONFLICT_ROWS).
+ *
+ * Identities: with small integers every sum is exact, so the oracle's bits are the answer. With
+ * reals the bits are the same for any number of workers, any order of partitions, and every
+ * instruction set: within a row sums are taken in the order of the layout, and a row that is split
+ * over partitions is added up in their order.
+ */
+#include "base/random.h"
+#include "mttkrp_fixture.h"
+#include "slc_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
+static const unsigned worker_counts[] = {1, 2, 5};
+
+/* The bits that a pass leaves in the output, which held garbage before. */
+static void run(struct slc_backend *backend, struct problem *problem, unsigned workers)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_mttkrp_job job;
+
+    problem_job(problem, workers, &job);
+    memset(problem->out.output.buffer.data, 0x55,
+           problem->out.output.rows * problem->out.output.pitch * slc_value_bytes(problem->type));
+    SLC_ASSERT_OK(run_pass(backend, problem, &job, &err), &err);
+    CU_ASSERT(canaries_live(&problem->out));
+}
+
+/* Every set, number of workers and order of partitions gives the oracle's sums and equal bits. */
+static void check_problem(struct slc_backend *backend, struct problem *problem, double tolerance)
+{
+    const struct slc_matrix *output = &problem->out.output;
+    const uint64_t bytes = output->rows * output->pitch * slc_value_bytes(problem->type);
+    unsigned char *first = NULL;
+
+    for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+        if (!slc_cpu_force_instruction_set(sets[s])) {
+            continue;
+        }
+        for (size_t w = 0; w < SLC_COUNT(worker_counts); w++) {
+            for (int backwards = 0; backwards <= 1; backwards++) {
+                problem->backwards = backwards != 0;
+                run(backend, problem, worker_counts[w]);
+                CU_ASSERT_EQUAL(count_wrong(problem, tolerance), 0);
+                if (first == NULL) {
+                    first = malloc(bytes);
+                    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+                    memcpy(first, output->buffer.data, bytes);
+                }
+                CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
+            }
+        }
+    }
+    CU_ASSERT(slc_cpu_force_instruction_set(NULL));
+    free(first);
+}
+
+static void sweep(bool integers)
+{
+    static const uint32_t ranks[] = {1, 7, 16, 33, 100};
+    static const uint64_t lengths[] = {1, 3, 40, 2500};
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t draw = 0;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (unsigned order = 1; order <= 6; order++) {
+        for (size_t r = 0; r < SLC_COUNT(ranks); r++, draw++) {
+            const enum slc_value_type type = draw % 3 == 0 ? SLC_F32 : SLC_F64;
+            const unsigned mode = (unsigned)slc_random_below(slc_test_seed(), 7, draw, order);
+            const struct runs runs = {(unsigned)slc_random_below(slc_test_seed(), 8, draw, order),
+                                      (unsigned[]){0, 3, 30}[draw % 3]};
+            uint64_t dims[SLC_MAX_ORDER];
+            struct problem problem;
+
+            for (unsigned m = 0; m < order; m++) {
+                dims[m] = lengths[slc_random_below(slc_test_seed(), 9, draw * 16 + m, 4)];
+            }
+            problem_create_runs(&problem, order, dims, 700, mode, ranks[r], type, integers, runs);
+            problem.tensor.tile_nnz = 50;
+            problem.tensor.chunk_nnz = 64;
+            problem_partition(&problem, 120);
+            check_problem(backend, &problem, integers ? 0.0 : type == SLC_F32 ? 1e-5 : 1e-12);
+            problem_destroy(&problem);
+        }
+    }
+    backend->ops->destroy(backend);
+}
+
+static void test_integers(void)
+{
+    sweep(true);
+}
+
+static void test_reals(void)
+{
+    sweep(false);
+}
+
+/* No nonzeros, one, and all of them in one row that is split over many partitions. */
+static void test_edges(void)
+{
+    static const struct {
+        uint64_t dims[3];
+        uint64_t nnz, partitions;
+    } cases[] = {{{4, 5, 6}, 0, 0}, {{4, 5, 6}, 1, 1}, {{1, 50, 60}, 640, 64}};
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (size_t c = 0; c < SLC_COUNT(cases); c++) {
+        struct problem problem;
+
+        problem_create(&problem, 3, cases[c].dims, cases[c].nnz, 0, 16, SLC_F64, false);
+        problem.tensor.tile_nnz = 4;
+        problem_partition(&problem, 10);
+        CU_ASSERT_EQUAL(problem.tensor.partitions, cases[c].partitions);
+        check_problem(backend, &problem, 1e-12);
+        problem_destroy(&problem);
+    }
+    backend->ops->destroy(backend);
+}
+
+/* Deterministic jobs, and those that ask for it by name, are the same; without partitions there is
+ * none. */
+static void test_choice(void)
+{
+    const uint64_t dims[] = {30, 40, 50};
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    struct slc_conflict_choice choice;
+    struct problem problem;
+    struct slc_mttkrp_job job;
+
+    problem_create(&problem, 3, dims, 300, 1, 8, SLC_F64, true);
+    problem_partition(&problem, 60);
+    problem_job(&problem, 2, &job);
+    ops->mttkrp_choose(&job, dims[1], &choice);
+    CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_ROWS);
+    CU_ASSERT_EQUAL(choice.rival, SLC_CONFLICT_AUTO);
+    job.deterministic = true;
+    ops->mttkrp_choose(&job, dims[1], &choice);
+    CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_ROWS);
+    job.deterministic = false;
+    job.conflict = SLC_CONFLICT_LOCKED;
+    ops->mttkrp_choose(&job, dims[1], &choice);
+    CU_ASSERT_EQUAL(choice.chosen, SLC_CONFLICT_LOCKED);
+    problem_destroy(&problem);
+}
+
+static void test_refusals(void)
+{
+    const uint64_t dims[] = {30, 40, 50};
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct problem problem;
+    struct slc_mttkrp_job job;
+    struct fake_tile tile;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    problem_create(&problem, 3, dims, 300, 1, 8, SLC_F64, true);
+    problem_partition(&problem, 60);
+    problem_job(&problem, 2, &job);
+    job.partitions = 0;
+    job.conflict = SLC_CONFLICT_ROWS;
+    SLC_ASSERT_FAILS(backend->ops->mttkrp_begin(backend, &job, &err), SLC_ERR_USAGE, &err,
+                     "sorted by mode 2");
+
+    slc_error_clear(&err);
+    problem_job(&problem, 2, &job);
+    SLC_ASSERT_OK(backend->ops->mttkrp_begin(backend, &job, &err), &err);
+    fake_tile_create(&tile, &problem.tensor, SLC_F64);
+    fake_tile_open(&tile, 0);
+    tile.view.partition = problem.tensor.partitions;
+    SLC_ASSERT_FAILS(backend->ops->mttkrp_tile(backend, 0, &tile.view, &err), SLC_ERR_USAGE, &err,
+                     "partition");
+    slc_error_clear(&err);
+    fake_tile_open(&tile, 0);
+    tile.view.continued = true;
+    SLC_ASSERT_FAILS(backend->ops->mttkrp_tile(backend, 0, &tile.view, &err), SLC_ERR_USAGE, &err,
+                     "more than one row");
+    slc_error_clear(&err);
+    fake_tile_destroy(&tile);
+    SLC_ASSERT_OK(backend->ops->mttkrp_end(backend, &err), &err);
+    problem_destroy(&problem);
+    backend->ops->destroy(backend);
+}
+
+/* What a plan is told holds, and allocations beyond any count are refused before they are tried. */
+static void test_scratch(void)
+{
+    const uint64_t dims[] = {30, 40, 50};
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_backend *backend = NULL;
+    struct problem problem;
+    struct slc_mttkrp_job job;
+
+    problem_create(&problem, 3, dims, 300, 1, 16, SLC_F64, true);
+    problem_partition(&problem, 60);
+    problem_job(&problem, 2, &job);
+    job.partitions = 1000;
+    CU_ASSERT(ops->mttkrp_scratch_bytes(&job, dims[1]) >= 1000 * (16 + 1) * sizeof(double));
+    job.partitions = UINT64_MAX / 8;
+    CU_ASSERT_EQUAL(ops->mttkrp_scratch_bytes(&job, dims[1]), UINT64_MAX);
+    for (uint64_t k = 1; run_pass_without_memory(k, &problem, &job, &backend); k++) {
+        CU_ASSERT_FATAL(k < 100);
+        if (backend != NULL) {
+            backend->ops->destroy(backend);
+        }
+        problem_job(&problem, 2, &job);
+    }
+    SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
+    CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
+    backend->ops->destroy(backend);
+    problem_destroy(&problem);
+}
+
+static const struct slc_test tests[] = {
+    {"integers give the oracle's bits", test_integers},
+    {"reals give equal bits", test_reals},
+    {"no nonzero, one, one row", test_edges},
+    {"when it is chosen", test_choice},
+    {"jobs and tiles that do not fit are refused", test_refusals},
+    {"scratch is as planned, and may fail", test_scratch},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("mttkrp rows", tests, SLC_COUNT(tests), argc, argv);
+}
