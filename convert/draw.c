@@ -2,12 +2,14 @@
  * See convert/draw.h. Uniform: the linear index of entry j is a permutation of j, so entries are
  * distinct without remembering any. Where the product of lengths exceeds 2^128 no index exists;
  * each mode is drawn on its own then, and two of nnz entries agree with probability below nnz^2 /
- * 2^129.
+ * 2^129. Best: the linear index of entry j, within the box, is j. Worst: the index of entry j is a
+ * permutation of j in every mode.
  */
 #include "convert/draw.h"
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "convert/box.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,6 +60,11 @@ static double model_rms(unsigned order, uint32_t rank)
                 columns * (columns - 1) * pow(4, -(double)order));
 }
 
+static bool is_zipf(enum slc_distribution distribution)
+{
+    return distribution == SLC_DIST_ZIPF || distribution == SLC_DIST_ZIPF_SHUFFLED;
+}
+
 static enum slc_status check(const struct slc_generate_options *options, struct slc_error *err)
 {
     unsigned mode;
@@ -80,12 +87,20 @@ static enum slc_status check(const struct slc_generate_options *options, struct 
     if (!(options->noise >= 0) || !isfinite(options->noise)) {
         return slc_fail(err, SLC_ERR_USAGE, "noise %g: it must be 0 or more", options->noise);
     }
-    if (options->distribution != SLC_DIST_UNIFORM &&
+    if (is_zipf(options->distribution) &&
         (!(options->zipf_exponent >= 0) || options->zipf_exponent > 100)) {
         return slc_fail(err, SLC_ERR_USAGE, "Zipf exponent %g: 0 to 100 are possible",
                         options->zipf_exponent);
     }
     return SLC_OK;
+}
+
+static enum slc_status fail_places(uint64_t nnz, uint64_t places, struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "%" PRIu64 " distinct nonzeros do not fit a tensor with %" PRIu64
+                    " places: lower --nnz or raise --dims",
+                    nnz, places);
 }
 
 static enum slc_status init_uniform(struct slc_draw *draw, uint64_t nnz, struct slc_error *err)
@@ -97,12 +112,40 @@ static enum slc_status init_uniform(struct slc_draw *draw, uint64_t nnz, struct 
         return SLC_OK;
     }
     if (product != 0 && nnz > product) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu64 " distinct nonzeros do not fit a tensor with %" PRIu64
-                        " places: lower --nnz or raise --dims",
-                        nnz, (uint64_t)product);
+        return fail_places(nnz, (uint64_t)product, err);
     }
     slc_permutation_init(&draw->linear, product, draw->seed, STREAM_LINEAR);
+    return SLC_OK;
+}
+
+static enum slc_status
+init_best(struct slc_draw *draw, uint64_t nnz, unsigned ttm_mode, struct slc_error *err)
+{
+    slc_u128 product;
+
+    if (ttm_mode > draw->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "best for a TTM in mode %u: the tensor has %u modes",
+                        ttm_mode, draw->order);
+    }
+    if (product_of(draw->order, draw->dims, &product) && product != 0 && nnz > product) {
+        return fail_places(nnz, (uint64_t)product, err);
+    }
+    if (nnz > 0) {
+        slc_box_sides(draw->order, draw->dims, nnz, ttm_mode, draw->sides);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status check_worst(const struct slc_draw *draw, uint64_t nnz, struct slc_error *err)
+{
+    for (unsigned mode = 0; mode < draw->order; mode++) {
+        if (draw->dims[mode] < nnz) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "mode %u of length %" PRIu64 " is too short for %" PRIu64
+                            " nonzeros that share no index: lower --nnz or raise --dims",
+                            mode + 1, draw->dims[mode], nnz);
+        }
+    }
     return SLC_OK;
 }
 
@@ -165,6 +208,7 @@ enum slc_status slc_draw_init(struct slc_draw *draw,
     }
     for (mode = 0; mode < draw->order; mode++) {
         draw->dims[mode] = options->dims[mode];
+        draw->sides[mode] = options->dims[mode];
         slc_zipf_init(&draw->zipf[mode], draw->dims[mode], options->zipf_exponent);
         slc_permutation_init(&draw->shuffles[mode], draw->dims[mode], draw->seed,
                              STREAM_IDS + mode);
@@ -172,6 +216,10 @@ enum slc_status slc_draw_init(struct slc_draw *draw,
     draw->hash_key = slc_random_u64(draw->seed, STREAM_HASH, 0);
     if (draw->distribution == SLC_DIST_UNIFORM) {
         status = init_uniform(draw, options->nnz, err);
+    } else if (draw->distribution == SLC_DIST_BEST) {
+        status = init_best(draw, options->nnz, options->best_ttm, err);
+    } else if (draw->distribution == SLC_DIST_WORST) {
+        status = check_worst(draw, options->nnz, err);
     }
     if (status == SLC_OK && draw->rank > 0) {
         draw->noise_scale = options->noise * model_rms(draw->order, draw->rank);
@@ -214,11 +262,11 @@ split_index(const struct slc_draw *draw, slc_u128 index, uint32_t at, uint64_t *
             /* Several times faster than a division of 128 bits. */
             uint64_t low = (uint64_t)index;
 
-            coords[mode][at] = low % draw->dims[mode];
-            index = low / draw->dims[mode];
+            coords[mode][at] = low % draw->sides[mode];
+            index = low / draw->sides[mode];
         } else {
-            coords[mode][at] = (uint64_t)(index % draw->dims[mode]);
-            index /= draw->dims[mode];
+            coords[mode][at] = (uint64_t)(index % draw->sides[mode]);
+            index /= draw->sides[mode];
         }
     }
 }
@@ -230,6 +278,9 @@ static uint64_t draw_id(const struct slc_draw *draw, unsigned mode, uint64_t ind
 
     if (draw->distribution == SLC_DIST_UNIFORM) {
         return slc_random_below(draw->seed, stream, index, draw->dims[mode]);
+    }
+    if (draw->distribution == SLC_DIST_WORST) {
+        return (uint64_t)slc_permutation_apply(&draw->shuffles[mode], index);
     }
     id = slc_zipf_draw(&draw->zipf[mode], draw->seed, stream, SLC_MAX_ORDER, index);
     if (draw->distribution == SLC_DIST_ZIPF_SHUFFLED) {
@@ -244,13 +295,17 @@ void slc_draw_coords(const struct slc_draw *draw,
                      uint32_t count,
                      uint64_t *const *coords)
 {
-    bool linear = draw->distribution == SLC_DIST_UNIFORM && !draw->independent;
+    bool best = draw->distribution == SLC_DIST_BEST;
+    bool linear = best || (draw->distribution == SLC_DIST_UNIFORM && !draw->independent);
     unsigned mode;
     uint32_t i;
 
     if (linear) {
         for (i = 0; i < count; i++) {
-            split_index(draw, slc_permutation_apply(&draw->linear, begin + i * stride), i, coords);
+            uint64_t entry = begin + i * stride;
+
+            split_index(draw, best ? entry : slc_permutation_apply(&draw->linear, entry), i,
+                        coords);
         }
         return;
     }

@@ -7,7 +7,7 @@
  *     32             noise: standard normal at index H(coordinate)
  *     33             key of H, index 0
  *     64             permutation of linear indices (uniform)
- *     128 + n        permutations of ids (zipf-shuffled)
+ *     128 + n        permutations of ids (zipf-shuffled; worst: entry j has index number j of each)
  *     256 + n + 16 t trial t of the coordinate in mode n, index j
  * H chains slc_mix64 over the coordinates, mode 0 first: h = key; h = slc_mix64(h + i_n + 1).
  */
@@ -24,6 +24,7 @@
 struct slc_draw {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
+    uint64_t sides[SLC_MAX_ORDER]; /* that linear indices count through: dims; best: its box */
     uint64_t seed;
     enum slc_distribution distribution;
     bool independent; /* uniform, but the product of lengths exceeds 2^128 */

@@ -12,9 +12,16 @@
 #include <stdint.h>
 
 enum slc_distribution {
-    SLC_DIST_UNIFORM,      /* distinct coordinates, uniformly: exactly nnz nonzeros */
-    SLC_DIST_ZIPF,         /* per mode, P(i) ~ 1 / (i + 1)^s: low ids are frequent */
-    SLC_DIST_ZIPF_SHUFFLED /* the same with ids permuted */
+    SLC_DIST_UNIFORM,       /* distinct coordinates, uniformly: exactly nnz nonzeros */
+    SLC_DIST_ZIPF,          /* per mode, P(i) ~ 1 / (i + 1)^s: low ids are frequent */
+    SLC_DIST_ZIPF_SHUFFLED, /* the same with ids permuted */
+    /*
+     * Bounds of what a kernel can gain from using rows again (XPLAT, section 3): a full box at the
+     * origin, which touches the fewest rows that nnz nonzeros can; and nonzeros of which no two
+     * share an index in any mode, so that every row is touched once and fibers are of length one.
+     */
+    SLC_DIST_BEST,
+    SLC_DIST_WORST /* no mode may be shorter than nnz */
 };
 
 struct slc_generate_options {
@@ -25,8 +32,9 @@ struct slc_generate_options {
     uint64_t nnz; /* entries drawn; zipf draws repeat, and a store combines them */
     enum slc_distribution distribution;
     double zipf_exponent;
-    uint32_t rank; /* > 0: values of a planted rank-R model; 0: integers 1..9 by hash */
-    double noise;  /* standard deviation relative to the root mean square of the model values */
+    unsigned best_ttm; /* best: 0: for MTTKRPs; else for a TTM in this mode, from 1 */
+    uint32_t rank;     /* > 0: values of a planted rank-R model; 0: integers 1..9 by hash */
+    double noise;      /* standard deviation relative to the root mean square of the model values */
     uint64_t seed;
     enum slc_codec codec;
     enum slc_relabel relabel; /* of a store, as the next two */

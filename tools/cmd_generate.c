@@ -37,7 +37,8 @@ static const struct option options[] = {
      .kind = OPTION_STRING,
      .value = "NAME[:S]",
      .fallback = "uniform",
-     .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S",
+     .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S; "
+             "best (a full box) or best:K (for a TTM in mode K), worst (no index twice)",
      .offset = offsetof(struct arguments, dist)},
     {.name = "rank",
      .letter = 'r',
@@ -63,7 +64,26 @@ static const struct option options[] = {
     BUILD_OPTION_ROWS(arguments),
     {.name = NULL}};
 
-/* "uniform", "zipf:1.2", "zipf-shuffled:1.2". */
+/* "best", or "best:2" for a TTM in mode 2; whether there is such a mode is the generator's to say.
+ */
+static bool parse_best(const char *text, struct slc_generate_options *out)
+{
+    const char *end = text + strlen(text);
+    double mode = 0;
+
+    out->distribution = SLC_DIST_BEST;
+    if (strcmp(text, "best") == 0) {
+        return true;
+    }
+    if (strncmp(text, "best:", 5) != 0 || slc_parse_f64(text + 5, end, &mode) != end || mode < 1 ||
+        mode > SLC_MAX_ORDER || mode != (unsigned)mode) {
+        return false;
+    }
+    out->best_ttm = (unsigned)mode;
+    return true;
+}
+
+/* "uniform", "zipf:1.2", "zipf-shuffled:1.2", "best", "best:2", "worst". */
 static enum slc_status
 parse_distribution(const char *text, struct slc_generate_options *out, struct slc_error *err)
 {
@@ -76,6 +96,13 @@ parse_distribution(const char *text, struct slc_generate_options *out, struct sl
         out->distribution = SLC_DIST_UNIFORM;
         return SLC_OK;
     }
+    if (strcmp(text, "worst") == 0) {
+        out->distribution = SLC_DIST_WORST;
+        return SLC_OK;
+    }
+    if (parse_best(text, out)) {
+        return SLC_OK;
+    }
     out->distribution = bytes == 4 ? SLC_DIST_ZIPF : SLC_DIST_ZIPF_SHUFFLED;
     if ((bytes == 4 && memcmp(text, "zipf", 4) == 0) ||
         (bytes == 13 && memcmp(text, "zipf-shuffled", 13) == 0)) {
@@ -85,7 +112,8 @@ parse_distribution(const char *text, struct slc_generate_options *out, struct sl
         }
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "--dist: '%s' is none of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= 100",
+                    "--dist: '%s' is none of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= 100, "
+                    "best, best:K with a mode K, worst",
                     text);
 }
 
@@ -169,6 +197,6 @@ const struct command command_generate = {
     .operands_max = 1,
     .options = options,
     .notes = "OUT ending in .slc becomes a store, anything else .tns text, - standard output.\n"
-             "uniform draws distinct coordinates: exactly N nonzeros.",
+             "uniform, best and worst make distinct coordinates: exactly N nonzeros.",
     .run = run,
 };
