@@ -1,36 +1,22 @@
-/* See convert/store_scan.h. A worker reads a block, decodes its tiles and hands on their rows. */
+/* See convert/store_scan.h. A worker decodes a tile and hands on its rows. */
 #include "convert/store_scan.h"
 
 #include "base/memory.h"
-#include "base/team.h"
+#include "convert/tile_scan.h"
 
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum {
     ROWS = 8192,
     /* Most of them of one tile: rows are full but for less than a group. */
-    CALLS_PER_TILE = 2 * SLC_TILE_NNZ / ROWS,
-    /* Allocator and stack of a thread, the error record. */
-    WORKER_BYTES = 256 << 10
-};
-
-struct worker {
-    struct slc_buffer block;
-    struct slc_buffer rows; /* a column per mode, values */
-    struct slc_decoder *decoder;
-    enum slc_status status;
-    struct slc_error err;
+    CALLS_PER_TILE = 2 * SLC_TILE_NNZ / ROWS
 };
 
 struct scan {
-    const struct slc_store *store;
-    int fd;
     slc_scan_fn *fn;
     void *context;
-    struct worker *workers;
-    atomic_bool stop;
+    struct slc_buffer rows; /* of each worker a column per mode, and values */
+    uint64_t worker_bytes;
 };
 
 static uint64_t rows_bytes(const struct slc_layout_info *info)
@@ -40,9 +26,8 @@ static uint64_t rows_bytes(const struct slc_layout_info *info)
 
 uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers)
 {
-    return workers * (slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
-                      slc_buffer_footprint(rows_bytes(info), SLC_PAGES_SMALL) +
-                      slc_decoder_memory_bytes(info, SLC_F64) + WORKER_BYTES);
+    return slc_tile_scan_memory_bytes(info, workers) +
+           slc_buffer_footprint(workers * rows_bytes(info), SLC_PAGES_SMALL);
 }
 
 /* Copies a decoded chunk to the worker's rows. */
@@ -81,15 +66,15 @@ next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_err
     return status;
 }
 
-static enum slc_status scan_tile(const struct scan *scan,
-                                 unsigned number,
-                                 struct slc_tile_view *tile,
-                                 struct slc_error *err)
+static enum slc_status
+scan_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
-    uint64_t *columns = scan->workers[number].rows.data;
+    const struct scan *scan = context;
+    uint64_t *columns = scan->rows.data;
     struct slc_scan_rows rows = {.sequence = tile->ordinal * CALLS_PER_TILE};
     enum slc_status status;
 
+    columns += worker * scan->worker_bytes / sizeof *columns;
     for (unsigned mode = 0; mode < tile->order; mode++) {
         rows.coords[mode] = columns + (size_t)mode * ROWS;
     }
@@ -97,75 +82,11 @@ static enum slc_status scan_tile(const struct scan *scan,
     do {
         status = next_rows(tile, &rows, err);
         if (status == SLC_OK && rows.count > 0) {
-            status = scan->fn(scan->context, number, &rows, err);
+            status = scan->fn(scan->context, worker, &rows, err);
             rows.sequence++;
         }
     } while (status == SLC_OK && rows.count > 0);
     return status;
-}
-
-static enum slc_status
-scan_block(const struct scan *scan, uint64_t block, unsigned number, struct slc_error *err)
-{
-    const struct slc_reader *reader = scan->store->reader;
-    const struct worker *worker = &scan->workers[number];
-    struct slc_block_entry entry;
-    struct slc_block_view view;
-    enum slc_status status;
-
-    slc_reader_entry(reader, block, &entry);
-    status = slc_file_read_at(scan->store->files, scan->fd, slc_reader_path(reader),
-                              worker->block.data, entry.padded_bytes, entry.offset, err);
-    if (status == SLC_OK) {
-        status = slc_block_open(reader, block, worker->block.data, false, &view, err);
-    }
-    for (uint32_t i = 0; i < entry.tile_count && status == SLC_OK; i++) {
-        struct slc_tile_view tile;
-
-        status = slc_tile_open(worker->decoder, &view, i, &tile, err);
-        if (status == SLC_OK) {
-            status = scan_tile(scan, number, &tile, err);
-        }
-    }
-    return status;
-}
-
-static void scan_range(void *context, uint64_t begin, uint64_t end, unsigned number)
-{
-    struct scan *scan = context;
-    struct worker *worker = &scan->workers[number];
-
-    for (uint64_t block = begin; block < end && !atomic_load(&scan->stop); block++) {
-        worker->status = scan_block(scan, block, number, &worker->err);
-        if (worker->status != SLC_OK) {
-            atomic_store(&scan->stop, true);
-        }
-    }
-}
-
-static enum slc_status
-create_worker(struct worker *worker, const struct slc_layout_info *info, struct slc_error *err)
-{
-    enum slc_status status =
-        slc_buffer_create(&worker->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
-
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&worker->rows, rows_bytes(info), SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_decoder_create(info, SLC_F64, &worker->decoder, err);
-    }
-    return status;
-}
-
-static void destroy_workers(struct worker *workers, unsigned count)
-{
-    for (unsigned w = 0; workers != NULL && w < count; w++) {
-        slc_decoder_destroy(workers[w].decoder);
-        slc_buffer_destroy(&workers[w].rows);
-        slc_buffer_destroy(&workers[w].block);
-    }
-    slc_free(workers);
 }
 
 enum slc_status slc_store_scan(const struct slc_store *store,
@@ -174,38 +95,21 @@ enum slc_status slc_store_scan(const struct slc_store *store,
                                void *context,
                                struct slc_error *err)
 {
-    const struct slc_layout_info *info = slc_reader_info(store->reader);
-    const struct slc_files *files = store->files;
-    const char *path = slc_reader_path(store->reader);
-    struct scan scan = {.store = store, .fd = -1, .fn = fn, .context = context};
-    enum slc_status status = SLC_OK;
+    struct scan scan = {.fn = fn,
+                        .context = context,
+                        .rows = SLC_BUFFER_INIT,
+                        .worker_bytes = rows_bytes(slc_reader_info(store->reader))};
+    enum slc_status status =
+        slc_buffer_create(&scan.rows, workers * scan.worker_bytes, SLC_PAGES_SMALL, err);
 
-    scan.workers = slc_calloc(workers, sizeof *scan.workers);
-    if (scan.workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a store with %u threads", workers);
-    }
-    for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
-        slc_error_clear(&scan.workers[w].err);
-        status = create_worker(&scan.workers[w], info, err);
-    }
     if (status == SLC_OK) {
-        scan.fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
-        if (scan.fd < 0) {
-            status = slc_fail_errno(err, -scan.fd, path, "opening the block file");
-        }
+        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = store->files,
+                                                               .reader = store->reader,
+                                                               .workers = workers,
+                                                               .last_row = UINT64_MAX},
+                               &(struct slc_tile_scan_steps){.context = &scan, .decode = scan_tile},
+                               err);
     }
-    if (status == SLC_OK) {
-        status = slc_team_for(workers, info->block_count, 1, scan_range, &scan, err);
-    }
-    for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
-        status = scan.workers[w].status;
-        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-            *err = scan.workers[w].err;
-        }
-    }
-    if (scan.fd >= 0) {
-        (void)files->close(files->self, scan.fd);
-    }
-    destroy_workers(scan.workers, workers);
+    slc_buffer_destroy(&scan.rows);
     return status;
 }

@@ -20,7 +20,7 @@ struct slc_scan_rows {
 typedef enum slc_status
 slc_scan_fn(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err);
 
-/* What a scan maps: a block, a decoder and rows per worker. */
+/* What a scan maps: a block, a decoder and rows per worker (convert/tile_scan.h). */
 uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
 /*
