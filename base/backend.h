@@ -30,7 +30,7 @@ enum slc_conflict {
     SLC_CONFLICT_COLUMNS, /* every worker takes every tile and adds its own columns of the output:
                              no scratch, but each tile is decoded by all workers */
     SLC_CONFLICT_ROWS, /* from a layout sorted by the mode: the rows of a partition are in no other,
-                          and one worker takes its tiles, in order; the same bits for any number of
+                          and its tiles come one by one, in order; the same bits for any number of
                           workers and order of partitions */
     SLC_CONFLICT_OWNED /* from copies of the tensor in the device's memory, sorted such that every
                           output row has one owner; see owned_begin */
@@ -134,7 +134,7 @@ struct slc_backend_ops {
      * Under SLC_CONFLICT_ORDERED tiles 0, 1, 2 .. of the layout are each given exactly once, and a
      * worker only takes a tile when all before it have been taken; the call may wait for them.
      * Under SLC_CONFLICT_COLUMNS every worker is given every tile once. Under SLC_CONFLICT_ROWS
-     * all tiles of a partition come from one worker, in ascending order.
+     * the tiles of a partition come one after the other, in ascending order, from any worker.
      * After an error in any tile the engine calls mttkrp_abort before it joins the workers.
      */
     enum slc_status (*mttkrp_tile)(struct slc_backend *backend,

@@ -130,9 +130,11 @@ static enum slc_status open_parts(struct slc_stream *stream,
                                   const struct slc_plan *plan,
                                   struct slc_error *err)
 {
-    struct slc_io_options options = {
+    const char *const path = slc_reader_path(stream->reader);
+    const struct slc_io_options options = {
         .files = files,
-        .path = slc_reader_path(stream->reader),
+        .paths = &path,
+        .file_count = 1,
         .slot_count = plan->slot_count,
         .slot_bytes = plan->slot_bytes,
         .direct = true,

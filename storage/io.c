@@ -72,9 +72,11 @@ void slc_io_fail_request(const struct slc_io *io,
                          int system_errno,
                          uint64_t offset)
 {
-    request->status = slc_fail_errno(&request->error, system_errno, io->path,
+    const char *path = slc_io_file_of(io, request)->path;
+
+    request->status = slc_fail_errno(&request->error, system_errno, path,
                                      "reading %" PRIu64 " bytes", request->bytes);
-    slc_error_locate_block(&request->error, io->path, SLC_NOWHERE, offset);
+    slc_error_locate_block(&request->error, path, SLC_NOWHERE, offset);
     request->data = NULL;
 }
 
@@ -99,7 +101,7 @@ bool slc_io_advance(const struct slc_io *io,
                      "the file ends at byte %" PRIu64 ", but %" PRIu64
                      " more bytes should follow: it was cut; restore or convert it again",
                      at, request->bytes - progress->done);
-        slc_error_locate_block(&request->error, io->path, SLC_NOWHERE, at);
+        slc_error_locate_block(&request->error, slc_io_file_of(io, request)->path, SLC_NOWHERE, at);
         request->data = NULL;
         return true;
     }
@@ -115,15 +117,20 @@ bool slc_io_advance(const struct slc_io *io,
 
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request)
 {
-    if (!io->direct) {
+    const struct slc_io_file *file = slc_io_file_of(io, request);
+
+    if (!file->direct) {
         /* Advice: a refusal costs page cache, nothing else. */
-        (void)io->files->advise_file(io->files->self, io->fd, request->offset, request->bytes,
+        (void)io->files->advise_file(io->files->self, file->fd, request->offset, request->bytes,
                                      POSIX_FADV_DONTNEED);
     }
 }
 
 static enum slc_status check_options(const struct slc_io_options *options, struct slc_error *err)
 {
+    if (options->file_count == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "no file to read blocks of");
+    }
     if (options->slot_count == 0 || options->slot_count > MAX_SLOTS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u slots for reading; expected 1 to %d",
                         options->slot_count, (int)MAX_SLOTS);
@@ -138,24 +145,26 @@ static enum slc_status check_options(const struct slc_io_options *options, struc
 }
 
 /* Opens the file for buffered reads and learns what it is. */
-static enum slc_status
-open_buffered(struct slc_io *io, struct slc_file_stat *stat, struct slc_error *err)
+static enum slc_status open_buffered(const struct slc_io *io,
+                                     struct slc_io_file *file,
+                                     struct slc_file_stat *stat,
+                                     struct slc_error *err)
 {
     enum slc_status status;
     int rc;
 
-    io->buffered_fd = io->files->open(io->files->self, io->path, O_RDONLY, 0);
-    if (io->buffered_fd < 0) {
-        return slc_fail_errno(err, -io->buffered_fd, io->path, "opening the file");
+    file->buffered_fd = io->files->open(io->files->self, file->path, O_RDONLY, 0);
+    if (file->buffered_fd < 0) {
+        return slc_fail_errno(err, -file->buffered_fd, file->path, "opening the file");
     }
-    io->fd = io->buffered_fd;
-    rc = io->files->stat_fd(io->files->self, io->buffered_fd, stat);
+    file->fd = file->buffered_fd;
+    rc = io->files->stat_fd(io->files->self, file->buffered_fd, stat);
     if (rc < 0) {
-        return slc_fail_errno(err, -rc, io->path, "asking for the file's size");
+        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
     }
     if (stat->kind != 'f') {
         status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
-        slc_error_locate_file(err, io->path);
+        slc_error_locate_file(err, file->path);
         return status;
     }
     return SLC_OK;
@@ -183,8 +192,10 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
  * Opens a second descriptor with O_DIRECT where that is real. A refusal leaves buffered reads; only
  * a file that was replaced between the two openings is an error.
  */
-static enum slc_status
-open_direct(struct slc_io *io, const struct slc_file_stat *stat, struct slc_error *err)
+static enum slc_status open_direct(struct slc_io *io,
+                                   struct slc_io_file *file,
+                                   const struct slc_file_stat *stat,
+                                   struct slc_error *err)
 {
     struct slc_file_stat again;
     enum slc_status status;
@@ -193,7 +204,7 @@ open_direct(struct slc_io *io, const struct slc_file_stat *stat, struct slc_erro
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
     }
-    fd = io->files->open(io->files->self, io->path, O_RDONLY | O_DIRECT, 0);
+    fd = io->files->open(io->files->self, file->path, O_RDONLY | O_DIRECT, 0);
     if (fd < 0) {
         slc_io_note(io, "no direct I/O: %s", strerror(-fd));
         return SLC_OK;
@@ -203,7 +214,7 @@ open_direct(struct slc_io *io, const struct slc_file_stat *stat, struct slc_erro
         (void)io->files->close(io->files->self, fd);
         status =
             slc_fail(err, SLC_ERR_IO, "the file was replaced while it was being opened; try again");
-        slc_error_locate_file(err, io->path);
+        slc_error_locate_file(err, file->path);
         return status;
     }
     if (!stat->direct_known && stat->bytes > 0) {
@@ -214,9 +225,35 @@ open_direct(struct slc_io *io, const struct slc_file_stat *stat, struct slc_erro
             return SLC_OK;
         }
     }
-    io->fd = fd;
-    io->direct = true;
+    file->fd = fd;
+    file->direct = true;
     return SLC_OK;
+}
+
+/* Opens all files, with O_DIRECT where `direct` asks for it. */
+static enum slc_status
+open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_error *err)
+{
+    const bool direct = options->direct && io->kind != SLC_IO_MMAP;
+    enum slc_status status = SLC_OK;
+
+    io->stats.direct = direct;
+    for (unsigned f = 0; f < options->file_count && status == SLC_OK; f++) {
+        struct slc_io_file *file = &io->opened[io->file_count++];
+        struct slc_file_stat stat;
+
+        *file = (struct slc_io_file){.fd = -1, .buffered_fd = -1};
+        file->path = slc_strdup(options->paths[f]);
+        if (file->path == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        }
+        status = open_buffered(io, file, &stat, err);
+        if (status == SLC_OK && direct) {
+            status = open_direct(io, file, &stat, err);
+        }
+        io->stats.direct = io->stats.direct && file->direct;
+    }
+    return status;
 }
 
 /* Starts the implementation; AUTO is io_uring for direct reads where the kernel allows it. */
@@ -232,7 +269,7 @@ static enum slc_status start(struct slc_io *io, struct slc_error *err)
         return slc_io_mmap_open(io, err);
     case SLC_IO_AUTO:
         /* Reads through the page cache block in io_uring's own threads: ours do as well. */
-        if (io->direct) {
+        if (io->stats.direct) {
             io->kind = SLC_IO_URING;
             status = slc_io_uring_open(io, &refused);
             if (status == SLC_OK) {
@@ -255,12 +292,18 @@ static enum slc_status start(struct slc_io *io, struct slc_error *err)
 
 static void close_files(struct slc_io *io)
 {
-    if (io->fd >= 0 && io->fd != io->buffered_fd) {
-        (void)io->files->close(io->files->self, io->fd);
+    for (unsigned f = 0; f < io->file_count; f++) {
+        struct slc_io_file *file = &io->opened[f];
+
+        if (file->fd >= 0 && file->fd != file->buffered_fd) {
+            (void)io->files->close(io->files->self, file->fd);
+        }
+        if (file->buffered_fd >= 0) {
+            (void)io->files->close(io->files->self, file->buffered_fd);
+        }
+        slc_free(file->path);
     }
-    if (io->buffered_fd >= 0) {
-        (void)io->files->close(io->files->self, io->buffered_fd);
-    }
+    slc_free(io->opened);
 }
 
 enum slc_status slc_io_open(enum slc_io_kind kind,
@@ -268,7 +311,6 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
                             struct slc_io **result,
                             struct slc_error *err)
 {
-    struct slc_file_stat stat;
     struct slc_io *io = NULL;
     enum slc_status status = check_options(options, err);
 
@@ -276,21 +318,15 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
         return status;
     }
     io = slc_calloc(1, sizeof *io);
-    if (io == NULL) {
+    if (io == NULL || (io->opened = slc_calloc(options->file_count, sizeof *io->opened)) == NULL) {
+        slc_free(io);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block reader");
     }
-    io->fd = -1;
-    io->buffered_fd = -1;
     io->kind = kind;
     io->files = slc_files_or_system(options->files);
     io->slot_count = options->slot_count;
     io->slot_bytes = options->slot_bytes;
     io->threads = options->threads;
-    io->path = slc_strdup(options->path);
-    if (io->path == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-        goto out;
-    }
     if (kind != SLC_IO_MMAP) {
         status = slc_buffer_create(&io->slots, (size_t)(io->slot_count * io->slot_bytes),
                                    SLC_PAGES_MIXED, err);
@@ -298,24 +334,17 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
     if (status == SLC_OK) {
         /* Any worker may take any slot. Registering them touches them all. */
         slc_buffer_spread(&io->slots);
-    }
-    if (status == SLC_OK) {
-        status = open_buffered(io, &stat, err);
-    }
-    if (status == SLC_OK && options->direct && kind != SLC_IO_MMAP) {
-        status = open_direct(io, &stat, err);
+        status = open_files(io, options, err);
     }
     if (status == SLC_OK) {
         status = start(io, err);
     }
-    if (status == SLC_OK) {
-        io->stats.direct = io->direct;
-        *result = io;
-        io = NULL;
+    if (status != SLC_OK) {
+        slc_io_close(io);
+        return status;
     }
-out:
-    slc_io_close(io);
-    return status;
+    *result = io;
+    return SLC_OK;
 }
 
 enum slc_status
@@ -323,14 +352,15 @@ slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_erro
 {
     enum slc_status status;
 
-    if (request->slot >= io->slot_count || request->bytes == 0 || request->bytes > io->slot_bytes ||
-        request->bytes % SLC_PAGE_BYTES != 0 || request->offset % SLC_PAGE_BYTES != 0 ||
-        request->offset > INT64_MAX - request->bytes) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a read of %" PRIu64 " bytes at offset %" PRIu64 " into slot %u of %u slots of "
-            "%" PRIu64 " bytes",
-            request->bytes, request->offset, request->slot, io->slot_count, io->slot_bytes);
+    if (request->file >= io->file_count || request->slot >= io->slot_count || request->bytes == 0 ||
+        request->bytes > io->slot_bytes || request->bytes % SLC_PAGE_BYTES != 0 ||
+        request->offset % SLC_PAGE_BYTES != 0 || request->offset > INT64_MAX - request->bytes) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a read of %" PRIu64 " bytes at offset %" PRIu64
+                        " of file %u of %u into slot %u of %u "
+                        "slots of %" PRIu64 " bytes",
+                        request->bytes, request->offset, request->file, io->file_count,
+                        request->slot, io->slot_count, io->slot_bytes);
     }
     request->data = NULL;
     request->status = SLC_OK;
@@ -393,6 +423,5 @@ void slc_io_close(struct slc_io *io)
     }
     close_files(io);
     slc_buffer_destroy(&io->slots);
-    slc_free(io->path);
     slc_free(io);
 }

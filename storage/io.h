@@ -23,6 +23,7 @@ bool slc_io_parse(const char *name, enum slc_io_kind *kind);
 struct slc_io_request {
     uint64_t offset; /* multiple of SLC_PAGE_BYTES */
     uint64_t bytes;  /* multiple of SLC_PAGE_BYTES, at most the slot size */
+    unsigned file;   /* which of the open files, 0 .. file_count - 1 */
     unsigned slot;   /* which buffer, 0 .. slot_count - 1; may be in use by one request at a time */
     void *user;
 
@@ -34,7 +35,8 @@ struct slc_io_request {
 
 struct slc_io_options {
     const struct slc_files *files; /* NULL: the operating system */
-    const char *path;              /* the file; borrowed until open returns */
+    const char *const *paths;      /* the files; borrowed until open returns */
+    unsigned file_count;           /* at least 1; all are read into the same buffers */
     unsigned slot_count;           /* buffers, and so reads in flight at most */
     uint64_t slot_bytes;           /* multiple of SLC_PAGE_BYTES */
     unsigned threads;              /* pread workers; 0: chosen */
@@ -47,7 +49,7 @@ struct slc_io_ops;
 struct slc_io_stats {
     uint64_t reads;
     uint64_t bytes;
-    bool direct;     /* reads bypass the page cache */
+    bool direct;     /* reads of all files bypass the page cache */
     bool registered; /* io_uring: all slots registered */
     char note[160];  /* what was degraded and why, or "" */
 };
@@ -55,12 +57,13 @@ struct slc_io_stats {
 struct slc_io;
 
 /*
- * Opens `path` for block reads by `kind`. AUTO takes io_uring where the kernel allows it, else
- * pread (tmpfs and page-cache-only file systems too); asking for URING where it is refused is an
- * error that says what to use instead. Memory: slot_count * slot_bytes (mapped and registered here;
- * mmap keeps as much resident). Owns: slc_io_close releases all; every submitted request must have
- * been waited for, or is cancelled and waited for by close. MMAP handles SIGBUS while it is open
- * (storage/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM.
+ * Opens the files for block reads by `kind`. AUTO takes io_uring where the kernel allows it, else
+ * pread (where a file lies in tmpfs, or on a file system that only has the page cache, too); asking
+ * for URING where it is refused is an error that says what to use instead. Memory: slot_count *
+ * slot_bytes (mapped and registered here; mmap keeps as much resident). Owns: slc_io_close releases
+ * all; every submitted request must have been waited for, or is cancelled and waited for by close.
+ * MMAP handles SIGBUS while it is open (storage/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY,
+ * SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM.
  */
 enum slc_status slc_io_open(enum slc_io_kind kind,
                             const struct slc_io_options *options,

@@ -25,15 +25,21 @@ struct slc_io_ops {
     void (*close)(struct slc_io *io);
 };
 
+/* One open file. */
+struct slc_io_file {
+    char *path;
+    int fd;          /* of transfers at page-aligned offsets; O_DIRECT where `direct` */
+    int buffered_fd; /* of all others: the rest of a short read; equal to fd unless `direct` */
+    bool direct;
+};
+
 struct slc_io {
     const struct slc_io_ops *ops;
     enum slc_io_kind kind;
     void *backend; /* the implementation's own state */
     const struct slc_files *files;
-    char *path;
-    int fd;          /* of transfers at page-aligned offsets; O_DIRECT where `direct` */
-    int buffered_fd; /* of all others: the rest of a short read; equal to fd unless `direct` */
-    bool direct;
+    struct slc_io_file *opened;
+    unsigned file_count;
     unsigned slot_count;
     uint64_t slot_bytes;
     unsigned threads;
@@ -53,10 +59,21 @@ static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
     return (char *)io->slots.data + (uint64_t)slot * io->slot_bytes;
 }
 
-/* The descriptor for the next transfer at `offset`: direct I/O takes whole pages only. */
-static inline int slc_io_fd_at(const struct slc_io *io, uint64_t offset)
+static inline const struct slc_io_file *slc_io_file_of(const struct slc_io *io,
+                                                       const struct slc_io_request *request)
 {
-    return offset % SLC_PAGE_BYTES == 0 ? io->fd : io->buffered_fd;
+    return &io->opened[request->file];
+}
+
+/* Whether the next transfer at `offset` is a direct one: direct I/O takes whole pages only. */
+static inline bool slc_io_whole_pages(uint64_t offset)
+{
+    return offset % SLC_PAGE_BYTES == 0;
+}
+
+static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
+{
+    return slc_io_whole_pages(offset) ? file->fd : file->buffered_fd;
 }
 
 /*

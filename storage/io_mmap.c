@@ -71,7 +71,7 @@ bytes_left(const struct slc_io *io, const struct slc_io_request *request, uint64
 {
     const uint64_t from = request->offset + done;
     struct slc_file_stat stat;
-    int rc = io->files->stat_fd(io->files->self, io->fd, &stat);
+    int rc = io->files->stat_fd(io->files->self, slc_io_file_of(io, request)->fd, &stat);
 
     if (rc < 0) {
         return rc;
@@ -99,8 +99,8 @@ static void window_map(const struct slc_io *io, struct window *window)
     }
     window->lead = request->offset % slc_memory_page_bytes();
     window->bytes = window->lead + request->bytes;
-    rc = io->files->map(io->files->self, io->fd, window->bytes, request->offset - window->lead,
-                        &window->address);
+    rc = io->files->map(io->files->self, slc_io_file_of(io, request)->fd, window->bytes,
+                        request->offset - window->lead, &window->address);
     if (rc < 0) {
         window->address = NULL;
         slc_io_fail_request(io, request, -rc, request->offset);
@@ -123,7 +123,8 @@ touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint6
 
     for (; at < request->bytes; at += SLC_PAGE_BYTES) {
         char byte;
-        int64_t got = io->files->read_at(io->files->self, io->fd, &byte, 1, request->offset + at);
+        int64_t got = io->files->read_at(io->files->self, slc_io_file_of(io, request)->fd, &byte, 1,
+                                         request->offset + at);
 
         if (got <= 0) {
             /* What lies before is good: it is reported first, the fault by the next call. */
@@ -146,8 +147,8 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
         /* A page that the file ends in is resident, and an emulator may not have done anything. */
         result = bytes_left(io, request, done);
     }
-    return io->files->completed(io->files->self, io->fd, request->offset + done,
-                                request->bytes - done, result);
+    return io->files->completed(io->files->self, slc_io_file_of(io, request)->fd,
+                                request->offset + done, request->bytes - done, result);
 }
 
 static enum slc_status
@@ -213,9 +214,10 @@ mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct
     } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
     } else {
-        status = slc_fail_errno(err, EIO, io->path, "reading a mapped part of the file");
+        status = slc_fail_errno(err, EIO, slc_io_file_of(io, request)->path,
+                                "reading a mapped part of the file");
     }
-    slc_error_locate_block(err, io->path, SLC_NOWHERE, request->offset);
+    slc_error_locate_block(err, slc_io_file_of(io, request)->path, SLC_NOWHERE, request->offset);
     return status;
 }
 

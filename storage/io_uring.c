@@ -32,7 +32,7 @@ struct uring_backend {
     struct io_uring ring;
     struct uring_slot *slots;
     unsigned registered_slots; /* the first so many */
-    bool registered_files;     /* index 0: io->fd, 1: io->buffered_fd */
+    bool registered_files;     /* of file f: index 2 f its fd, 2 f + 1 its buffered_fd */
     unsigned in_kernel;        /* submissions that have not completed, queued ones included */
 };
 
@@ -45,12 +45,12 @@ static void queue_read(struct slc_io *io, unsigned slot)
     uint64_t at = state->request->offset + done;
     char *memory = (char *)slc_io_slot(io, slot) + done;
     unsigned bytes = (unsigned)(state->request->bytes - done);
-    int fd = slc_io_fd_at(io, at);
+    int fd = slc_io_fd_at(slc_io_file_of(io, state->request), at);
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 
     /* There are as many entries as slots, and a slot queues one read at a time. */
     if (uring->registered_files) {
-        fd = fd == io->fd ? 0 : 1;
+        fd = (int)(2 * state->request->file) + !slc_io_whole_pages(at);
     }
     if (slot < uring->registered_slots) {
         io_uring_prep_read_fixed(sqe, fd, memory, bytes, at, (int)slot);
@@ -126,14 +126,15 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         int rc = next_completion(uring, &cqe);
 
         if (rc < 0) {
-            return slc_fail_errno(err, -rc, io->path, "waiting for io_uring");
+            return slc_fail_errno(err, -rc, io->opened[0].path, "waiting for io_uring");
         }
         state = io_uring_cqe_get_data(cqe);
         asked = state->request;
         result = cqe->res;
         io_uring_cqe_seen(&uring->ring, cqe);
         uring->in_kernel--;
-        result = io->files->completed(io->files->self, io->fd, asked->offset + state->progress.done,
+        result = io->files->completed(io->files->self, slc_io_file_of(io, asked)->fd,
+                                      asked->offset + state->progress.done,
                                       asked->bytes - state->progress.done, result);
         if (slc_io_advance(io, asked, &state->progress, slc_io_slot(io, asked->slot), result)) {
             slc_io_drop_behind(io, asked);
@@ -222,12 +223,23 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     return SLC_OK;
 }
 
-static void register_both_files(struct slc_io *io)
+/* Registers the descriptors; failing is no error: the kernel then looks them up at every read. */
+static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
 {
     struct uring_backend *uring = io->backend;
-    int fds[2] = {io->fd, io->buffered_fd};
+    const unsigned count = 2 * io->file_count;
+    int *fds = slc_calloc(count, sizeof *fds);
 
-    uring->registered_files = io_uring_register_files(&uring->ring, fds, 2) == 0;
+    if (fds == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u descriptors of io_uring", count);
+    }
+    for (unsigned f = 0; f < io->file_count; f++) {
+        fds[2 * f] = io->opened[f].fd;
+        fds[2 * f + 1] = io->opened[f].buffered_fd;
+    }
+    uring->registered_files = io_uring_register_files(&uring->ring, fds, count) == 0;
+    slc_free(fds);
+    return SLC_OK;
 }
 
 /* Whether this kernel's io_uring knows the reads used here (Linux 5.6). */
@@ -268,11 +280,13 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
     }
     io->backend = uring;
     status = register_most(io, err);
+    if (status == SLC_OK) {
+        status = register_files(io, err);
+    }
     if (status != SLC_OK) {
         uring_close(io);
         return status;
     }
-    register_both_files(io);
     io->ops = &ops;
     return SLC_OK;
 }

@@ -67,7 +67,7 @@ struct slc_io *open_variant(const struct variant *variant,
                             unsigned slots,
                             uint64_t slot_pages)
 {
-    struct slc_io_options options = {files, path, slots, slot_pages * PAGE, 0, variant->direct};
+    struct slc_io_options options = {files, &path, 1, slots, slot_pages * PAGE, 0, variant->direct};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io *io = NULL;
     enum slc_status status = slc_io_open(variant->kind, &options, &io, &err);

@@ -57,7 +57,8 @@ static void test_depths(void)
 
 static void test_memory_file_system(void)
 {
-    struct slc_io_options options = {NULL, NULL, 4, PAGE, 0, true};
+    const char *path = NULL;
+    struct slc_io_options options = {NULL, &path, 1, 4, PAGE, 0, true};
     char folder[] = "/dev/shm/slc-test-XXXXXX";
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io_stats stats;
@@ -68,14 +69,14 @@ static void test_memory_file_system(void)
         return;
     }
     check_depths(folder);
-    options.path = make_file(folder, "auto.blk", PAGE);
+    path = make_file(folder, "auto.blk", PAGE);
     SLC_ASSERT_OK(slc_io_open(SLC_IO_AUTO, &options, &io, &err), &err);
     slc_io_stats(io, &stats);
     CU_ASSERT(!stats.direct);
     CU_ASSERT(strstr(stats.note, "direct") != NULL);
     CU_ASSERT(slc_io_kind(io) == SLC_IO_PREAD);
     slc_io_close(io);
-    CU_ASSERT(unlink(options.path) == 0);
+    CU_ASSERT(unlink(path) == 0);
     CU_ASSERT(rmdir(folder) == 0);
 }
 
@@ -204,13 +205,73 @@ static void test_map_residency(void)
     slc_io_close(io);
 }
 
+/* Three files through the same slots: each request gets its own file's bytes, and faults name it.
+ */
+static void test_files(void)
+{
+    enum { FILES = 3, READS = 12 };
+    char names[FILES][512];
+    const char *paths[FILES];
+
+    for (unsigned f = 0; f < FILES; f++) {
+        char name[16];
+
+        /* Each has a page less than the one before, so that its last page tells it from others. */
+        (void)snprintf(name, sizeof name, "file-%u.blk", f);
+        (void)snprintf(names[f], sizeof names[f], "%s",
+                       make_file(slc_test_folder(), name, (READS - f) * PAGE));
+        paths[f] = names[f];
+    }
+    for (size_t v = 0; v < SLC_COUNT(variants); v++) {
+        struct slc_io_options options = {NULL, paths, FILES, FILES, PAGE, 0, variants[v].direct};
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+        struct slc_io *io;
+
+        status = slc_io_open(variants[v].kind, &options, &io, &err);
+        if (status == SLC_ERR_UNSUPPORTED && variants[v].kind == SLC_IO_URING) {
+            continue;
+        }
+        SLC_ASSERT_OK(status, &err);
+        for (unsigned page = 0; page < READS; page++) {
+            struct slc_io_request requests[FILES];
+
+            for (unsigned f = 0; f < FILES; f++) {
+                requests[f] = (struct slc_io_request){
+                    .offset = page * PAGE, .bytes = PAGE, .file = f, .slot = f};
+                SLC_ASSERT_OK(slc_io_submit(io, &requests[f], &err), &err);
+            }
+            for (unsigned f = 0; f < FILES; f++) {
+                struct slc_io_request *done;
+
+                SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
+            }
+            for (unsigned f = 0; f < FILES; f++) {
+                if (page < READS - f) {
+                    CU_ASSERT_EQUAL(requests[f].status, SLC_OK);
+                    CU_ASSERT(has_pattern(requests[f].data, PAGE, page * PAGE));
+                } else {
+                    CU_ASSERT_EQUAL(requests[f].status, SLC_ERR_DAMAGED);
+                    CU_ASSERT_STRING_EQUAL(requests[f].error.file, names[f]);
+                }
+                slc_io_release(io, &requests[f]);
+            }
+        }
+        slc_io_close(io);
+    }
+}
+
 static void test_misuse(void)
 {
     const char *path = make_file(slc_test_folder(), "misuse.blk", 8 * PAGE);
-    struct slc_io_options options = {NULL, path, 0, PAGE, 0, true};
+    struct slc_io_options options = {NULL, &path, 1, 0, PAGE, 0, true};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io *io;
 
+    options.file_count = 0;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_io_open(SLC_IO_PREAD, &options, &io, &err), SLC_ERR_USAGE, &err, "file");
+    options.file_count = 1;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_io_open(SLC_IO_PREAD, &options, &io, &err), SLC_ERR_USAGE, &err, "slots");
     options.slot_count = 100000;
@@ -227,6 +288,7 @@ static void test_misuse(void)
     for (size_t v = 0; v < SLC_COUNT(variants); v++) {
         static const struct slc_io_request wrong[] = {
             {.offset = 0, .bytes = PAGE, .slot = 2},
+            {.offset = 0, .bytes = PAGE, .file = 1, .slot = 0},
             {.offset = 1, .bytes = PAGE, .slot = 0},
             {.offset = 0, .bytes = 100, .slot = 0},
             {.offset = 0, .bytes = 0, .slot = 0},
@@ -253,16 +315,17 @@ static void test_misuse(void)
 
 static void test_open_errors(void)
 {
-    struct slc_io_options options = {NULL, "/nonexistent/x.blk", 2, PAGE, 0, true};
+    const char *path;
+    struct slc_io_options options = {NULL, &path, 1, 2, PAGE, 0, true};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io *io;
 
     for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        options.path = "/nonexistent/x.blk";
+        path = "/nonexistent/x.blk";
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(slc_io_open(variants[v].kind, &options, &io, &err), SLC_ERR_IO, &err,
                          "opening");
-        options.path = slc_test_folder();
+        path = slc_test_folder();
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(slc_io_open(variants[v].kind, &options, &io, &err), SLC_ERR_FORMAT, &err,
                          "plain file");
@@ -306,6 +369,7 @@ static const struct slc_test tests[] = {
     {"a file that shrinks under a read is damaged", test_truncated_in_flight},
     {"a file that ends inside a page", test_unaligned_end},
     {"a map keeps no more resident than its slots", test_map_residency},
+    {"several files through the same slots", test_files},
     {"misuse is refused", test_misuse},
     {"files that cannot be opened", test_open_errors},
     {"closing with reads in flight", test_close_in_flight},

@@ -154,7 +154,7 @@ static void test_open_faults(void)
     struct slc_faulty faulty;
 
     for (size_t v = 0; v < SLC_COUNT(variants); v++) {
-        struct slc_io_options options = {&faulty.table, path, 3, PAGE, 0, variants[v].direct};
+        struct slc_io_options options = {&faulty.table, &path, 1, 3, PAGE, 0, variants[v].direct};
         struct slc_io *io = open_variant(&variants[v], NULL, path, 3, 1);
 
         if (io == NULL) {

@@ -65,7 +65,8 @@ static enum slc_status
 read_all(enum slc_io_kind kind, bool direct, struct slc_io_stats *stats, struct slc_error *err)
 {
     static struct slc_io_request requests[SLOTS];
-    struct slc_io_options options = {NULL, path, SLOTS, SLOT_PAGES * PAGE, 0, direct};
+    const char *const paths[] = {path};
+    struct slc_io_options options = {NULL, paths, 1, SLOTS, SLOT_PAGES * PAGE, 0, direct};
     struct slc_io *io;
     enum slc_status status = slc_io_open(kind, &options, &io, err);
     unsigned wrong = 0;
