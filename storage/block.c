@@ -127,7 +127,7 @@ static enum slc_status check_tile(struct check *check,
                         index, tile->nnz);
     }
     if (index == 0 ? first != slc_key_join(entry->first_key_lo, entry->first_key_hi)
-                   : check->info->layout == SLC_LAYOUT_BLCO && first <= totals->last_key) {
+                   : slc_layout_by_key(check->info->layout) && first <= totals->last_key) {
         return slc_fail(check->err, SLC_ERR_DAMAGED, "the first key of tile %" PRIu32 " is not %s",
                         index,
                         index == 0 ? "the one in the index" : "above the previous tile's last");
@@ -250,11 +250,12 @@ static enum slc_status check_end(struct check *check, slc_u128 last_key)
                         "a byte after the block's data is %u instead of 0", view->data[check->at]);
     }
     check->at = SLC_BLOCK_HEADER_BYTES;
-    if (check->info->layout == SLC_LAYOUT_BLCO && view->block + 1 < check->info->block_count) {
+    if (slc_layout_by_key(check->info->layout) && view->block + 1 < check->info->block_count) {
         struct slc_block_entry next;
 
         slc_reader_entry(view->reader, view->block + 1, &next);
-        if (last_key >= slc_key_join(next.first_key_lo, next.first_key_hi)) {
+        if (slc_keys_go_on(check->info, entry->partition, &next) &&
+            last_key >= slc_key_join(next.first_key_lo, next.first_key_hi)) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
                             "the block's last key is not below the next block's first");
         }

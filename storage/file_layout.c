@@ -83,7 +83,9 @@ void slc_index_entry_encode(const struct slc_block_entry *entry, unsigned order,
     slc_store_u64(bytes + SLC_INDEX_FIRST_KEY + 8, entry->first_key_hi);
     slc_store_f64(bytes + SLC_INDEX_SUM_OF_SQUARES, entry->sum_of_squares);
     slc_store_u64(bytes + SLC_INDEX_CONTENT_SUM, entry->content_sum);
-    slc_store_u64(bytes + SLC_INDEX_RESERVED, 0);
+    slc_store_u32(bytes + SLC_INDEX_PARTITION, entry->partition);
+    slc_store_u32(bytes + SLC_INDEX_PARTITION_FLAGS,
+                  entry->continued ? SLC_PARTITION_CONTINUED : 0);
     for (unsigned mode = 0; mode < order; mode++) {
         slc_store_u64(bytes + SLC_INDEX_RANGES + 8 * mode, entry->min[mode]);
         slc_store_u64(bytes + SLC_INDEX_RANGES + 8 * (order + mode), entry->max[mode]);
@@ -107,6 +109,9 @@ void slc_index_entry_decode(const uint8_t *bytes, unsigned order, struct slc_blo
     entry->first_key_hi = slc_load_u64(bytes + SLC_INDEX_FIRST_KEY + 8);
     entry->sum_of_squares = slc_load_f64(bytes + SLC_INDEX_SUM_OF_SQUARES);
     entry->content_sum = slc_load_u64(bytes + SLC_INDEX_CONTENT_SUM);
+    entry->partition = slc_load_u32(bytes + SLC_INDEX_PARTITION);
+    entry->continued =
+        (slc_load_u32(bytes + SLC_INDEX_PARTITION_FLAGS) & SLC_PARTITION_CONTINUED) != 0;
     for (unsigned mode = 0; mode < order; mode++) {
         entry->min[mode] = slc_load_u64(bytes + SLC_INDEX_RANGES + 8 * mode);
         entry->max[mode] = slc_load_u64(bytes + SLC_INDEX_RANGES + 8 * (order + mode));
@@ -152,7 +157,6 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     return SLC_OK;
 }
 
-/* Layout, types and lengths. */
 /* The order of the nonzeros: key bits of the modes, and which of them stand lowest. */
 static enum slc_status
 check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
@@ -175,6 +179,7 @@ check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, stru
     return slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err);
 }
 
+/* Layout, types and lengths. */
 static enum slc_status
 check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {

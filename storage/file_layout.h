@@ -56,8 +56,9 @@ enum {
     SLC_INDEX_FIRST_KEY = 48,
     SLC_INDEX_SUM_OF_SQUARES = 64,
     SLC_INDEX_CONTENT_SUM = 72,
-    SLC_INDEX_RESERVED = 80,
-    SLC_INDEX_RANGES = 88, /* N smallest, then N largest coordinates */
+    SLC_INDEX_PARTITION = 80,       /* u32; this and the flags are zero but for sorted-n */
+    SLC_INDEX_PARTITION_FLAGS = 84, /* u32 */
+    SLC_INDEX_RANGES = 88,          /* N smallest, then N largest coordinates */
 
     SLC_CLOSING_BYTES = SLC_PAGE_BYTES,
     SLC_CLOSING_HEADER_HASH = 8,
@@ -75,9 +76,27 @@ static inline uint64_t slc_index_entry_bytes(unsigned order)
     return SLC_INDEX_RANGES + UINT64_C(16) * order;
 }
 
+/* The flag of a partition that holds a further piece of the row before it. */
+#define SLC_PARTITION_CONTINUED UINT32_C(1)
+
+/* Whether the nonzeros of this layout are in key order, at least within partitions. */
+static inline bool slc_layout_by_key(enum slc_layout_kind layout)
+{
+    return layout == SLC_LAYOUT_BLCO || layout == SLC_LAYOUT_SORTED;
+}
+
+/* Whether keys go on ascending from a block of partition `before` to the next one, `next`. */
+static inline bool slc_keys_go_on(const struct slc_layout_info *info,
+                                  uint32_t before,
+                                  const struct slc_block_entry *next)
+{
+    return info->layout == SLC_LAYOUT_BLCO ||
+           (info->layout == SLC_LAYOUT_SORTED && (next->partition == before || next->continued));
+}
+
 /* The header with what only the file's own structure needs. */
 struct slc_file_header {
-    struct slc_layout_info info; /* max_block_bytes and max_block_nnz come from the index */
+    struct slc_layout_info info; /* the largest block and all of partitions come from the index */
     uint64_t index_offset;
     uint64_t index_bytes; /* padded */
     uint64_t index_hash;

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "storage/block_layout.h"
 #include "storage/file_layout.h"
+#include "storage/partitions.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +27,7 @@ struct slc_reader {
     char *path;
     struct slc_file_header header;
     struct slc_buffer index; /* as in the file, padding included */
+    struct slc_partitions partitions;
 };
 
 /* Opens `path` and reads its header; on success *fd is open and the header agrees with the file. */
@@ -86,6 +88,7 @@ struct index_totals {
     uint64_t content_sum;
     double sum_of_squares;
     slc_u128 last_first_key;
+    uint32_t last_partition;
 };
 
 /* Where the block lies and how large it may be. */
@@ -142,7 +145,8 @@ static enum slc_status check_entry_content(const struct slc_layout_info *info,
                         (unsigned)entry->codec);
     }
     if ((info->keys.bits < SLC_MAX_KEY_BITS && key >> info->keys.bits != 0) ||
-        (info->layout == SLC_LAYOUT_BLCO && block > 0 && key <= totals->last_first_key)) {
+        (block > 0 && slc_keys_go_on(info, totals->last_partition, entry) &&
+         key <= totals->last_first_key)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "the block's first key is beyond the lengths or not above the previous");
     }
@@ -211,11 +215,13 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
         if (status == SLC_OK) {
             status = check_entry_content(info, block, &entry, &totals, err);
         }
-        if (status == SLC_OK && slc_load_u64(index + block * entry_bytes + SLC_INDEX_RESERVED)) {
-            status = slc_fail(err, SLC_ERR_DAMAGED, "reserved bytes of the index are not zero");
-        }
         if (status == SLC_OK && !slc_add_u64(totals.nnz, entry.nnz, &totals.nnz)) {
             status = slc_fail(err, SLC_ERR_DAMAGED, "the blocks' nonzeros exceed 64 bits");
+        }
+        if (status == SLC_OK) {
+            uint32_t flags = slc_load_u32(index + block * entry_bytes + SLC_INDEX_PARTITION_FLAGS);
+
+            status = slc_partitions_add(&reader->partitions, info, block, &entry, flags, err);
         }
         if (status != SLC_OK) {
             slc_error_locate_block(err, reader->path, block,
@@ -227,6 +233,7 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
         totals.content_sum += entry.content_sum;
         totals.sum_of_squares += entry.sum_of_squares;
         totals.last_first_key = slc_key_join(entry.first_key_lo, entry.first_key_hi);
+        totals.last_partition = entry.partition;
         info->max_block_bytes = slc_max_u64(info->max_block_bytes, entry.padded_bytes);
         info->max_block_nnz = slc_max_u64(info->max_block_nnz, entry.nnz);
     }
@@ -278,16 +285,20 @@ load_index(struct slc_reader *reader, const struct slc_files *files, int fd, str
         }
     }
     if (status == SLC_OK) {
+        status = slc_partitions_create(&reader->partitions, &header->info, err);
+    }
+    if (status == SLC_OK) {
         status = check_index(reader, err);
     }
     slc_error_locate_file(err, reader->path);
     return status;
 }
 
-static uint64_t memory_bytes_of(const char *path, uint64_t index_bytes)
+static uint64_t memory_bytes_of(const char *path, const struct slc_file_header *header)
 {
     return sizeof(struct slc_reader) + strlen(path) + 1 +
-           slc_buffer_footprint(index_bytes, SLC_PAGES_SMALL);
+           slc_buffer_footprint(header->index_bytes, SLC_PAGES_SMALL) +
+           slc_partitions_memory_bytes(&header->info);
 }
 
 enum slc_status slc_reader_open_within(const struct slc_files *files,
@@ -308,7 +319,7 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
     }
     status = open_header(files, path, &fd, &opened->header, err);
     if (status == SLC_OK) {
-        need = memory_bytes_of(path, opened->header.index_bytes);
+        need = memory_bytes_of(path, &opened->header);
         if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {
             status =
                 slc_fail_budget(err, memory_bytes, need, "holding the index of %" PRIu64 " blocks",
@@ -339,6 +350,7 @@ void slc_reader_close(struct slc_reader *reader)
 {
     if (reader != NULL) {
         slc_buffer_destroy(&reader->index);
+        slc_partitions_destroy(&reader->partitions);
         slc_free(reader->path);
         slc_free(reader);
     }
@@ -364,7 +376,21 @@ void slc_reader_entry(const struct slc_reader *reader,
     slc_index_entry_decode(index + block * slc_index_entry_bytes(order), order, entry);
 }
 
+void slc_reader_partition(const struct slc_reader *reader,
+                          uint64_t ordinal,
+                          struct slc_partition *partition)
+{
+    struct slc_block_entry first;
+    struct slc_block_entry last;
+
+    slc_partitions_get(&reader->partitions, &reader->header.info, ordinal, partition);
+    slc_reader_entry(reader, partition->first_block, &first);
+    slc_reader_entry(reader, partition->first_block + partition->block_count - 1, &last);
+    partition->padded_bytes = last.offset + last.padded_bytes - first.offset;
+    partition->continued = first.continued;
+}
+
 uint64_t slc_reader_memory_bytes(const struct slc_reader *reader)
 {
-    return memory_bytes_of(reader->path, reader->header.index_bytes);
+    return memory_bytes_of(reader->path, &reader->header);
 }

@@ -35,6 +35,9 @@ struct slc_layout_info {
     uint64_t header_hash;
     uint64_t max_block_bytes; /* largest padded block, from the index */
     uint64_t max_block_nnz;
+    uint64_t partition_count;     /* of sorted-n; 0 for other layouts */
+    uint64_t max_partition_bytes; /* padded bytes of the blocks of the largest partition */
+    uint64_t max_partition_nnz;
 };
 
 /* One entry of the index. */
@@ -50,14 +53,31 @@ struct slc_block_entry {
     uint64_t first_key_lo, first_key_hi;
     double sum_of_squares;
     uint64_t content_sum;
+    uint32_t partition; /* of sorted-n: ordinal of the partition it belongs to, from 0 */
+    bool continued;     /* the partition's row began in the one before */
     uint64_t min[SLC_MAX_ORDER];
     uint64_t max[SLC_MAX_ORDER];
+};
+
+/*
+ * A partition of sorted-n: consecutive blocks that hold whole rows of mode n, or a piece of one row
+ * that was too large for a partition. Rows ascend from one to the next.
+ */
+struct slc_partition {
+    uint64_t first_block;
+    uint64_t block_count;
+    uint64_t nnz;
+    uint64_t padded_bytes; /* of its blocks, which lie one after another */
+    uint64_t first_row;    /* smallest and largest coordinate of mode n that occur */
+    uint64_t last_row;
+    bool continued; /* a further piece of the row of the partition before */
 };
 
 struct slc_reader;
 
 /*
- * Opens and validates header, closing page and index. Memory: the index, 88 + 16 N bytes a block.
+ * Opens and validates header, closing page and index. Memory: the index, 88 + 16 N bytes a block,
+ * and 32 bytes a block for the partitions of sorted-n.
  * `files` may be NULL; `path` is copied. Owns: slc_reader_close, which takes NULL.
  * Errors: SLC_ERR_IO; SLC_ERR_FORMAT (not a block file); SLC_ERR_UNSUPPORTED (newer version,
  * unknown reserved bits); SLC_ERR_DAMAGED (a checksum, size or count does not hold) with file and
@@ -85,8 +105,13 @@ const char *slc_reader_path(const struct slc_reader *reader);
 void slc_reader_entry(const struct slc_reader *reader,
                       uint64_t block,
                       struct slc_block_entry *entry);
+/* Partition `ordinal` < partition_count of a sorted-n file. Cost: constant. */
+void slc_reader_partition(const struct slc_reader *reader,
+                          uint64_t ordinal,
+                          struct slc_partition *partition);
 /* Bytes of memory the reader holds, for the plan. */
 uint64_t slc_reader_memory_bytes(const struct slc_reader *reader);
+
 /* An encoded block in memory, found sound. Borrows `data`. */
 struct slc_block_view {
     const struct slc_reader *reader;

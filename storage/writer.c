@@ -24,6 +24,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The partition under way, of sorted-n. Rows and keys are kept to assert what the caller promises.
+ */
+struct open_partition {
+    uint32_t ordinal;
+    bool continued;
+    bool empty;   /* no tile yet */
+    uint64_t low; /* rows so far */
+    uint64_t high;
+    uint64_t before; /* the largest row of the partition before, if there is one */
+};
+
 struct slc_writer {
     const struct slc_files *files;
     char *path;
@@ -40,6 +51,7 @@ struct slc_writer {
     uint64_t data_bytes;
     struct slc_block_entry entry; /* of the open block; tile_count 0: none is open */
     slc_u128 last_key;
+    struct open_partition partition;
 
     uint8_t *directory; /* entries of the open block, data offsets counted from the data's start */
     uint64_t directory_room;
@@ -148,6 +160,7 @@ prepare(struct slc_writer *writer, const struct slc_writer_options *options, str
     info->relabelled_modes = options->relabelled_modes;
     memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
     writer->header.index_offset = SLC_HEADER_BYTES;
+    writer->partition.empty = true;
     writer->all_f32 = true;
     writer->target_bytes =
         options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
@@ -266,6 +279,24 @@ static enum slc_status close_block(struct slc_writer *writer, struct slc_error *
     return SLC_OK;
 }
 
+/* What the caller promises of keys and rows where there are partitions. */
+static void assert_in_partition(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    const struct open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    if (partition->continued) {
+        assert(tile->min[mode] == partition->before && tile->max[mode] == partition->before);
+    } else {
+        assert(partition->ordinal == 0 || tile->min[mode] > partition->before);
+    }
+    assert((partition->empty && !partition->continued) ||
+           slc_key_join(tile->first_lo, tile->first_hi) > writer->last_key);
+    (void)tile;
+    (void)partition;
+    (void)mode;
+}
+
 /* What the encoder and the caller promise; a mistake here would only be seen when reading. */
 static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
@@ -277,6 +308,9 @@ static void assert_tile(const struct slc_writer *writer, const struct slc_tile_b
     assert(first <= slc_key_join(tile->last_lo, tile->last_hi));
     assert(info->layout != SLC_LAYOUT_BLCO || first > writer->last_key ||
            (info->block_count == 0 && writer->entry.tile_count == 0));
+    if (info->layout == SLC_LAYOUT_SORTED) {
+        assert_in_partition(writer, tile);
+    }
     for (unsigned mode = 0; mode < info->order; mode++) {
         assert(tile->min[mode] <= tile->max[mode] && tile->max[mode] < info->dims[mode]);
         assert(tile->max[mode] - tile->min[mode] < UINT32_MAX);
@@ -317,6 +351,8 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
         entry->first_tile = info->tile_count;
         entry->first_key_lo = tile->first_lo;
         entry->first_key_hi = tile->first_hi;
+        entry->partition = writer->partition.ordinal;
+        entry->continued = writer->partition.continued;
     }
     entry->tile_count++;
     entry->nnz += tile->nnz;
@@ -325,6 +361,19 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
     writer->last_key = slc_key_join(tile->last_lo, tile->last_hi);
     writer->all_f32 = writer->all_f32 && tile->all_f32;
     writer->coordinate_bytes += tile->index_bytes;
+}
+
+/* Takes the tile's rows into those of the open partition. */
+static void add_to_partition(struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    struct open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    partition->low =
+        partition->empty ? tile->min[mode] : slc_min_u64(partition->low, tile->min[mode]);
+    partition->high =
+        partition->empty ? tile->max[mode] : slc_max_u64(partition->high, tile->max[mode]);
+    partition->empty = false;
 }
 
 static enum slc_status
@@ -355,9 +404,15 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
     if (status == SLC_OK) {
         memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
         add_to_block(writer, tile);
+        add_to_partition(writer, tile);
         writer->data_bytes += tile->data_bytes;
     }
     return status;
+}
+
+static enum slc_status fail_again(const struct slc_writer *writer, struct slc_error *err)
+{
+    return slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
 }
 
 enum slc_status slc_writer_append(struct slc_writer *writer,
@@ -366,10 +421,40 @@ enum slc_status slc_writer_append(struct slc_writer *writer,
 {
     assert_tile(writer, tile);
     if (writer->status != SLC_OK) {
-        return slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
+        return fail_again(writer, err);
     }
     writer->status = append(writer, tile, err);
     return writer->status;
+}
+
+enum slc_status
+slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_error *err)
+{
+    struct open_partition *partition = &writer->partition;
+
+    assert(writer->header.info.layout == SLC_LAYOUT_SORTED);
+    if (writer->status != SLC_OK) {
+        return fail_again(writer, err);
+    }
+    if (!partition->empty) {
+        if (partition->ordinal == UINT32_MAX - 1) {
+            writer->status =
+                slc_fail(err, SLC_ERR_UNSUPPORTED,
+                         "more than %" PRIu32 " partitions: make them larger", UINT32_MAX);
+            return writer->status;
+        }
+        writer->status = close_block(writer, err);
+        if (writer->status != SLC_OK) {
+            return writer->status;
+        }
+        assert(!continued || partition->low == partition->high);
+        partition->ordinal++;
+        partition->before = partition->high;
+        partition->empty = true;
+    }
+    assert(!continued || partition->ordinal > 0);
+    partition->continued = continued;
+    return SLC_OK;
 }
 
 static enum slc_status sync_file(struct slc_writer *writer, struct slc_error *err)
@@ -427,7 +512,7 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
     int rc;
 
     if (writer->status != SLC_OK) {
-        status = slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
+        status = fail_again(writer, err);
     }
     if (status == SLC_OK) {
         status = close_block(writer, err);

@@ -11,6 +11,7 @@
 #include "storage/codec.h"
 #include "storage/files.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FIBER = 3 };
@@ -59,12 +60,25 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Appends an encoded tile (copied). Tiles come in ascending key order without overlap.
+ * Appends an encoded tile (copied). Tiles come in ascending key order without overlap; those of
+ * sorted-n within each partition.
  * After an error the file cannot be completed: finish repeats the status, abandon cleans up.
  */
 enum slc_status slc_writer_append(struct slc_writer *writer,
                                   const struct slc_tile_blob *tile,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Begins the next partition of a sorted-n file: the open block is closed, and what is appended next
+ * belongs to the new partition. The first one needs no call; a call before the first tile of a
+ * partition only sets its mark. Rows of mode n have to be above those of all partitions before;
+ * `continued`: the partition before and this one hold one and the same row and nothing else, which
+ * was too large for one partition, and the keys go on ascending. (Asserted.)
+ * Errors: as slc_writer_append; SLC_ERR_UNSUPPORTED for more than 2^32 - 1 partitions.
+ */
+enum slc_status slc_writer_next_partition(struct slc_writer *writer,
+                                          bool continued,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Completes, syncs and closes the file. The writer is destroyed whatever happens, and after an

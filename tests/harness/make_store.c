@@ -132,11 +132,10 @@ uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
     return tensor->nnz;
 }
 
-/* Encodes and appends every tile. */
-static enum slc_status append_tiles(const struct slc_made_tensor *tensor,
-                                    enum slc_codec codec,
-                                    struct slc_writer *writer,
-                                    struct slc_error *err)
+enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
+                                      enum slc_codec codec,
+                                      struct slc_writer *writer,
+                                      struct slc_error *err)
 {
     struct slc_encoder *encoder;
     enum slc_status status = slc_encoder_create(&tensor->keys, codec, &encoder, err);
@@ -187,7 +186,7 @@ enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
     if (status != SLC_OK) {
         return status;
     }
-    status = append_tiles(tensor, codec, writer, err);
+    status = slc_made_tiles_append(tensor, codec, writer, err);
     if (status != SLC_OK) {
         slc_writer_abandon(writer);
         return status;

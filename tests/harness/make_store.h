@@ -45,6 +45,12 @@ void slc_made_tensor_destroy(struct slc_made_tensor *tensor);
 /* Where the tile that starts at nonzero `begin` ends. */
 uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin);
 
+/* Encodes the nonzeros and appends their tiles. */
+enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
+                                      enum slc_codec codec,
+                                      struct slc_writer *writer,
+                                      struct slc_error *err);
+
 /* Writes the block file `path` of layout blco through `files` (NULL: slc_quick_files). */
 enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
                                       const struct slc_files *files,
