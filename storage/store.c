@@ -4,7 +4,9 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 const char *slc_layout_name(enum slc_layout_kind layout)
@@ -50,6 +52,25 @@ static uint64_t relabelled_modes(const struct slc_manifest *manifest)
     return modes;
 }
 
+/*
+ * Sums of squares: of blco to the bit; of other layouts up to the rounding of additions in another
+ * order. Terms are not negative, so each sum is off by a factor of 2^-53 at most for every addition
+ * that a term passes through: those of its tile, one a tile and one a block, together fewer than
+ * twice the nonzeros. That is generous: the content sum tells other nonzeros. Near the largest
+ * double one sum may overflow and the other not.
+ */
+static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
+{
+    double listed = fmin(manifest->sum_of_squares, DBL_MAX);
+    double found = fmin(info->sum_of_squares, DBL_MAX);
+    double bound = 2 * 2 * (double)info->nnz * (DBL_EPSILON / 2);
+
+    if (info->layout == SLC_LAYOUT_BLCO) {
+        return slc_bits_f64(manifest->sum_of_squares) == slc_bits_f64(info->sum_of_squares);
+    }
+    return fabs(listed - found) <= bound * fmax(listed, found);
+}
+
 enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                                           const struct slc_store_layout *layout,
                                           const struct slc_reader *reader,
@@ -69,8 +90,6 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
          info->relabelled_modes},
         {"number of nonzeros", manifest->nnz, info->nnz},
         {"value type", manifest->value_type, info->value_type},
-        {"sum of squares (its bits)", slc_bits_f64(manifest->sum_of_squares),
-         slc_bits_f64(info->sum_of_squares)},
         {"content sum", manifest->content_sum, info->content_sum},
         {"file size", layout->file_bytes, info->file_bytes},
         {"number of blocks", layout->block_count, info->block_count},
@@ -85,6 +104,12 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                               ": the files do not belong together",
                               fields[i].what, fields[i].found, fields[i].listed);
         }
+    }
+    if (status == SLC_OK && !same_squares(manifest, info)) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "the sum of squares is %.17g, but the store's manifest says %.17g"
+                          ": the files do not belong together",
+                          info->sum_of_squares, manifest->sum_of_squares);
     }
     for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
         if (manifest->dims[mode] != info->dims[mode]) {
@@ -184,6 +209,57 @@ enum slc_status slc_store_open(const struct slc_files *files,
                                struct slc_error *err)
 {
     return slc_store_open_within(files, path, UINT64_MAX, store, err);
+}
+
+enum slc_status slc_store_check_keys(const struct slc_key_layout *keys,
+                                     const struct slc_reader *reader,
+                                     struct slc_error *err)
+{
+    const struct slc_fiber_run *run = &slc_reader_info(reader)->keys.run;
+    enum slc_status status;
+
+    if (run->mode == keys->run.mode && run->bits == keys->run.bits) {
+        return SLC_OK;
+    }
+    status = slc_fail(err, SLC_ERR_DAMAGED,
+                      "the file has fiber runs of %u bits in mode %u, another layout of the store "
+                      "has %u in mode %u: the files do not belong together",
+                      run->bits, run->mode + 1, keys->run.bits, keys->run.mode + 1);
+    slc_error_locate_file(err, slc_reader_path(reader));
+    return status;
+}
+
+enum slc_status slc_store_open_layout(const struct slc_store *store,
+                                      enum slc_layout_kind layout,
+                                      unsigned layout_mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
+{
+    const struct slc_store_layout *listed =
+        slc_manifest_find(&store->manifest, layout, layout_mode);
+    struct slc_reader *opened = NULL;
+    enum slc_status status;
+
+    if (listed == NULL) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout \"%s\" of mode %u",
+                          slc_layout_name(layout), layout_mode + 1);
+        slc_error_locate_file(err, store->path);
+        return status;
+    }
+    status = open_layout(store->files, store->path, listed, memory_bytes, &opened, err);
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&store->manifest, listed, opened, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_store_check_keys(&slc_reader_info(store->reader)->keys, opened, err);
+    }
+    if (status != SLC_OK) {
+        slc_reader_close(opened);
+        return status;
+    }
+    *reader = opened;
+    return SLC_OK;
 }
 
 void slc_store_close(struct slc_store *store)

@@ -97,7 +97,8 @@ const struct slc_store_permutation *slc_manifest_permutation(const struct slc_ma
                                                              unsigned mode);
 
 /*
- * Compares what the manifest says of a block file with the file's own header.
+ * Compares what the manifest says of a block file with the file's own header. The sum of squares of
+ * a layout but blco may differ by rounding, as it is added up in another order.
  * Errors: SLC_ERR_DAMAGED, naming the block file and both values.
  */
 enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
@@ -143,5 +144,26 @@ enum slc_status slc_store_open(const struct slc_files *files,
                                struct slc_store *store,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_store_close(struct slc_store *store);
+
+/*
+ * Opens a further layout of an open store: checks it against the manifest and against `blco`, whose
+ * keys it shares. Owns: slc_reader_close on *reader.
+ * Errors: SLC_ERR_USAGE where the store has no such layout (slc_manifest_find tells before),
+ * SLC_ERR_BUDGET as slc_store_open_within, and as slc_store_open_listed.
+ */
+enum slc_status slc_store_open_layout(const struct slc_store *store,
+                                      enum slc_layout_kind layout,
+                                      unsigned layout_mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether two block files of a store give the same key to the same coordinates.
+ * Errors: SLC_ERR_DAMAGED, naming the file of `reader`.
+ */
+enum slc_status slc_store_check_keys(const struct slc_key_layout *keys,
+                                     const struct slc_reader *reader,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -175,3 +175,40 @@ enum slc_status slc_made_sorted_write(const struct slc_made_sorted *sorted,
     }
     return slc_writer_finish(writer, summary, err);
 }
+
+enum slc_status slc_made_store_add_sorted(const struct slc_made_tensor *tensor,
+                                          const char *path,
+                                          unsigned mode,
+                                          uint64_t target_nnz,
+                                          enum slc_codec codec,
+                                          uint64_t block_bytes,
+                                          struct slc_error *err)
+{
+    const struct slc_files *files = slc_quick_files();
+    struct slc_writer_summary summary;
+    struct slc_made_sorted sorted;
+    struct slc_manifest manifest;
+    struct slc_store_layout *layout;
+    char file[4096];
+    enum slc_status status = slc_manifest_read(files, path, &manifest, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    layout = &manifest.layouts[manifest.layout_count++];
+    *layout =
+        (struct slc_store_layout){.layout = SLC_LAYOUT_SORTED, .layout_mode = mode, .codec = codec};
+    snprintf(layout->file, sizeof layout->file, "sorted-%u.blk", mode + 1);
+    snprintf(file, sizeof file, "%s/%s", path, layout->file);
+    slc_made_sorted_create(&sorted, tensor, mode, target_nnz);
+    status = slc_made_sorted_write(&sorted, files, file, codec, block_bytes, &summary, err);
+    slc_made_sorted_destroy(&sorted);
+    if (status == SLC_OK) {
+        layout->file_bytes = summary.file_bytes;
+        layout->block_count = summary.block_count;
+        layout->index_bytes = summary.index_bytes;
+        layout->header_hash = summary.header_hash;
+        status = slc_manifest_write(files, path, &manifest, err);
+    }
+    return status;
+}

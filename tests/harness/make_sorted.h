@@ -43,4 +43,13 @@ enum slc_status slc_made_sorted_write(const struct slc_made_sorted *sorted,
                                       struct slc_writer_summary *summary,
                                       struct slc_error *err);
 
+/* Adds the layout sorted-n of `mode` to the store of `tensor` in the folder `path`. */
+enum slc_status slc_made_store_add_sorted(const struct slc_made_tensor *tensor,
+                                          const char *path,
+                                          unsigned mode,
+                                          uint64_t target_nnz,
+                                          enum slc_codec codec,
+                                          uint64_t block_bytes,
+                                          struct slc_error *err);
+
 #endif

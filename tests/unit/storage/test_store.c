@@ -4,11 +4,13 @@
  */
 #include "faulty_files.h"
 #include "forge_file.h"
-#include "make_store.h"
+#include "make_sorted.h"
 #include "manifest_fixture.h"
 #include "slc_test.h"
 
+#include "base/bytes.h"
 #include "base/fault.h"
+#include "storage/file_layout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,20 +91,161 @@ static void mixed_up(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/* Further layouts: those there are, those there are not, and how sums of squares may differ. */
+static void open_layouts(void)
+{
+    const uint64_t dims[3] = {50, 60, 70};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_store store;
+    struct slc_reader *reader = NULL;
+
+    new_store_folder();
+    slc_made_tensor_create(&tensor, 3, dims, 30000, SLC_MADE_DOUBLES, slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, store_folder, SLC_CODEC_PACKED, 0, &err),
+                  &err);
+    for (unsigned mode = 0; mode < 2; mode++) {
+        SLC_ASSERT_OK(
+            slc_made_store_add_sorted(&tensor, store_folder, mode, 1000, SLC_CODEC_LZ4, 0, &err),
+            &err);
+    }
+    SLC_ASSERT_OK(slc_store_open(NULL, store_folder, &store, &err), &err);
+    for (unsigned mode = 0; mode < 2; mode++) {
+        SLC_ASSERT_OK(
+            slc_store_open_layout(&store, SLC_LAYOUT_SORTED, mode, UINT64_MAX, &reader, &err),
+            &err);
+        CU_ASSERT_EQUAL(slc_reader_info(reader)->layout_mode, mode);
+        CU_ASSERT_EQUAL(slc_reader_info(reader)->content_sum, store.manifest.content_sum);
+        CU_ASSERT(slc_reader_info(reader)->sum_of_squares != store.manifest.sum_of_squares);
+        slc_reader_close(reader);
+    }
+    SLC_ASSERT_FAILS(slc_store_open_layout(&store, SLC_LAYOUT_SORTED, 2, UINT64_MAX, &reader, &err),
+                     SLC_ERR_USAGE, &err, "\"sorted\" of mode 3");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_store_open_layout(&store, SLC_LAYOUT_FIBER, 0, UINT64_MAX, &reader, &err),
+                     SLC_ERR_USAGE, &err, "\"fiber\" of mode 1");
+    slc_store_close(&store);
+    slc_made_tensor_destroy(&tensor);
+}
+
+/* A store with the layout sorted-1 in one block, if it has any. */
+static void write_sorted_store(struct slc_made_tensor *tensor, uint64_t nnz)
+{
+    const uint64_t dims[3] = {50, 60, 70};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    new_store_folder();
+    slc_made_tensor_create(tensor, 3, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(tensor, NULL, store_folder, SLC_CODEC_PACKED, 0, &err),
+                  &err);
+    SLC_ASSERT_OK(
+        slc_made_store_add_sorted(tensor, store_folder, 0, nnz + 1, SLC_CODEC_PACKED, 0, &err),
+        &err);
+}
+
+/* Puts a forged sorted-1.blk in the place of that of the store, in the manifest, too. */
+static void replace_sorted(struct slc_forged *forged, const char *path)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+
+    slc_forged_seal(forged);
+    slc_forged_save(forged, path);
+    SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &manifest, &err), &err);
+    manifest.layouts[1].header_hash = slc_load_u64(forged->bytes + SLC_HEADER_HASH);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
+    slc_forged_release(forged);
+}
+
+/* How far the sum of squares of a sorted layout may be from that of the manifest. */
+static void sums_of_squares(void)
+{
+    static const struct {
+        double factor;
+        enum slc_status want;
+    } cases[] = {{1 + 1e-13, SLC_OK},
+                 {1 - 1e-13, SLC_OK},
+                 {1 + 1e-9, SLC_ERR_DAMAGED},
+                 {0, SLC_ERR_DAMAGED}};
+
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_made_tensor tensor;
+        struct slc_forged forged;
+        struct slc_store store;
+        struct slc_reader *reader = NULL;
+        enum slc_status status;
+        char path[300];
+        double squares;
+
+        write_sorted_store(&tensor, 900);
+        snprintf(path, sizeof path, "%s/sorted-1.blk", store_folder);
+        slc_forged_load(&forged, path);
+        squares = slc_load_f64(forged.bytes + SLC_HEADER_SUM_OF_SQUARES) * cases[i].factor;
+        slc_store_f64(forged.bytes + SLC_HEADER_SUM_OF_SQUARES, squares);
+        slc_store_f64(forged.bytes + slc_forged_entry(&forged, 0) + SLC_INDEX_SUM_OF_SQUARES,
+                      squares);
+        replace_sorted(&forged, path);
+        SLC_ASSERT_OK(slc_store_open(NULL, store_folder, &store, &err), &err);
+        status = slc_store_open_layout(&store, SLC_LAYOUT_SORTED, 0, UINT64_MAX, &reader, &err);
+        CU_ASSERT_EQUAL(status, cases[i].want);
+        slc_reader_close(reader);
+        slc_store_close(&store);
+        slc_made_tensor_destroy(&tensor);
+    }
+}
+
+/* Without nonzeros only the order of keys tells that files do not belong together. */
+static void other_keys(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_forged forged;
+    struct slc_store store;
+    struct slc_reader *reader = NULL;
+    char path[300];
+
+    write_sorted_store(&tensor, 0);
+    snprintf(path, sizeof path, "%s/sorted-1.blk", store_folder);
+    slc_forged_load(&forged, path);
+    forged.bytes[SLC_HEADER_RUN_BITS] = 2;
+    replace_sorted(&forged, path);
+    SLC_ASSERT_OK(slc_store_open(NULL, store_folder, &store, &err), &err);
+    SLC_ASSERT_FAILS(slc_store_open_layout(&store, SLC_LAYOUT_SORTED, 0, UINT64_MAX, &reader, &err),
+                     SLC_ERR_DAMAGED, &err, "fiber runs of 2 bits in mode 1");
+    slc_store_close(&store);
+    slc_made_tensor_destroy(&tensor);
+}
+
+/* Opens the store and its layout sorted-1. */
+static enum slc_status open_both(const struct slc_files *files,
+                                 struct slc_store *store,
+                                 struct slc_reader **reader,
+                                 struct slc_error *err)
+{
+    enum slc_status status = slc_store_open(files, store_folder, store, err);
+
+    return status == SLC_OK
+               ? slc_store_open_layout(store, SLC_LAYOUT_SORTED, 0, UINT64_MAX, reader, err)
+               : status;
+}
+
 static void open_faults(void)
 {
     struct slc_made_tensor tensor;
     struct slc_faulty faulty;
 
-    write_store(&tensor);
+    write_sorted_store(&tensor, 900);
     slc_faulty_init(&faulty);
     for (uint64_t k = 1;; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_store store = {.path = NULL};
+        struct slc_reader *reader = NULL;
         enum slc_status status;
 
         slc_faulty_fail(&faulty, SLC_FAULTY_ANY, k, EIO);
-        status = slc_store_open(&faulty.table, store_folder, &store, &err);
+        status = open_both(&faulty.table, &store, &reader, &err);
+        slc_reader_close(reader);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
         /* A close that fails after reading is of no consequence. */
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO);
@@ -115,13 +258,15 @@ static void open_faults(void)
     for (uint64_t k = 1;; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_store store = {.path = NULL};
+        struct slc_reader *reader = NULL;
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_store_open(NULL, store_folder, &store, &err);
+        status = open_both(NULL, &store, &reader, &err);
+        slc_reader_close(reader);
+        slc_store_close(&store);
         if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
             SLC_ASSERT_OK(status, &err);
-            slc_store_close(&store);
             break;
         }
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
@@ -133,6 +278,9 @@ static void open_faults(void)
 static const struct slc_test tests[] = {
     {"a store opens", open_store},
     {"manifest and blocks that do not belong together", mixed_up},
+    {"further layouts open", open_layouts},
+    {"sums of squares of a further layout", sums_of_squares},
+    {"keys of a further layout", other_keys},
     {"every failing operation of opening a store", open_faults},
 };
 
