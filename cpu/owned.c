@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "cpu/mttkrp.h"
 #include "cpu/owned_build.h"
+#include "cpu/tile_place.h"
 
 #include <inttypes.h>
 
@@ -169,25 +170,6 @@ enum slc_status slc_owned_begin(struct slc_owned *owned,
     return status;
 }
 
-/*
- * Whether a tile is of the tensor, and the place of its first nonzero. No mode is long enough to
- * have cut a tile short: all but the last are full.
- */
-static bool
-place_tile(const struct slc_owned *owned, const struct slc_tile_view *tile, uint64_t *at)
-{
-    const struct slc_tensor_shape *shape = &owned->shape;
-    bool fits = owned->begun && tile->order == shape->order && tile->value_type == owned->type &&
-                slc_mul_u64(tile->ordinal, shape->tile_nnz, at) && *at < shape->nnz &&
-                tile->nnz == slc_min_u64(shape->nnz - *at, shape->tile_nnz);
-
-    for (unsigned m = 0; fits && m < shape->order; m++) {
-        fits = tile->corner[m] < shape->dims[m] &&
-               tile->extent[m] <= shape->dims[m] - 1 - tile->corner[m];
-    }
-    return fits;
-}
-
 static void add_chunk(const struct slc_owned *owned,
                       const struct slc_tile_view *tile,
                       const struct slc_chunk_view *chunk,
@@ -212,35 +194,26 @@ enum slc_status
 slc_owned_add_tile(struct slc_owned *owned, struct slc_tile_view *tile, struct slc_error *err)
 {
     uint64_t left = tile->nnz;
+    struct slc_chunk_view chunk;
     uint64_t at;
 
-    if (!place_tile(owned, tile, &at)) {
+    if (!owned->begun || !slc_tile_place(&owned->shape, owned->type, tile, &at)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "tile %" PRIu64
                         " (order %u, %u nonzeros) is not one of the tensor of %" PRIu64
                         " nonzeros that copies were begun for",
                         tile->ordinal, tile->order, tile->nnz, owned->shape.nnz);
     }
-    for (;;) {
-        struct slc_chunk_view chunk;
-        const enum slc_status status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);
+    do {
+        const enum slc_status status = slc_tile_next(tile, &left, &chunk, err);
 
         if (status != SLC_OK) {
             return status;
         }
-        if (chunk.nnz > left || (chunk.nnz == 0 && left > 0)) {
-            return slc_fail(err, SLC_ERR_DAMAGED,
-                            "tile %" PRIu64 " decodes to %s than the %u nonzeros it declares",
-                            tile->ordinal, chunk.nnz == 0 ? "fewer" : "more", tile->nnz);
-        }
-        if (chunk.nnz == 0) {
-            break;
-        }
         add_chunk(owned, tile, &chunk,
                   (unsigned char *)owned->records.data + at * owned->record_bytes);
         at += chunk.nnz;
-        left -= chunk.nnz;
-    }
+    } while (chunk.nnz > 0);
     atomic_fetch_add(&owned->loaded, tile->nnz);
     return SLC_OK;
 }
