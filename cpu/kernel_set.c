@@ -5,6 +5,7 @@
 #include "cpu/kernels.h"
 
 #include "cpu/column.h"
+#include "cpu/coo_kernels.h"
 #include "cpu/dense_kernels.h"
 #include "cpu/group_kernels.h"
 #include "cpu/panel_widths.h"
@@ -58,5 +59,6 @@ const struct slc_kernel_set SET_EXPAND(slc_kernels_, SET_NAME) = {
     .add_f32 = add_f32,
     .add_f64 = add_f64,
     .groups = &SET_EXPAND(slc_group_kernels_, SET_NAME),
+    .coo = &SET_EXPAND(slc_coo_kernels_, SET_NAME),
     .dense = &SET_EXPAND(slc_dense_kernels_, SET_NAME),
 };

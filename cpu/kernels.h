@@ -82,6 +82,7 @@ struct slc_kernel_set {
     void (*add_f32)(void *sum, const void *part, uint64_t count);
     void (*add_f64)(void *sum, const void *part, uint64_t count);
     const struct slc_group_kernels *groups; /* group_kernels.h */
+    const struct slc_coo_kernels *coo;      /* coo_kernels.h */
     const struct slc_dense_kernels *dense;  /* dense_kernels.h */
 };
 
@@ -89,6 +90,19 @@ extern const struct slc_kernel_set slc_kernels_portable;
 extern const struct slc_kernel_set slc_kernels_avx2;
 extern const struct slc_kernel_set slc_kernels_avx512;
 extern const struct slc_kernel_set slc_kernels_neon;
+
+/*
+ * Width of the next panel of columns where so many bytes of a row are left. Sums are f64: those of
+ * an f32 panel take twice its registers.
+ */
+static inline unsigned
+slc_panel_log2(const struct slc_kernel_set *set, enum slc_value_type type, uint64_t left_bytes)
+{
+    const unsigned widest_log2 = set->widest_log2 - (type == SLC_F32);
+    const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(left_bytes);
+
+    return left_log2 < widest_log2 ? left_log2 : widest_log2;
+}
 
 /* The set in use: the best this machine has, or the one that was forced. */
 const struct slc_kernel_set *slc_kernels(void);

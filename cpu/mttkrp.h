@@ -198,16 +198,10 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           unsigned char *output,
                           struct slc_mttkrp_span *span);
 
-/*
- * Width of the next panel of columns where so many bytes of a row are left. Sums are f64: those of
- * an f32 panel take twice its registers.
- */
+/* Width of the next panel of columns where so many bytes of a row are left. */
 static inline unsigned slc_mttkrp_panel_log2(const struct slc_cpu_backend *cpu, uint64_t left_bytes)
 {
-    const unsigned widest_log2 = cpu->kernels->widest_log2 - (cpu->type == SLC_F32);
-    const unsigned left_log2 = 63U - (unsigned)__builtin_clzll(left_bytes);
-
-    return left_log2 < widest_log2 ? left_log2 : widest_log2;
+    return slc_panel_log2(cpu->kernels, cpu->type, left_bytes);
 }
 
 /*
