@@ -96,11 +96,33 @@ def shapes(folder):
     yield path, 2, 0
 
 
-KEYS = ("rank", "threads", "precision", "instruction_set", "conflict")
+KEYS = ("rank", "threads", "precision", "instruction_set", "kernel", "conflict")
 
 
 def combination(row):
     return tuple(row[key] for key in KEYS)
+
+
+STRATEGIES = {"sluice": ("direct", "private", "locked", "ordered", "columns", "owned"),
+              "genten-a": ("atomic",), "genten-b": ("atomic",), "genten-c": ("permuted",)}
+
+
+def check_permuting(record, total):
+    """Sorting a list costs so many MTTKRPs, and is paid back where the permuted visit is faster."""
+    check(("permute_ms" in total) == (total["kernel"] == "genten-c"), f"{total}")
+    if "permute_ms" not in total:
+        check("payback_iterations" not in total, f"{total}")
+        return
+    check(total["permute_ms"] > 0, f"{total}")
+    check(close(total["permute_iterations"], total["permute_ms"] / total["all_modes_ms"]), f"{total}")
+    others = [other["all_modes_ms"] for other in record["totals"] if other["kernel"] == "genten-a"
+              and combination(other)[:4] == combination(total)[:4]]
+    check(("payback_iterations" in total) == bool(others), f"{total}")
+    if others and others[0] > total["all_modes_ms"]:
+        check(close(total["payback_iterations"],
+                    total["permute_ms"] / (others[0] - total["all_modes_ms"])), f"{total}")
+    elif others:
+        check(total["payback_iterations"] is None, f"{total}")
 
 
 def check_mttkrp(record, order, nnz):
@@ -109,7 +131,8 @@ def check_mttkrp(record, order, nnz):
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
         check(0 <= row["decode_share"] <= 1, f"{row}")
-        check(row["strategy"] in ("direct", "private", "locked", "ordered", "columns", "owned"), f"{row}")
+        check(row["strategy"] in STRATEGIES[row["kernel"]], f"{row}")
+        check(row["kernel"] == "sluice" or row["decode_share"] == 0, f"{row}")
         check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
         check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
         check(("form" in row) == (row["strategy"] == "owned"), f"{row}")
@@ -136,6 +159,7 @@ def check_mttkrp(record, order, nnz):
         if owned:
             check(close(total["copies_iterations"], total["copies_ms"] / total["all_modes_ms"]),
                   f"{total}")
+        check_permuting(record, total)
 
 
 def mttkrp(folder):
@@ -146,6 +170,39 @@ def mttkrp(folder):
         check(len(record["totals"]) == 1, f"{record['totals']}")
         check(record["all_modes_ms"] == record["totals"][0]["all_modes_ms"], f"{record}")
         check(all(row["samples"] == 3 for row in record["rows"]), f"{record['rows']}")
+
+
+def mttkrp_baselines(folder):
+    """Beside sluice's kernels or alone; in every order, precision and instruction set."""
+    for path, order, nnz in shapes(folder):
+        record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", 2, "--kernel", "all")
+        check_mttkrp(record, order, nnz)
+        check([total["kernel"] for total in record["totals"]]
+              == ["sluice", "genten-a", "genten-b", "genten-c"], f"{record['totals']}")
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 3000, "-q")
+    record = bench("mttkrp", path, "-r", "1,16", "-t", "1,2", "--precision", "all", "--isa", "all",
+                   "--kernel", "genten", "-n", 2)
+    check_mttkrp(record, 3, 3000)
+    sets = {total["instruction_set"] for total in record["totals"]}
+    check(len(record["totals"]) == 2 * 2 * 2 * len(sets) * 3, f"{record['totals']}")
+    for name in ("genten-a", "genten-b", "genten-c"):
+        record = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", name)
+        check_mttkrp(record, 3, 3000)
+        check([row["kernel"] for row in record["rows"]] == [name] * 3, f"{record['rows']}")
+        check(record["all_modes_ms"] == record["totals"][0]["all_modes_ms"], f"{record}")
+    only = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", "genten", "--mode", 3)
+    check([row["mode"] for row in only["rows"]] == [3] * 3, f"{only['rows']}")
+    check(all("permute_ms" not in total for total in only["totals"]), f"{only['totals']}")
+    out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "all")
+    check("sorting in its" in out and "paid back in" in out and "genten-b" in out, out)
+    # The list of a tensor that fits alone may not fit beside it.
+    path = os.path.join(folder, "y.slc")
+    sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
+    plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
+    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "genten-c", "--memory",
+                           plan["total_bytes"] + (6 << 20), status=4)
+    check(out == "" and "list of 400000 nonzeros" in messages and "needs --memory" in messages, messages)
 
 
 def mttkrp_sweep(folder):
@@ -161,7 +218,7 @@ def mttkrp_sweep(folder):
     sets = {total["instruction_set"] for total in record["totals"]}
     strategies = {1: ("stream", "direct", "locked", "ordered", "owned"),
                   2: ("stream", "private", "locked", "ordered", "columns", "owned")}
-    wanted = {(rank, threads, precision, isa, conflict)
+    wanted = {(rank, threads, precision, isa, "sluice", conflict)
               for rank in (1, 16) for threads in (1, 2) for precision in ("f32", "f64")
               for isa in sets for conflict in strategies[threads]}
     check(there == wanted, f"{there ^ wanted}")
@@ -185,6 +242,7 @@ def mttkrp_refuses(folder):
             (2, "not a list of 1 to 16 numbers", [path, "-r", "0"]),
             (2, "not a list of 1 to 16 numbers", [path, "-r", "2", "-t", "1,x"]),
             (2, "--rank R[,R..] must be given", [path]),
+            (2, "genten-d", [path, "-r", 2, "--kernel", "genten-d"]),
             (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"]),
             (4, "copies", [path, "-r", 2, "--memory", without, "--conflict", "owned"]),
             (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 2])):
@@ -423,6 +481,7 @@ run([
     ("bench stream", stream),
     ("bench mttkrp: shapes", mttkrp),
     ("bench mttkrp: sweeps", mttkrp_sweep),
+    ("bench mttkrp: baselines", mttkrp_baselines),
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench codec: shapes", codec),
     ("bench codec: samples and refusals", codec_sample),

@@ -1,6 +1,6 @@
 /*
  * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every combination of
- * rank, threads, precision, instruction set and conflict strategy asked for.
+ * rank, threads, precision, instruction set, conflict strategy and baseline asked for.
  *
  * Figures per combination and mode:
  *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
@@ -37,6 +37,7 @@ struct arguments {
     const char *precision;
     const char *isa;
     const char *conflict;
+    const char *kernel;
     uint64_t memory;
     struct bench_options bench;
 };
@@ -46,6 +47,9 @@ static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
                                           "neon", "all",      NULL};
 static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "private", "locked",
                                                "ordered", "columns", "owned",  "all",     NULL};
+
+static const char *const kernel_choices[] = {"sluice", "genten-a", "genten-b", "genten-c",
+                                             "genten", "all",      NULL};
 
 static const struct option options[] = {
     {.name = "rank",
@@ -96,6 +100,15 @@ static const struct option options[] = {
              "columns; auto "
              "(owned where memory allows, else stream), or all",
      .offset = offsetof(struct arguments, conflict)},
+    {.name = "kernel",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .fallback = "sluice",
+     .choices = kernel_choices,
+     .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
+             "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
+             "registers), genten-c (through a permutation per mode), genten (these three); or all",
+     .offset = offsetof(struct arguments, kernel)},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -104,6 +117,7 @@ static const struct bench_column mode_columns[] = {{"rank", "rank", 0, 0},
                                                    {"threads", "threads", 0, 0},
                                                    {"precision", "type", 0, 0},
                                                    {"instruction_set", "set", 0, 0},
+                                                   {"kernel", "kernel", 0, 0},
                                                    {"conflict", "conflict", 0, 0},
                                                    {"mode", "mode", 0, 0},
                                                    {"strategy", "strategy", 0, 0},
@@ -123,11 +137,14 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
                                                     {"threads", "threads", 0, 0},
                                                     {"precision", "type", 0, 0},
                                                     {"instruction_set", "set", 0, 0},
+                                                    {"kernel", "kernel", 0, 0},
                                                     {"conflict", "conflict", 0, 0},
                                                     {"all_modes_ms", "all modes ms", 1, 2},
                                                     {"gflop_per_s", "GFLOP/s", 1, 2},
                                                     {"decode_share", "decode %", 100, 0},
                                                     {"copies_iterations", "copies in its", 1, 1},
+                                                    {"permute_iterations", "sorting in its", 1, 1},
+                                                    {"payback_iterations", "paid back in", 1, 1},
                                                     {NULL, NULL, 0, 0}};
 
 /* What the parts of a run share. */
@@ -146,9 +163,24 @@ static const char *precision_name(enum slc_value_type type)
     return type == SLC_F32 ? "f32" : "f64";
 }
 
+/* What --kernel calls a variant. */
+static const char *kernel_name(const struct bench_mttkrp_variant *variant)
+{
+    return variant->listed ? slc_coo_kernel_name(variant->kernel) : "sluice";
+}
+
+/* How a baseline keeps additions apart. */
+static const char *listed_strategy(const struct bench_mttkrp_variant *variant)
+{
+    return variant->kernel == SLC_COO_PERMUTED ? "permuted" : "atomic";
+}
+
 /* What --conflict calls a variant. */
 static const char *conflict_name(const struct bench_mttkrp_variant *variant)
 {
+    if (variant->listed) {
+        return listed_strategy(variant);
+    }
     if (variant->best) {
         return "auto";
     }
@@ -165,6 +197,7 @@ static json_t *combination(const struct bench_mttkrp_group *group,
     bench_set_count(object, "threads", group->threads);
     bench_set_text(object, "precision", precision_name(group->precision));
     bench_set_text(object, "instruction_set", variant->instruction_set);
+    bench_set_text(object, "kernel", kernel_name(variant));
     bench_set_text(object, "conflict", conflict_name(variant));
     return object;
 }
@@ -224,7 +257,9 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
 
     (void)json_array_append_new(bench->rows, row);
     bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "strategy", slc_conflict_name(cell->choice.chosen));
+    bench_set_text(row, "strategy",
+                   variant->listed ? listed_strategy(variant)
+                                   : slc_conflict_name(cell->choice.chosen));
     if (cell->choice.chosen == SLC_CONFLICT_OWNED) {
         set_form(row, &group->copies[mode]);
     }
@@ -237,57 +272,123 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     return set_model(bench, row, times.median, err);
 }
 
+/* What a variant took, over the modes that were measured. */
+struct variant_sum {
+    unsigned modes;
+    double seconds; /* of medians */
+    double wall_seconds, decode_seconds;
+};
+
+static struct variant_sum sum_modes(const struct mttkrp_bench *bench, unsigned variant)
+{
+    struct variant_sum sum = {.modes = 0};
+
+    for (unsigned n = bench->group.mode_begin; n < bench->group.mode_end; n++) {
+        const struct bench_mttkrp_cell *cell = &bench->cells[variant][n];
+
+        if (cell->measured) {
+            sum.modes++;
+            sum.seconds += bench_samples_summary(&cell->samples).median;
+            sum.wall_seconds += cell->wall_seconds;
+            sum.decode_seconds += cell->decode_seconds;
+        }
+    }
+    return sum;
+}
+
+/*
+ * What sorting costs in MTTKRPs of all modes (GENTEN table 6c), and how many of them it takes until
+ * the permuted visit has paid for it against the first baseline; null where it never will.
+ */
+static void set_permuting(const struct mttkrp_bench *bench,
+                          const struct bench_mttkrp_variant *variant,
+                          double seconds,
+                          json_t *total)
+{
+    const struct bench_mttkrp_group *group = &bench->group;
+
+    bench_set_real(total, "permute_ms", group->permute_seconds * 1e3);
+    bench_set_real(total, "permute_iterations", group->permute_seconds / seconds);
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        const struct bench_mttkrp_variant *other = &group->variants[v];
+
+        if (other->listed && other->kernel == SLC_COO_EACH &&
+            strcmp(other->instruction_set, variant->instruction_set) == 0) {
+            const double gain = sum_modes(bench, v).seconds - seconds;
+
+            bench_set(total, "payback_iterations",
+                      gain > 0 ? json_real(group->permute_seconds / gain) : json_null());
+        }
+    }
+}
+
+/* Adds what was measured of one variant to the record. */
+static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = &bench->group;
+    const struct bench_mttkrp_variant *variant = &group->variants[v];
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const struct variant_sum sum = sum_modes(bench, v);
+    json_t *total = combination(group, variant);
+    enum slc_status status = SLC_OK;
+
+    (void)json_array_append_new(bench->totals, total);
+    for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
+        if (bench->cells[v][n].measured) {
+            status = set_row(bench, variant, n, &bench->cells[v][n], err);
+        }
+    }
+    /* A sum over some modes is none over all, and copies are made of all. */
+    if (sum.modes < manifest->order) {
+        bench_set(total, "all_modes_ms", json_null());
+        return status;
+    }
+    bench_set_real(total, "all_modes_ms", sum.seconds * 1e3);
+    if (variant->conflict == SLC_CONFLICT_OWNED) {
+        bench_set_real(total, "copies_ms", group->copies_seconds * 1e3);
+        bench_set_real(total, "copies_iterations", group->copies_seconds / sum.seconds);
+    }
+    if (variant->listed && variant->kernel == SLC_COO_PERMUTED) {
+        set_permuting(bench, variant, sum.seconds, total);
+    }
+    bench_set_real(total, "gflop_per_s",
+                   (double)manifest->nnz * group->rank * manifest->order * sum.modes / sum.seconds *
+                       1e-9);
+    bench_set_real(total, "decode_share", sum.decode_seconds / (sum.wall_seconds * group->threads));
+    return status;
+}
+
 /* Adds what a group measured to the record. */
 static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error *err)
 {
-    const struct bench_mttkrp_group *group = &bench->group;
-    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    enum slc_status status = SLC_OK;
 
-    for (unsigned v = 0; v < group->variant_count; v++) {
-        json_t *total = combination(group, &group->variants[v]);
-        double seconds = 0, wall_seconds = 0, decode_seconds = 0;
-        unsigned modes = 0;
-
-        (void)json_array_append_new(bench->totals, total);
-        for (unsigned n = group->mode_begin; n < group->mode_end; n++) {
-            const struct bench_mttkrp_cell *cell = &bench->cells[v][n];
-            enum slc_status status;
-
-            if (!cell->measured) {
-                continue;
-            }
-            status = set_row(bench, &group->variants[v], n, cell, err);
-            if (status != SLC_OK) {
-                return status;
-            }
-            seconds += bench_samples_summary(&cell->samples).median;
-            wall_seconds += cell->wall_seconds;
-            decode_seconds += cell->decode_seconds;
-            modes++;
-        }
-        /* A sum over some modes is none over all, and copies are made of all. */
-        if (modes < manifest->order) {
-            bench_set(total, "all_modes_ms", json_null());
-            continue;
-        }
-        bench_set_real(total, "all_modes_ms", seconds * 1e3);
-        if (group->variants[v].conflict == SLC_CONFLICT_OWNED) {
-            bench_set_real(total, "copies_ms", group->copies_seconds * 1e3);
-            bench_set_real(total, "copies_iterations", group->copies_seconds / seconds);
-        }
-        bench_set_real(total, "gflop_per_s",
-                       (double)manifest->nnz * group->rank * manifest->order * modes / seconds *
-                           1e-9);
-        bench_set_real(total, "decode_share", decode_seconds / (wall_seconds * group->threads));
+    for (unsigned v = 0; v < bench->group.variant_count && status == SLC_OK; v++) {
+        status = record_variant(bench, v, err);
     }
-    return SLC_OK;
+    return status;
+}
+
+/* The baselines that --kernel names, for one instruction set. */
+static void add_listed(const struct arguments *args,
+                       const char *instruction_set,
+                       struct bench_mttkrp_group *group)
+{
+    const bool all = strcmp(args->kernel, "all") == 0 || strcmp(args->kernel, "genten") == 0;
+
+    for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
+        if (all || strcmp(args->kernel, slc_coo_kernel_name(kernel)) == 0) {
+            group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
+                .instruction_set = instruction_set, .listed = true, .kernel = kernel};
+        }
+    }
 }
 
 /* The strategies that --conflict names, for one instruction set. */
-static enum slc_status add_variants(const struct arguments *args,
-                                    const char *instruction_set,
-                                    struct bench_mttkrp_group *group,
-                                    struct slc_error *err)
+static enum slc_status add_strategies(const struct arguments *args,
+                                      const char *instruction_set,
+                                      struct bench_mttkrp_group *group,
+                                      struct slc_error *err)
 {
     const bool all = strcmp(args->conflict, "all") == 0;
 
@@ -319,6 +420,21 @@ static enum slc_status add_variants(const struct arguments *args,
         }
     }
     return SLC_OK;
+}
+
+/* What --kernel and --conflict name, for one instruction set. */
+static enum slc_status add_variants(const struct arguments *args,
+                                    const char *instruction_set,
+                                    struct bench_mttkrp_group *group,
+                                    struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (strcmp(args->kernel, "sluice") == 0 || strcmp(args->kernel, "all") == 0) {
+        status = add_strategies(args, instruction_set, group, err);
+    }
+    add_listed(args, instruction_set, group);
+    return status;
 }
 
 /* The instruction sets that --isa names; those of the kernels are those of the bandwidth loops. */

@@ -6,6 +6,7 @@
 #include "engine/mttkrp.h"
 #include "engine/owned.h"
 #include "factors.h"
+#include "mttkrp_list.h"
 #include "resident.h"
 #include "storage/reader.h"
 
@@ -16,6 +17,7 @@ struct group_run {
     struct session *session;
     const struct bench_mttkrp_group *group;
     struct bench_factors matrices;
+    struct slc_coo list; /* empty unless a variant computes from it */
 };
 
 /* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
@@ -57,8 +59,35 @@ static void set_strategy(const struct session *session,
     job->rival = cell->choice.rival;
 }
 
+/* One MTTKRP by a baseline, which decodes nothing. */
+static enum slc_status measure_listed(const struct group_run *run,
+                                      const struct bench_mttkrp_variant *variant,
+                                      unsigned mode,
+                                      bool counts,
+                                      struct bench_mttkrp_cell *cell,
+                                      struct slc_error *err)
+{
+    struct slc_matrix output;
+    struct slc_mttkrp_job job =
+        bench_factors_job(&run->matrices, &run->session->store.manifest, mode, &output);
+    uint64_t start_ns;
+    enum slc_status status;
+
+    job.workers = run->session->plan.threads;
+    start_ns = slc_clock_ns();
+    status = slc_coo_mttkrp(&run->list, variant->kernel, &job, err);
+    if (status == SLC_OK && counts) {
+        const double seconds = slc_seconds_since(start_ns);
+
+        bench_samples_add(&cell->samples, seconds);
+        cell->wall_seconds += seconds;
+        cell->measured = true;
+    }
+    return status;
+}
+
 /* One MTTKRP of one variant, timed into its cell where it `counts`. */
-static enum slc_status measure_once(struct group_run *run,
+static enum slc_status measure_once(const struct group_run *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
                                     bool counts,
@@ -113,8 +142,8 @@ static enum slc_status measure_rounds(struct group_run *run,
         for (unsigned v = 0; v < group->variant_count; v++) {
             status = force_instruction_set(group->variants[v].instruction_set, err);
             for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
-                status = measure_once(run, &group->variants[v], n, i >= group->warm_up,
-                                      &cells[v][n], err);
+                status = (group->variants[v].listed ? measure_listed : measure_once)(
+                    run, &group->variants[v], n, i >= group->warm_up, &cells[v][n], err);
             }
             if (status != SLC_OK) {
                 return status;
@@ -122,6 +151,17 @@ static enum slc_status measure_rounds(struct group_run *run,
         }
     }
     return SLC_OK;
+}
+
+/* Whether a variant computes from a list of coordinates. */
+static bool needs_list(const struct bench_mttkrp_group *group)
+{
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        if (group->variants[v].listed) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Strategies that commit in tile order need the blocks in file order. */
@@ -213,11 +253,16 @@ enum slc_status bench_mttkrp_measure(struct session *session,
     if (status == SLC_OK) {
         status = make_copies(session, group, run.matrices.factors, err);
     }
+    group->permute_seconds = 0;
+    if (status == SLC_OK && needs_list(group)) {
+        status = bench_list_load(session, group, &run.list, err);
+    }
     if (status == SLC_OK) {
         status = measure_rounds(&run, cells, err);
     }
     (void)slc_cpu_force_instruction_set(NULL);
     (void)slc_decoder_force(NULL);
+    slc_coo_destroy(&run.list);
     bench_factors_destroy(&run.matrices);
     session_stop(session);
     return status;

@@ -1,12 +1,13 @@
 /*
  * MTTKRPs over a store in memory: one group shares rank, threads and precision, and measures its
- * variants (instruction set and conflict strategy) interleaved, so that what disturbs the machine
- * disturbs all of them.
+ * variants (kernel, instruction set and conflict strategy) interleaved, so that what disturbs the
+ * machine disturbs all of them.
  */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 #define SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 
 #include "base/backend.h"
+#include "cpu/coo.h"
 #include "tools/bench/bandwidth.h"
 #include "tools/bench/timing.h"
 #include "tools/session.h"
@@ -16,6 +17,10 @@
 
 struct bench_mttkrp_variant {
     const char *instruction_set; /* for kernels and decoders */
+    /* By a baseline that computes from a list of coordinates (cpu/coo.h): then no conflict strategy
+     * is looked at. */
+    bool listed;
+    enum slc_coo_kernel kernel;
     enum slc_conflict conflict;
     bool best; /* copies where the budget has room for them, else the stream's own choice */
     /* An output too large for this strategy is left out in place of failing. */
@@ -31,8 +36,10 @@ struct bench_mttkrp_cell {
     double wall_seconds, decode_seconds;
 };
 
-/* Every strategy, and the choice between them, in every instruction set. */
-enum { BENCH_MTTKRP_VARIANTS_MAX = (SLC_CONFLICT_OWNED + 1) * BENCH_BANDWIDTH_SETS };
+/* Every strategy, the choice between them, and every baseline, in every instruction set. */
+enum {
+    BENCH_MTTKRP_VARIANTS_MAX = (SLC_CONFLICT_OWNED + 1 + SLC_COO_KERNELS) * BENCH_BANDWIDTH_SETS
+};
 
 struct bench_mttkrp_group {
     uint32_t rank;
@@ -45,15 +52,16 @@ struct bench_mttkrp_group {
     struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
     double copies_seconds; /* measured: making copies per mode; 0 where there are none */
     struct slc_owned_form copies[SLC_MAX_ORDER]; /* how those are sorted */
+    double permute_seconds; /* measured: sorting a list for each of the modes; 0: none is */
 };
 
 /*
  * Measures a group: one pass that reads the store into memory, then `warm_up` and `repeats` rounds
  * of every mode of every variant by the engine's own stream and device; before them copies per mode
- * where a variant wants them. The factors are random. Variants that ask for the best are resolved.
- * `cells`: variant_count times SLC_MAX_ORDER, all-zero before.
- * Errors: SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy with more
- * than one thread); those of the stream and the device.
+ * and a list of coordinates where a variant wants them. The factors are random. Variants that ask
+ * for the best are resolved. `cells`: variant_count times SLC_MAX_ORDER, all-zero before. Errors:
+ * SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy with more than one
+ * thread); those of the stream and the device.
  */
 enum slc_status bench_mttkrp_measure(struct session *session,
                                      struct bench_mttkrp_group *group,
