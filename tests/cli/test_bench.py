@@ -8,10 +8,12 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SOURCE, check, run, sluice  # noqa: E402
+from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
 
 
 def bench_names():
@@ -251,6 +253,172 @@ def mttkrp_refuses(folder):
         check(part in messages, f"{part!r} is not in {messages!r}")
 
 
+ROOFLINE_KERNELS = ("mttkrp-copies", "mttkrp-stream")
+
+
+def moved_bytes(row, order, value):
+    """Bytes a nonzero of an MTTKRP moves by its form, as the man page has it."""
+    vary = None if row["form"] == "plain" else [int(mode) for mode in row["form"].split(",")]
+    each, run = value, 0 if vary is None else 4
+    for mode in range(1, order + 1):
+        moved = 4 + row["rank"] * (16 if mode == row["mode"] else value)
+        each += moved if vary is None or mode in vary else 0
+        run += moved if vary is not None and mode not in vary else 0
+    return each + run / row["nnz_per_run"]
+
+
+def check_roofline_row(record, row, order, nnz):
+    value = 4 if record["precision"] == "f32" else 8
+    check(row["flop"] == nnz * order * row["rank"], f"{row}")
+    check(close(row["bytes"], nnz * moved_bytes(row, order, value)), f"{row}")
+    check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
+    check(row["nnz_per_run"] >= 1 and row["strategy"], f"{row}")
+    if nnz == 0:
+        check(row["flop_per_byte"] is None and row["gflop_per_s"] == 0, f"{row}")
+        return
+    check(close(row["flop_per_byte"], row["flop"] / row["bytes"]), f"{row}")
+    check(close(row["gflop_per_s"], row["flop"] / row["min_ms"] * 1e-6), f"{row}")
+    level = [level for level in record["levels"] if level["level"] == row["roof"]]
+    peak = [peak for peak in record["peaks"] if peak["precision"] == record["precision"]]
+    roof = min(peak[0]["gflop_per_s"], row["flop_per_byte"] * level[0]["gb_per_s"])
+    check(close(row["roof_gflop_per_s"], roof), f"{row}")
+    check(close(row["roof_share"], row["gflop_per_s"] / roof), f"{row}")
+
+
+def roofline(folder):
+    """A row per kernel, rank and mode, and per bound; positions that follow from them."""
+    temp = os.path.join(folder, "temp")
+    os.mkdir(temp)
+    for path, order, nnz in shapes(folder):
+        more = ["--precision", "f32", "-t", 1] if order == 3 else ["-t", 2]
+        record = bench("roofline", path, "-r", "1,5", "-n", 2, "--warm-up", 0, "--bounds",
+                       "--temp-dir", temp, *more)
+        check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
+        check([peak["precision"] for peak in record["peaks"]] == ["f64", "f32"], f"{record}")
+        check(record["levels"][-1]["level"] == "memory", f"{record['levels']}")
+        check(all(row["gb_per_s"] > 0 for row in record["levels"]), f"{record['levels']}")
+        check(all(row["gflop_per_s"] > 0 for row in record["peaks"]), f"{record['peaks']}")
+        # There are no copies of a single mode.
+        kernels = ROOFLINE_KERNELS if order > 1 else ROOFLINE_KERNELS[1:]
+        wanted = [(k, r, n) for k in kernels for r in (1, 5) for n in range(1, order + 1)]
+        rows = {(row["kernel"], row["rank"], row["mode"]): row for row in record["rows"]}
+        check(list(rows) == wanted, f"{list(rows)}")
+        bounds = {(row["case"], row["kernel"], row["rank"], row["mode"]): row
+                  for row in record["bounds"]}
+        check(len(bounds) == (2 * len(wanted) if nnz > 0 else 0), f"{list(bounds)}")
+        for key, row in rows.items():
+            check(row["case"] == "given" and row["tensor"] == os.path.basename(path)[:-4], f"{row}")
+            check_roofline_row(record, row, order, nnz)
+            if nnz == 0:
+                continue
+            best, worst = bounds[("best", *key)], bounds[("worst", *key)]
+            check_roofline_row(record, best, order, nnz)
+            check_roofline_row(record, worst, order, nnz)
+            check(row["best_gflop_per_s"] == best["gflop_per_s"], f"{row}, {best}")
+            check(row["worst_gflop_per_s"] == worst["gflop_per_s"], f"{row}, {worst}")
+            check(row["position"] == ("above best" if row["gflop_per_s"] > best["gflop_per_s"] else
+                                      "below worst" if row["gflop_per_s"] < worst["gflop_per_s"]
+                                      else "between"), f"{row}")
+        if nnz > 0:
+            check_roofline_bounds(record["tensors"][0], order, nnz)
+
+
+def check_roofline_bounds(tensor, order, nnz):
+    """As many nonzeros; the worst as long in every mode, the best in none longer than it must be."""
+    best, worst = tensor["best"], tensor["worst"]
+    check(best["nnz"] == worst["nnz"] == nnz, f"{tensor}")
+    check(worst["dims"] == [nnz] * order, f"{worst}")
+    check(math.prod(best["dims"]) >= nnz, f"{best}")
+    check(max(best["dims"]) - 1 <= nnz ** (1 / order), f"{best}")
+
+
+def attributes(tree):
+    return [value for element in tree.iter() for value in element.attrib.values()]
+
+
+def roofline_picture(folder):
+    """Well-formed XML that names nothing outside of it, a marker per row, whatever files are called."""
+    svg = os.path.join(folder, "roofs.svg")
+    odd = os.path.join(folder, "a<b>&c\"d\x01.slc")
+    other = os.path.join(folder, "other")
+    os.mkdir(other)
+    sluice("generate", odd, "--dims", "30x20x10", "--nnz", 300, "-q")
+    sluice("generate", os.path.join(other, "x.slc"), "--dims", "30x20", "--nnz", 100, "-q")
+    sluice("generate", os.path.join(folder, "x.slc"), "--dims", "30x20", "--nnz", 100, "-q",
+           "--rank", 2)
+    with open(svg, "w") as file:
+        file.write("before")
+    record = bench("roofline", odd, os.path.join(other, "x.slc"), os.path.join(folder, "x.slc"),
+                   "-r", "2,3", "-n", 1, "--bounds", "--svg", svg)
+    names = [tensor["name"] for tensor in record["tensors"]]
+    check(names == [os.path.basename(odd)[:-4], os.path.join(other, "x"), os.path.join(folder, "x")],
+          f"{names}")
+    check(record["tensors"][2]["best"]["value_type"] == "f64", f"{record['tensors'][2]}")
+    check(record["tensors"][1]["best"]["value_type"] == "f32", f"{record['tensors'][1]}")
+    tree = ElementTree.parse(svg).getroot()
+    check(tree.tag == "{http://www.w3.org/2000/svg}svg", tree.tag)
+    tags = {element.tag.split("}")[1] for element in tree.iter()}
+    check(tags == {"svg", "title", "style", "rect", "text", "path", "circle", "polygon", "g"}, f"{tags}")
+    check(not any("://" in value or "url(" in value for value in attributes(tree)), "a reference")
+    style = tree.find("{*}style").text
+    check("prefers-color-scheme:dark" in style and "url(" not in style and "@import" not in style, style)
+    markers = [element for element in tree.iter() if element.get("class") == "marker"]
+    rows = record["rows"] + record["bounds"]
+    check(len(markers) == len(rows), f"{len(markers)} markers for {len(rows)} rows")
+    for row in rows:
+        name = row["tensor"].replace("\x01", "?")
+        title = f"{name}, {row['case']}: {row['kernel']}, mode {row['mode']}, rank {row['rank']}: "
+        check(any(marker[0].text.startswith(title) for marker in markers), title)
+    texts = [element.text for element in tree.iter() if element.tag.endswith("}text")]
+    for part in [level["level"] + " " for level in record["levels"]] + ["peak f64", "peak f32"]:
+        check(any(text and text.startswith(part) for text in texts), f"{part}: {texts}")
+    for name in names:
+        for rank in (2, 3):
+            label = name.replace("\x01", "?") + f", rank {rank}"
+            check(label in texts, f"no {label!r} in the legend: {texts}")
+    check(os.listdir(folder).count("roofs.svg.tmp") == 0, "the temporary file is left")
+    out, _ = sluice("bench", "roofline", odd, "-r", 2, "-n", 1, "--kernel", "mttkrp-stream")
+    check("peak GFLOP/s" in out and "mttkrp-stream" in out and "mttkrp-copies" not in out, out)
+
+
+def roofline_refuses(folder):
+    path, svg = os.path.join(folder, "x.slc"), os.path.join(folder, "x.svg")
+    sluice("generate", path, "--dims", "9000x9000x9000", "--nnz", 9000, "-q")
+    for status, part, args in (
+            (2, "needs X.slc ..", []),
+            (2, "--rank R[,R..] must be given", [path]),
+            (2, "unexpected argument", [path] * 9 + ["-r", 2]),
+            (2, "there is no such kernel", [path, "-r", 2, "--kernel", "spmv", "--svg", svg]),
+            (5, "x-not.slc", [path, os.path.join(folder, "x-not.slc"), "-r", 2, "--svg", svg]),
+            (5, "x.svg.tmp", [path, "-r", 2, "--svg", os.path.join(folder, "not", "x.svg")]),
+            (5, "temporary files", [path, "-r", 2, "--bounds", "--temp-dir",
+                                    os.path.join(folder, "not")]),
+            (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"])):
+        out, messages = sluice("bench", "roofline", *args, status=status)
+        check(out == "", out)
+        check(part in messages, f"{part!r} is not in {messages!r}")
+        check(os.listdir(folder) == ["x.slc"], f"left: {os.listdir(folder)}")
+    for isa in ("portable", "neon"):
+        done = subprocess.run([SLUICE, "bench", "roofline", path, "-r", "2", "-n", "1", "--isa", isa,
+                               "--json"], capture_output=True, text=True)
+        if done.returncode == 0:
+            record = json.loads(done.stdout)
+            check(all(peak["instruction_set"] == isa for peak in record["peaks"]), f"{record}")
+        else:
+            check(done.returncode == 2 and "does not have" in done.stderr, done.stderr)
+    # A kernel that does not fit is left out; bounds that would not are made smaller; both are said.
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 300000, "-f", "-q")
+    plan = json.loads(sluice("plan", path, "-r", 1, "-t", 1, "--copies", "always", "--json")[0])
+    tight = plan["total_bytes"] - plan["copies_bytes"] // 2
+    out, messages = sluice("bench", "roofline", path, "-r", 1, "-n", 1, "-t", 1, "--memory", tight,
+                           "--bounds", "--json")
+    record = json.loads(out)
+    check("copies per mode would take" in messages, messages)
+    check("of its 300000 nonzeros" in messages, messages)
+    check({row["kernel"] for row in record["rows"]} == {"mttkrp-stream"}, f"{record['rows']}")
+    check(0 < record["tensors"][0]["worst"]["nnz"] < 300000, f"{record['tensors']}")
+
+
 def codec(folder):
     """Sizes are those of the format; rates agree with times; nothing is left behind."""
     for path, order, nnz in shapes(folder):
@@ -483,6 +651,9 @@ run([
     ("bench mttkrp: sweeps", mttkrp_sweep),
     ("bench mttkrp: baselines", mttkrp_baselines),
     ("bench mttkrp: refusals", mttkrp_refuses),
+    ("bench roofline: shapes and bounds", roofline),
+    ("bench roofline: picture", roofline_picture),
+    ("bench roofline: refusals", roofline_refuses),
     ("bench codec: shapes", codec),
     ("bench codec: samples and refusals", codec_sample),
     ("bench convert", convert),

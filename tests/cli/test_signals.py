@@ -140,19 +140,23 @@ def text_outputs(folder):
 
 def benchmark(folder):
     """The folder of a benchmark that is stopped goes."""
-    text, temp = os.path.join(folder, "in.tns"), os.path.join(folder, "temp")
+    text, store = os.path.join(folder, "in.tns"), os.path.join(folder, "in.slc")
+    temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 300000, "-q")
-    child = subprocess.Popen([SLUICE, "bench", "convert", text, "-n", "1000", "--temp-dir", temp],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not any(os.listdir(os.path.join(temp, name)) for name in os.listdir(temp)):
-        check(time.monotonic() < deadline, "no store is written")
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
-    _, messages = child.communicate(timeout=60)
-    check(child.returncode == 130, f"exit {child.returncode}: {messages}")
-    check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
+    sluice("convert", text, store, "-q")
+    for args in (["convert", text], ["roofline", store, "-r", "1", "--bounds", "--kernel",
+                                     "mttkrp-stream", "--warm-up", "0"]):
+        child = subprocess.Popen([SLUICE, "bench", *args, "-n", "50", "--temp-dir", temp],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not any(os.listdir(os.path.join(temp, name)) for name in os.listdir(temp)):
+            check(time.monotonic() < deadline, "no store is written")
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        _, messages = child.communicate(timeout=60)
+        check(child.returncode == 130, f"{args[0]}: exit {child.returncode}: {messages}")
+        check(os.listdir(temp) == [], f"{args[0]} left: {os.listdir(temp)}")
 
 
 run([

@@ -2,6 +2,7 @@
 #include "bandwidth.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Rows of less than a cache line, word by word: wider loads would read beyond them. */
 static uint64_t gather_words(
@@ -61,4 +62,17 @@ unsigned bench_bandwidth_sets(const struct bench_bandwidth_set **sets)
     sets[count++] = &set_portable;
 #endif
     return count;
+}
+
+const struct bench_bandwidth_set *bench_bandwidth_set(const char *name)
+{
+    const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
+    const unsigned count = bench_bandwidth_sets(sets);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(sets[i]->name, name) == 0) {
+            return sets[i];
+        }
+    }
+    return NULL;
 }

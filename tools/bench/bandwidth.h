@@ -38,4 +38,7 @@ struct bench_bandwidth_set {
 enum { BENCH_BANDWIDTH_SETS = 3 };
 unsigned bench_bandwidth_sets(const struct bench_bandwidth_set **sets);
 
+/* The set of that name, which this machine has, or NULL. */
+const struct bench_bandwidth_set *bench_bandwidth_set(const char *name);
+
 #endif

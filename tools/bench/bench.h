@@ -21,6 +21,7 @@ extern const struct command bench_cpd;
 extern const struct command bench_io;
 extern const struct command bench_mttkrp;
 extern const struct command bench_pass;
+extern const struct command bench_roofline;
 extern const struct command bench_stream;
 
 /* How often to measure and how to print; field `bench` of a benchmark's arguments. */

@@ -1,10 +1,8 @@
 /*
  * sluice bench stream: what this machine moves per second, by level of memory: sequential reads,
  * copies and triads (McCalpin's STREAM), and gathers of rows in random order, which is what an
- * MTTKRP does. These are the ceilings of the other benchmarks.
- *
- * A set of a level takes half of that cache, so that what else lives there does not push it out;
- * all threads together share the last one. Sets of memory are four times the last cache.
+ * MTTKRP does. These are the ceilings of the other benchmarks; ceiling.h says how large the sets
+ * of the levels are.
  */
 #include "base/checked.h"
 #include "base/limits.h"
@@ -62,22 +60,6 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
                                               {"gather_gb_per_s", "gather GB/s", 1, 1},
                                               {NULL, NULL, 0, 0}};
 
-/* Bytes of all threads' sets of level 1 .. SLC_CACHE_LEVELS, or of memory; 0: no such level. */
-static uint64_t level_bytes(unsigned level, unsigned threads)
-{
-    /* Room for the three arrays of a triad. */
-    const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
-    uint64_t bytes = slc_cache_bytes(level) / 2;
-
-    if (level > SLC_CACHE_LEVELS) {
-        return slc_max_u64(bench_memory_set_bytes(), least);
-    }
-    if (level < SLC_CACHE_LEVELS) {
-        bytes *= threads;
-    }
-    return bytes == 0 ? 0 : slc_max_u64(bytes, least);
-}
-
 /* One row of the table: the four kinds of traffic on one set. */
 static enum slc_status measure_row(const struct arguments *args,
                                    unsigned level,
@@ -86,10 +68,9 @@ static enum slc_status measure_row(const struct arguments *args,
                                    json_t *rows,
                                    struct slc_error *err)
 {
-    static const char *const level_names[] = {"L1", "L2", "L3", "memory"};
     static const char *const keys[BENCH_ACCESSES] = {"read_gb_per_s", "copy_gb_per_s",
                                                      "triad_gb_per_s", "gather_gb_per_s"};
-    struct bench_traffic traffic = {.set_bytes = level_bytes(level, threads),
+    struct bench_traffic traffic = {.set_bytes = bench_level_bytes(level, threads),
                                     .row_bytes = args->row_bytes,
                                     .threads = threads,
                                     .loops = loops};
@@ -106,7 +87,7 @@ static enum slc_status measure_row(const struct arguments *args,
     slc_placement_enter(&placement);
     row = json_object();
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "level", level_names[level - 1]);
+    bench_set_text(row, "level", bench_level_name(level));
     bench_set_count(row, "set_bytes", traffic.set_bytes);
     bench_set_count(row, "threads", threads);
     bench_set_text(row, "instruction_set", loops->name);
@@ -134,11 +115,9 @@ static enum slc_status choose_sets(const char *isa,
     if (strcmp(isa, "all") == 0 || strcmp(isa, "best") == 0) {
         return SLC_OK;
     }
-    for (unsigned i = 0; i < available; i++) {
-        if (strcmp(sets[i]->name, isa) == 0) {
-            sets[0] = sets[i];
-            return SLC_OK;
-        }
+    if (bench_bandwidth_set(isa) != NULL) {
+        sets[0] = bench_bandwidth_set(isa);
+        return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it; its best is %s",
                     isa, sets[0]->name);

@@ -39,6 +39,28 @@ uint64_t bench_memory_set_bytes(void)
     return slc_min_u64(slc_max_u64(beyond_cache, least), slc_memory_total() / 4);
 }
 
+const char *bench_level_name(unsigned level)
+{
+    static const char *const names[SLC_CACHE_LEVELS + 1] = {"L1", "L2", "L3", "memory"};
+
+    return names[level - 1];
+}
+
+uint64_t bench_level_bytes(unsigned level, unsigned threads)
+{
+    /* Room for the three arrays of a triad. */
+    const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
+    uint64_t bytes = slc_cache_bytes(level) / 2;
+
+    if (level > SLC_CACHE_LEVELS) {
+        return slc_max_u64(bench_memory_set_bytes(), least);
+    }
+    if (level < SLC_CACHE_LEVELS) {
+        bytes *= threads;
+    }
+    return bytes == 0 ? 0 : slc_max_u64(bytes, least);
+}
+
 /* Bytes that one round of all threads moves. */
 static uint64_t round_bytes(const struct sweep *sweep)
 {

@@ -68,4 +68,12 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
 /* A set that no cache holds: four times the last level, at most a quarter of the memory. */
 uint64_t bench_memory_set_bytes(void);
 
+/*
+ * Levels from 1 to SLC_CACHE_LEVELS, and memory after them: their names, and the bytes of a set
+ * that all threads sweep together, 0 where there is no such level. A set takes half of its cache,
+ * so that what else lives there does not push it out; all threads share the last one.
+ */
+const char *bench_level_name(unsigned level);
+uint64_t bench_level_bytes(unsigned level, unsigned threads);
+
 #endif

@@ -30,7 +30,7 @@ void bench_set_real(json_t *object, const char *name, double number)
     bench_set(object, name, isfinite(number) ? json_real(number) : json_null());
 }
 
-void bench_set_tensor(json_t *record, const struct slc_store *store)
+json_t *bench_tensor_to_json(const struct slc_store *store)
 {
     const struct slc_manifest *manifest = &store->manifest;
     json_t *object = json_object();
@@ -40,7 +40,12 @@ void bench_set_tensor(json_t *record, const struct slc_store *store)
     bench_set_count(object, "nnz", manifest->nnz);
     bench_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
     bench_set_count(object, "store_bytes", session_store_bytes(manifest));
-    bench_set(record, "tensor", object);
+    return object;
+}
+
+void bench_set_tensor(json_t *record, const struct slc_store *store)
+{
+    bench_set(record, "tensor", bench_tensor_to_json(store));
 }
 
 /* The last word of the command's name: "stream" of "bench stream". */

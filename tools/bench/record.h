@@ -29,7 +29,10 @@ void bench_set_count(json_t *object, const char *name, uint64_t number);
 /* Not finite: null, which JSON has and infinity it has not. */
 void bench_set_real(json_t *object, const char *name, double number);
 
-/* "tensor": path, dims, nnz, value type, bytes of the store. */
+/* Path, dims, nnz, value type and bytes of a store. Owns: as json_object. */
+json_t *bench_tensor_to_json(const struct slc_store *store);
+
+/* The same as "tensor" of the record of a benchmark of one store. */
 void bench_set_tensor(json_t *record, const struct slc_store *store);
 
 /* Prints the record to standard output. Errors: SLC_ERR_MEMORY. */

@@ -32,4 +32,11 @@ int bench_run(const struct command *command,
               char **argv,
               const struct bench_steps *steps);
 
+/* The same for a benchmark of several operands: `operands` holds all of them before `measure`. */
+int bench_run_many(const struct command *command,
+                   int argc,
+                   char **argv,
+                   const struct bench_steps *steps,
+                   struct operands *operands);
+
 #endif

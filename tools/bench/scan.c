@@ -1,11 +1,6 @@
 /* Scans and decoding passes; see scan.h. */
 #include "scan.h"
 
-#include "base/limits.h"
-
-/* What the kernels ask for at a time: chunks that fit the first-level cache. */
-enum { CHUNK_NNZ = 8 * SLC_GROUP_NNZ };
-
 enum slc_status bench_scan_start(struct session *session,
                                  enum slc_io_kind io,
                                  unsigned threads,
@@ -50,7 +45,7 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     (void)context;
     (void)worker;
     do {
-        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
+        status = tile->next(tile, BENCH_CHUNK_NNZ, &chunk, err);
     } while (status == SLC_OK && chunk.nnz > 0);
     return status;
 }

@@ -5,8 +5,12 @@
 #ifndef SLC_TOOLS_BENCH_SCAN_H
 #define SLC_TOOLS_BENCH_SCAN_H
 
+#include "base/limits.h"
 #include "storage/io.h"
 #include "tools/session.h"
+
+/* What the kernels ask for at a time: chunks that fit the first-level cache. */
+enum { BENCH_CHUNK_NNZ = 8 * SLC_GROUP_NNZ };
 
 /*
  * Plans and opens a stream that keeps no block, and a device. `threads`, `slots`: 0: chosen.

@@ -1,0 +1,496 @@
+/*
+ * sluice bench roofline: what kernels attain on stores, under the roofs of this machine (roofs.h),
+ * by kernel, rank and mode, as tables and as a picture; and with --bounds the same on tensors of
+ * the same shape that use rows again as often as possible and never (roofline_bounds.h).
+ *
+ * A row's own roof is that of the level that holds the rows it touches: nonzeros pass by, rows
+ * come back. Of one tensor all kernels and ranks are measured on the store, then on the best and on
+ * the worst case, and then told.
+ */
+#include "base/team.h"
+#include "bench.h"
+#include "cpu/cpu.h"
+#include "record.h"
+#include "roofline_bounds.h"
+#include "roofline_kernels.h"
+#include "roofline_svg.h"
+#include "roofs.h"
+#include "run.h"
+#include "table.h"
+#include "temp_folder.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct option_counts ranks;
+    uint64_t threads;
+    const char *kernel;
+    const char *precision;
+    const char *isa;
+    bool bounds;
+    const char *svg;
+    const char *temp_dir;
+    uint64_t memory;
+    struct bench_options bench;
+};
+
+static const char *const precision_choices[] = {"f64", "f32", NULL};
+static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .required = true,
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "columns of the factors; several make a sweep",
+     .offset = offsetof(struct arguments, ranks)},
+    OPTION_ROW_THREADS(arguments, threads),
+    {.name = "kernel",
+     .kind = OPTION_STRING,
+     .value = "NAME",
+     .fallback = "all",
+     .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
+             "stored), or all",
+     .offset = offsetof(struct arguments, kernel)},
+    {.name = "precision",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "f64",
+     .choices = precision_choices,
+     .help = "arithmetic and factors: f64 or f32",
+     .offset = offsetof(struct arguments, precision)},
+    {.name = "isa",
+     .kind = OPTION_CHOICE,
+     .value = "SET",
+     .fallback = "best",
+     .choices = isa_choices,
+     .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon",
+     .offset = offsetof(struct arguments, isa)},
+    {.name = "bounds",
+     .kind = OPTION_FLAG,
+     .help = "also measure tensors of the same shape that use rows again as often as possible, "
+             "and never",
+     .offset = offsetof(struct arguments, bounds)},
+    {.name = "svg",
+     .kind = OPTION_STRING,
+     .value = "FILE",
+     .help = "picture of roofs and kernels, which replaces FILE",
+     .offset = offsetof(struct arguments, svg)},
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for the tensors of --bounds, which are removed; $TMPDIR or /tmp if not given",
+     .offset = offsetof(struct arguments, temp_dir)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column level_columns[] = {{"level", "level", 0, 0},
+                                                    {"set_bytes", "KiB", 1.0 / 1024, 0},
+                                                    {"gb_per_s", "read GB/s", 1, 1},
+                                                    {"f64_ridge_flop_per_byte", "f64 ridge", 1, 3},
+                                                    {"f32_ridge_flop_per_byte", "f32 ridge", 1, 3},
+                                                    {NULL, NULL, 0, 0}};
+
+static const struct bench_column peak_columns[] = {{"precision", "type", 0, 0},
+                                                   {"instruction_set", "set", 0, 0},
+                                                   {"threads", "threads", 0, 0},
+                                                   {"gflop_per_s", "peak GFLOP/s", 1, 1},
+                                                   {NULL, NULL, 0, 0}};
+
+static const struct bench_column columns[] = {{"tensor", "tensor", 0, 0},
+                                              {"case", "case", 0, 0},
+                                              {"kernel", "kernel", 0, 0},
+                                              {"rank", "rank", 0, 0},
+                                              {"mode", "mode", 0, 0},
+                                              {"form", "runs vary in", 0, 0},
+                                              {"nnz_per_run", "nnz/run", 1, 2},
+                                              {"min_ms", "ms", 1, 2},
+                                              {"flop_per_byte", "flop/B", 1, 3},
+                                              {"gflop_per_s", "GFLOP/s", 1, 2},
+                                              {"roof", "roof", 0, 0},
+                                              {"roof_gflop_per_s", "its GFLOP/s", 1, 1},
+                                              {"roof_share", "% of it", 100, 0},
+                                              {"worst_gflop_per_s", "worst", 1, 2},
+                                              {"best_gflop_per_s", "best", 1, 2},
+                                              {"position", "attained is", 0, 0},
+                                              {NULL, NULL, 0, 0}};
+
+/* All points of one store, or of one of its bounds. */
+typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
+                                             [SLC_MAX_ORDER];
+
+/* What the parts of a run share. */
+struct roofline_bench {
+    const struct arguments *args;
+    struct operands operands;
+    struct session session;
+    struct bench_roofs roofs;
+    enum slc_value_type precision;
+    char *folder;            /* of the bounds; NULL: there are none */
+    roofline_points *points; /* per case */
+    json_t *tensors, *rows, *bounds;
+};
+
+static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
+
+static bool kernel_wanted(const struct arguments *args, unsigned kernel)
+{
+    return strcmp(args->kernel, "all") == 0 ||
+           strcmp(args->kernel, roofline_kernels[kernel].name) == 0;
+}
+
+static enum slc_status check_kernel(const struct arguments *args, struct slc_error *err)
+{
+    for (unsigned k = 0; k < roofline_kernel_count; k++) {
+        if (kernel_wanted(args, k)) {
+            return SLC_OK;
+        }
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--kernel %s: there is no such kernel; see sluice bench roofline --help",
+                    args->kernel);
+}
+
+/* The last part of a path without .slc; the whole path where another operand has the same. */
+static void name_tensor(const struct operands *operands, unsigned which, char *name, size_t bytes)
+{
+    const char *path = operands->text[which];
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t length = strlen(base);
+
+    for (unsigned i = 0; i < operands->count; i++) {
+        const char *other = strrchr(operands->text[i], '/');
+
+        if (i != which && strcmp(other != NULL ? other + 1 : operands->text[i], base) == 0) {
+            base = path;
+            length = strlen(path);
+        }
+    }
+    if (length > 4 && strcmp(base + length - 4, ".slc") == 0) {
+        length -= 4;
+    }
+    (void)snprintf(name, bytes, "%.*s", (int)length, base);
+}
+
+/* Every kernel at every rank, on the open store. */
+static enum slc_status
+measure_case(struct roofline_bench *bench, roofline_points *points, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct roofline_job job = {.session = &bench->session,
+                               .threads = bench->roofs.threads,
+                               .precision = bench->precision,
+                               .instruction_set = bench->roofs.instruction_set,
+                               .memory_bytes = args->memory,
+                               .warm_up = (unsigned)args->bench.warm_up,
+                               .repeats = (unsigned)args->bench.repeats};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+        job.rank = (uint32_t)args->ranks.number[r];
+        for (unsigned k = 0; k < roofline_kernel_count && status == SLC_OK; k++) {
+            if (kernel_wanted(args, k)) {
+                status = roofline_kernels[k].measure(&job, (*points)[r][k], err);
+            }
+        }
+    }
+    return status;
+}
+
+static uint32_t largest_rank(const struct arguments *args)
+{
+    uint64_t largest = 0;
+
+    for (unsigned r = 0; r < args->ranks.count; r++) {
+        largest = args->ranks.number[r] > largest ? args->ranks.number[r] : largest;
+    }
+    return (uint32_t)largest;
+}
+
+/* Makes one bound, measures it and removes it; `tensor` gets what it is. */
+static enum slc_status measure_bound(struct roofline_bench *bench,
+                                     const struct roofline_bound *bound,
+                                     enum roofline_case which,
+                                     json_t *tensor,
+                                     struct slc_error *err)
+{
+    char *path = slc_path_join(bench->folder, "bound.slc");
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = roofline_bound_make(bound, which, path, err);
+    if (status == SLC_OK) {
+        status = session_open(&bench->session, path, bench->args->memory, err);
+    }
+    if (status == SLC_OK) {
+        bench_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
+        status = measure_case(bench, &bench->points[which], err);
+    }
+    session_close(&bench->session);
+    if (status == SLC_OK) {
+        status = slc_folder_remove(slc_files_system(), path, err);
+    }
+    slc_free(path);
+    return status;
+}
+
+/* Of the fastest run, as roofs are of the fastest sweep. */
+static double attained(const struct roofline_point *point)
+{
+    return point->flop / point->times.min;
+}
+
+/* One point as a row of "rows" or "bounds". */
+static json_t *add_row(json_t *rows,
+                       const char *tensor,
+                       enum roofline_case which,
+                       const struct roofline_point *point)
+{
+    json_t *row = json_object();
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "tensor", tensor);
+    bench_set_text(row, "case", case_names[which]);
+    bench_set_text(row, "strategy", point->strategy);
+    bench_set_text(row, "form", point->form);
+    bench_set_real(row, "nnz_per_run", point->nnz_per_run);
+    bench_times_to_json(row, &point->times);
+    bench_set_real(row, "flop", point->flop);
+    bench_set_real(row, "bytes", point->bytes);
+    bench_set_real(row, "flop_per_byte", point->flop / point->bytes);
+    bench_set_real(row, "gflop_per_s", attained(point) * 1e-9);
+    bench_set_count(row, "rows_bytes", point->rows_bytes);
+    return row;
+}
+
+/* What the bounds attained beside a row of the store, and where that lies. */
+static void set_position(json_t *row,
+                         const struct roofline_point *given,
+                         const struct roofline_point *best,
+                         const struct roofline_point *worst)
+{
+    const double rate = attained(given);
+
+    bench_set_real(row, "worst_gflop_per_s", attained(worst) * 1e-9);
+    bench_set_real(row, "best_gflop_per_s", attained(best) * 1e-9);
+    bench_set_text(row, "position",
+                   rate > attained(best)    ? "above best"
+                   : rate < attained(worst) ? "below worst"
+                                            : "between");
+}
+
+/* Tells all points of one tensor. */
+static void
+add_tensor_rows(struct roofline_bench *bench, const char *tensor, unsigned order, bool bounded)
+{
+    const struct arguments *args = bench->args;
+
+    for (unsigned k = 0; k < roofline_kernel_count; k++) {
+        for (unsigned r = 0; r < args->ranks.count; r++) {
+            for (unsigned n = 0; n < order; n++) {
+                const struct roofline_point *points[ROOFLINE_CASES];
+                json_t *row[ROOFLINE_CASES] = {NULL};
+
+                for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
+                    points[c] = &bench->points[c][r][k][n];
+                    if (points[c]->measured) {
+                        row[c] = add_row(c == ROOFLINE_GIVEN ? bench->rows : bench->bounds, tensor,
+                                         (enum roofline_case)c, points[c]);
+                        bench_set_text(row[c], "kernel", roofline_kernels[k].name);
+                        bench_set_count(row[c], "rank", args->ranks.number[r]);
+                        bench_set_count(row[c], "mode", n + 1);
+                    }
+                }
+                if (bounded && row[ROOFLINE_GIVEN] != NULL && row[ROOFLINE_BEST] != NULL &&
+                    row[ROOFLINE_WORST] != NULL) {
+                    set_position(row[ROOFLINE_GIVEN], points[ROOFLINE_GIVEN], points[ROOFLINE_BEST],
+                                 points[ROOFLINE_WORST]);
+                }
+            }
+        }
+    }
+}
+
+/* One store: itself, then its bounds. */
+static enum slc_status
+measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    struct roofline_bound bound = {.nnz = 0};
+    char name[256];
+    unsigned order;
+    json_t *tensor;
+    enum slc_status status =
+        session_open(&bench->session, bench->operands.text[which], args->memory, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    name_tensor(&bench->operands, which, name, sizeof name);
+    order = manifest->order;
+    tensor = bench_tensor_to_json(&bench->session.store);
+    (void)json_array_append_new(bench->tensors, tensor);
+    bench_set_text(tensor, "name", name);
+    memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
+    status = measure_case(bench, &bench->points[ROOFLINE_GIVEN], err);
+    if (bench->folder != NULL) {
+        roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args),
+                            bench->roofs.threads, args->memory);
+        if (bound.nnz < manifest->nnz) {
+            console_note("%s: best and worst case have %llu of its %llu nonzeros: with more, the "
+                         "worst would not fit",
+                         name, (unsigned long long)bound.nnz, (unsigned long long)manifest->nnz);
+        }
+    }
+    session_close(&bench->session);
+    for (unsigned c = ROOFLINE_BEST; c < ROOFLINE_CASES && status == SLC_OK && bound.nnz > 0; c++) {
+        status = measure_bound(bench, &bound, (enum roofline_case)c, tensor, err);
+    }
+    if (status == SLC_OK) {
+        add_tensor_rows(bench, name, order, bound.nnz > 0);
+    }
+    return status;
+}
+
+/* The roofs over rows, when all are measured. */
+static void set_roofs(const struct roofline_bench *bench, json_t *rows)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        const json_int_t bytes = json_integer_value(json_object_get(row, "rows_bytes"));
+        const struct bench_level *level = bench_roofs_level(&bench->roofs, (uint64_t)bytes);
+        const double roof = bench_roof(&bench->roofs, level, bench->precision,
+                                       json_number_value(json_object_get(row, "flop_per_byte")));
+        const double rate = json_number_value(json_object_get(row, "gflop_per_s"));
+
+        bench_set_text(row, "roof", level->name);
+        bench_set_real(row, "roof_gflop_per_s", roof * 1e-9);
+        bench_set_real(row, "roof_share", rate * 1e9 / roof);
+    }
+}
+
+/* Everything that can fail without a measurement, so that none is made in vain. */
+static enum slc_status check_all(struct roofline_bench *bench, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    enum slc_status status = check_kernel(args, err);
+
+    for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
+        status = session_open(&bench->session, bench->operands.text[i], args->memory, err);
+        session_close(&bench->session);
+    }
+    if (status == SLC_OK && args->svg != NULL) {
+        status = roofline_svg_try(args->svg, err);
+    }
+    if (status == SLC_OK && args->bounds) {
+        status = bench_temp_folder(args->temp_dir, &bench->folder, err);
+    }
+    return status;
+}
+
+static enum slc_status
+measure(void *state, const char *operand, json_t *record, struct slc_error *err)
+{
+    struct roofline_bench *bench = state;
+    const struct arguments *args = bench->args;
+    const unsigned threads =
+        args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
+    const char *isa = strcmp(args->isa, "best") == 0 ? slc_cpu_instruction_set() : args->isa;
+    enum slc_status status = check_all(bench, err);
+
+    (void)operand;
+    bench->precision = strcmp(args->precision, "f32") == 0 ? SLC_F32 : SLC_F64;
+    bench->points = slc_calloc(ROOFLINE_CASES, sizeof *bench->points);
+    if (status == SLC_OK && bench->points == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for what is measured");
+    }
+    if (status == SLC_OK) {
+        status = bench_roofs_measure(&bench->roofs, isa, threads, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_count(record, "threads", threads);
+    bench_set_text(record, "instruction_set", isa);
+    bench_set_text(record, "precision", args->precision);
+    bench_set(record, "tensors", bench->tensors = json_array());
+    bench_set(record, "rows", bench->rows = json_array());
+    bench_set(record, "bounds", bench->bounds = json_array());
+    for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
+        status = measure_tensor(bench, i, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_roofs_raise(&bench->roofs, err);
+    }
+    if (status == SLC_OK) {
+        bench_roofs_to_json(&bench->roofs, record);
+        set_roofs(bench, bench->rows);
+        set_roofs(bench, bench->bounds);
+    }
+    if (status == SLC_OK && args->svg != NULL) {
+        status = roofline_svg_write(record, args->svg, err);
+    }
+    return status;
+}
+
+static void print_tables(const json_t *record)
+{
+    const json_t *bounds = json_object_get(record, "bounds");
+
+    bench_table_print(json_object_get(record, "peaks"), peak_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "levels"), level_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "rows"), columns);
+    if (json_array_size(bounds) > 0) {
+        putchar('\n');
+        bench_table_print(bounds, columns);
+    }
+}
+
+static void close_all(void *state)
+{
+    struct roofline_bench *bench = state;
+
+    slc_free(bench->points);
+    session_close(&bench->session);
+    bench_temp_folder_remove(bench->folder);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.threads = 0};
+    struct roofline_bench bench = {.args = &args, .session = SESSION_INIT};
+
+    return bench_run_many(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all},
+        &bench.operands);
+}
+
+const struct command bench_roofline = {
+    .name = "bench roofline",
+    .summary = "kernels under the roofs of this machine, beside best and worst cases",
+    .example = "sluice bench roofline flights-4d.slc --rank 16 --bounds --svg roofs.svg",
+    .operands = "X.slc ..",
+    .operands_min = 1,
+    .operands_max = OPTIONS_MAX_OPERANDS,
+    .options = options,
+    .notes = "A roof is what a kernel that makes so many operations for each byte it loads or\n"
+             "stores attains at most, from the level of memory that holds the rows it touches.",
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/*
+ * The kernels that `bench roofline` sets under the roofs (roofs.h). A new one is one entry of the
+ * table in roofline_kernels.c and a function that measures it in every mode of an open store.
+ *
+ * A kernel tells its operations and its bytes itself, by the form in which it computes:
+ *   operations  those of the operation from single nonzeros, whatever the kernel saves, so that
+ *               kernels of one operation, and tensors, compare by them
+ *   bytes       what its loads and stores move between registers and the first-level cache: values,
+ *               indices, rows of matrices, rows of the output twice (read and written)
+ * So a kernel that uses rows again in registers has a higher intensity, and no kernel moves more
+ * than a level's bandwidth. Work outside of its loops (decoding a stream) counts in time alone.
+ */
+#ifndef SLC_TOOLS_BENCH_ROOFLINE_KERNELS_H
+#define SLC_TOOLS_BENCH_ROOFLINE_KERNELS_H
+
+#include "base/matrix.h"
+#include "tools/bench/timing.h"
+#include "tools/format.h"
+#include "tools/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What to measure. */
+struct roofline_job {
+    struct session *session; /* the store is open; a kernel plans, starts and stops the rest */
+    uint32_t rank;
+    unsigned threads;
+    enum slc_value_type precision;
+    const char *instruction_set;
+    uint64_t memory_bytes;
+    unsigned warm_up, repeats;
+};
+
+/* One kernel in one mode. */
+struct roofline_point {
+    bool measured; /* false: the kernel does not compute this mode of this store */
+    struct bench_times times;
+    double flop, bytes;  /* of one run */
+    uint64_t rows_bytes; /* of all rows that it touches */
+    const char *strategy;
+    char form[FORMAT_MODES_BYTES]; /* modes that vary within its runs, or "plain" */
+    double nnz_per_run;            /* 1 where nothing runs */
+};
+
+struct roofline_kernel {
+    const char *name;
+    /* Fills points[0 .. order-1], all-zero before. Errors: those of planning and computing. */
+    enum slc_status (*measure)(const struct roofline_job *job,
+                               struct roofline_point *points,
+                               struct slc_error *err);
+};
+
+enum { ROOFLINE_KERNELS_MAX = 16 };
+extern const struct roofline_kernel roofline_kernels[];
+extern const unsigned roofline_kernel_count;
+
+/* MTTKRP from copies per mode, and from the blocks as they are stored (roofline_mttkrp.c). */
+enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
+                                       struct roofline_point *points,
+                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status roofline_mttkrp_stream(const struct roofline_job *job,
+                                       struct roofline_point *points,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The roofs of this machine, after the cache-aware roofline model (Ilic, Pratas and Sousa,
+ * "Cache-aware Roofline model: Upgrading the loft", IEEE Computer Architecture Letters 2014): what
+ * can be computed, and what can be loaded from each level of memory, by all threads together. A
+ * kernel that makes f operations for every byte that it loads or stores attains at most
+ * min(peak, f * bandwidth) from a level. Bytes are those between registers and the first-level
+ * cache, whichever level they come from, so that a kernel has one intensity and several roofs.
+ */
+#ifndef SLC_TOOLS_BENCH_ROOFS_H
+#define SLC_TOOLS_BENCH_ROOFS_H
+
+#include "base/error.h"
+#include "base/matrix.h"
+#include "base/topology.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+enum { BENCH_LEVELS_MAX = SLC_CACHE_LEVELS + 1 };
+
+struct bench_level {
+    const char *name;        /* "L1", .. "memory" */
+    uint64_t capacity_bytes; /* of one processor's cache; memory: UINT64_MAX */
+    uint64_t set_bytes;      /* that was swept, by all threads together */
+    double bytes_per_second;
+};
+
+struct bench_roofs {
+    const char *instruction_set;
+    unsigned threads;
+    unsigned level_count; /* the fastest first; the last one is memory */
+    struct bench_level levels[BENCH_LEVELS_MAX];
+    double peak_f32, peak_f64; /* operations per second */
+};
+
+/*
+ * Measures all of them with the loops of one instruction set: the fastest of a few samples.
+ * `instruction_set` is borrowed. Errors: SLC_ERR_USAGE (this machine does not have it),
+ * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ */
+enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
+                                    const char *instruction_set,
+                                    unsigned threads,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Measures all of them again and keeps the higher of each: no roof is as low as a busy moment
+   makes it look. Errors: the same; *roofs is unchanged then. */
+enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *err) SLC_NODISCARD;
+
+/* Operations per second under the roof of a level. */
+double bench_roof(const struct bench_roofs *roofs,
+                  const struct bench_level *level,
+                  enum slc_value_type precision,
+                  double flop_per_byte);
+
+/* The first level of which one processor's cache holds `bytes`. */
+const struct bench_level *bench_roofs_level(const struct bench_roofs *roofs, uint64_t bytes);
+
+/* Sets "levels" and "peaks" of `record`, arrays of objects. */
+void bench_roofs_to_json(const struct bench_roofs *roofs, json_t *record);
+
+#endif
