@@ -14,200 +14,18 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "storage/block_layout.h"
-#include "storage/file_layout.h"
+#include "storage/writer_internal.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-
-/* The partition under way, of sorted-n. Rows and keys are kept to assert what the caller promises.
- */
-struct open_partition {
-    uint32_t ordinal;
-    bool continued;
-    bool empty;   /* no tile yet */
-    uint64_t low; /* rows so far */
-    uint64_t high;
-    uint64_t before; /* the largest row of the partition before, if there is one */
-};
-
-struct slc_writer {
-    const struct slc_files *files;
-    char *path;
-    int fd;
-    int direct_fd;          /* for blocks; -1: none */
-    enum slc_status status; /* of the first failure; nothing is written after one */
-
-    struct slc_file_header header; /* totals so far */
-    bool all_f32;
-    uint64_t coordinate_bytes;
-    uint64_t target_bytes;
-
-    struct slc_buffer block; /* tile data of the open block, from its start until it closes */
-    uint64_t data_bytes;
-    struct slc_block_entry entry; /* of the open block; tile_count 0: none is open */
-    slc_u128 last_key;
-    struct open_partition partition;
-
-    uint8_t *directory; /* entries of the open block, data offsets counted from the data's start */
-    uint64_t directory_room;
-    uint8_t *index; /* entries of closed blocks, as in the file */
-    uint64_t index_room;
-};
 
 /* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
 static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
 {
     return SLC_BLOCK_HEADER_BYTES + tiles * slc_tile_entry_bytes(writer->header.info.order) +
            data_bytes + SLC_BLOCK_SLACK_BYTES;
-}
-
-static uint64_t pad(uint64_t bytes)
-{
-    return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
-}
-
-/* Makes room for `bytes` bytes in a growing array; doubling keeps the copying linear. */
-static enum slc_status
-reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
-{
-    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
-    uint8_t *grown;
-
-    if (bytes <= *room) {
-        return SLC_OK;
-    }
-    grown = slc_realloc(*array, want);
-    if (grown == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of block index",
-                        want);
-    }
-    *array = grown;
-    *room = want;
-    return SLC_OK;
-}
-
-/* Makes the block buffer hold a block of `bytes` payload; only a tile beyond the target needs it.
- */
-static enum slc_status
-reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
-{
-    struct slc_buffer grown = SLC_BUFFER_INIT;
-    enum slc_status status;
-
-    if (pad(bytes) <= writer->block.bytes) {
-        return SLC_OK;
-    }
-    status = slc_buffer_create(&grown, pad(bytes), SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        if (writer->data_bytes > 0) {
-            memcpy(grown.data, writer->block.data, writer->data_bytes);
-        }
-        slc_buffer_destroy(&writer->block);
-        writer->block = grown;
-    }
-    return status;
-}
-
-static void destroy(struct slc_writer *writer)
-{
-    if (writer->direct_fd >= 0) {
-        (void)writer->files->close(writer->files->self, writer->direct_fd);
-    }
-    slc_buffer_destroy(&writer->block);
-    slc_free(writer->directory);
-    slc_free(writer->index);
-    slc_free(writer->path);
-    slc_free(writer);
-}
-
-static enum slc_status check_options(const struct slc_writer_options *options,
-                                     struct slc_error *err)
-{
-    if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
-                                      options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a block of %" PRIu64 " bytes; %" PRIu64 " to %" PRIu64 " are possible",
-                        options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
-    }
-    if (options->layout_mode != 0 &&
-        (options->layout == SLC_LAYOUT_BLCO || options->layout_mode >= options->order)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the layout cannot have mode %u of %u",
-                        options->layout_mode + 1, options->order);
-    }
-    return SLC_OK;
-}
-
-/* Fills in what is known before the first tile and takes the memory. */
-static enum slc_status
-prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
-{
-    struct slc_layout_info *info = &writer->header.info;
-    enum slc_status status =
-        slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    info->layout = options->layout;
-    info->layout_mode = options->layout_mode;
-    info->codec = options->codec;
-    info->order = options->order;
-    info->relabelled_modes = options->relabelled_modes;
-    memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
-    writer->header.index_offset = SLC_HEADER_BYTES;
-    writer->partition.empty = true;
-    writer->all_f32 = true;
-    writer->target_bytes =
-        options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
-    return reserve_block(writer, writer->target_bytes, err);
-}
-
-enum slc_status slc_writer_open(const struct slc_writer_options *options,
-                                struct slc_writer **writer,
-                                struct slc_error *err)
-{
-    enum slc_status status = check_options(options, err);
-    struct slc_writer *opened;
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    opened = slc_calloc(1, sizeof *opened);
-    if (opened == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
-    }
-    opened->direct_fd = -1;
-    opened->files = options->files != NULL ? options->files : slc_files_system();
-    opened->path = slc_strdup(options->path);
-    if (opened->path == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    } else {
-        status = prepare(opened, options, err);
-    }
-    if (status == SLC_OK) {
-        opened->fd =
-            opened->files->open(opened->files->self, opened->path, O_RDWR | O_CREAT | O_EXCL, 0666);
-        if (opened->fd < 0) {
-            status = slc_fail_errno(err, -opened->fd, opened->path, "creating a block file");
-        }
-    }
-    if (status != SLC_OK) {
-        destroy(opened);
-        return status;
-    }
-    status = slc_file_open_direct(opened->files, opened->fd, opened->path, O_WRONLY,
-                                  &opened->direct_fd, err);
-    if (status != SLC_OK) {
-        slc_writer_abandon(opened);
-        return status;
-    }
-    *writer = opened;
-    return SLC_OK;
 }
 
 /* Puts header and directory before the tile data, slack and padding behind it; hashes the block. */
@@ -221,7 +39,7 @@ static void assemble_block(struct slc_writer *writer)
     uint64_t data_end = data_at + writer->data_bytes;
 
     entry->bytes = data_end + SLC_BLOCK_SLACK_BYTES;
-    entry->padded_bytes = pad(entry->bytes);
+    entry->padded_bytes = slc_pad_to_page(entry->bytes);
     memmove(block + data_at, block, writer->data_bytes);
     memset(block + data_end, 0, entry->padded_bytes - data_end);
 
@@ -243,46 +61,67 @@ static void assemble_block(struct slc_writer *writer)
     entry->hash = slc_hash64(block, entry->padded_bytes);
 }
 
-/* Writes the open block, if there is one, and notes it in the index. */
-static enum slc_status close_block(struct slc_writer *writer, struct slc_error *err)
+/* Notes the block just written in the journal, which goes to the disk with whole partitions. */
+static enum slc_status note_in_journal(struct slc_writer *writer,
+                                       const struct slc_block_entry *entry,
+                                       bool completes,
+                                       struct slc_error *err)
 {
-    struct slc_layout_info *info = &writer->header.info;
+    const struct slc_journal_record record = {
+        .entry = *entry,
+        .coordinate_bytes = writer->coordinate_bytes,
+        .last_key = writer->last_key,
+        .all_f32 = writer->all_f32,
+        .completes = completes,
+    };
+    enum slc_status status = slc_journal_add(writer->journal, &record, err);
+
+    if (status == SLC_OK && completes) {
+        status = slc_journal_commit(writer->journal, err);
+    }
+    if (status == SLC_OK && completes && writer->unsynced_bytes >= writer->sync_bytes) {
+        status = slc_writer_sync(writer, err);
+        if (status == SLC_OK) {
+            status = slc_journal_sync(writer->journal, err);
+        }
+    }
+    return status;
+}
+
+/*
+ * Writes the open block, if there is one, and notes it in the index and in the journal;
+ * `completes`: it is the last one of its partition.
+ */
+static enum slc_status close_block(struct slc_writer *writer, bool completes, struct slc_error *err)
+{
     struct slc_block_entry *entry = &writer->entry;
-    uint64_t index_entry = slc_index_entry_bytes(info->order);
-    uint64_t index_used = info->block_count * index_entry;
     enum slc_status status;
 
     if (entry->tile_count == 0) {
         return SLC_OK;
-    }
-    status = reserve(&writer->index, &writer->index_room, index_used + index_entry, err);
-    if (status != SLC_OK) {
-        return status;
     }
     assemble_block(writer);
     entry->offset = writer->header.index_offset;
     status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
                                   writer->block.data, entry->padded_bytes, entry->offset, err);
     if (status != SLC_OK) {
-        slc_error_locate_block(err, writer->path, info->block_count, entry->offset);
+        slc_error_locate_block(err, writer->path, writer->header.info.block_count, entry->offset);
         return status;
     }
-    slc_index_entry_encode(entry, info->order, writer->index + index_used);
-    writer->header.index_offset += entry->padded_bytes;
-    info->block_count++;
-    info->tile_count += entry->tile_count;
-    info->nnz += entry->nnz;
-    info->sum_of_squares += entry->sum_of_squares;
-    info->content_sum += entry->content_sum;
+    writer->unsynced_bytes += entry->padded_bytes;
+    status = slc_writer_note_block(writer, entry, err);
+    if (status == SLC_OK && writer->journal != NULL) {
+        status = note_in_journal(writer, entry, completes, err);
+    }
     memset(entry, 0, sizeof *entry);
     writer->data_bytes = 0;
-    return SLC_OK;
+    return status;
 }
 
 /* What the caller promises of keys and rows where there are partitions. */
 static void assert_in_partition(const struct slc_writer *writer, const struct slc_tile_blob *tile)
 {
-    const struct open_partition *partition = &writer->partition;
+    const struct slc_open_partition *partition = &writer->partition;
     unsigned mode = writer->header.info.layout_mode;
 
     if (partition->continued) {
@@ -363,19 +202,6 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
     writer->coordinate_bytes += tile->index_bytes;
 }
 
-/* Takes the tile's rows into those of the open partition. */
-static void add_to_partition(struct slc_writer *writer, const struct slc_tile_blob *tile)
-{
-    struct open_partition *partition = &writer->partition;
-    unsigned mode = writer->header.info.layout_mode;
-
-    partition->low =
-        partition->empty ? tile->min[mode] : slc_min_u64(partition->low, tile->min[mode]);
-    partition->high =
-        partition->empty ? tile->max[mode] : slc_max_u64(partition->high, tile->max[mode]);
-    partition->empty = false;
-}
-
 static enum slc_status
 append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_error *err)
 {
@@ -385,7 +211,7 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
     enum slc_status status;
 
     if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
-        status = close_block(writer, err);
+        status = close_block(writer, false, err);
         if (status != SLC_OK) {
             return status;
         }
@@ -396,15 +222,15 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
                         "a tile of %" PRIu32 " bytes does not fit into a block of %" PRIu64,
                         tile->data_bytes, SLC_MAX_BLOCK_BYTES);
     }
-    status = reserve(&writer->directory, &writer->directory_room,
-                     ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err);
+    status = slc_writer_reserve(&writer->directory, &writer->directory_room,
+                                ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err);
     if (status == SLC_OK) {
-        status = reserve_block(writer, payload, err);
+        status = slc_writer_reserve_block(writer, payload, err);
     }
     if (status == SLC_OK) {
         memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
         add_to_block(writer, tile);
-        add_to_partition(writer, tile);
+        slc_writer_add_rows(writer, tile->min, tile->max);
         writer->data_bytes += tile->data_bytes;
     }
     return status;
@@ -430,7 +256,7 @@ enum slc_status slc_writer_append(struct slc_writer *writer,
 enum slc_status
 slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_error *err)
 {
-    struct open_partition *partition = &writer->partition;
+    struct slc_open_partition *partition = &writer->partition;
 
     assert(writer->header.info.layout == SLC_LAYOUT_SORTED);
     if (writer->status != SLC_OK) {
@@ -443,25 +269,15 @@ slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_
                          "more than %" PRIu32 " partitions: make them larger", UINT32_MAX);
             return writer->status;
         }
-        writer->status = close_block(writer, err);
+        writer->status = close_block(writer, true, err);
         if (writer->status != SLC_OK) {
             return writer->status;
         }
-        assert(!continued || partition->low == partition->high);
-        partition->ordinal++;
-        partition->before = partition->high;
-        partition->empty = true;
+        slc_writer_end_partition(writer);
     }
-    assert(!continued || partition->ordinal > 0);
+    assert(!continued || (partition->ordinal > 0 && partition->low == partition->high));
     partition->continued = continued;
     return SLC_OK;
-}
-
-static enum slc_status sync_file(struct slc_writer *writer, struct slc_error *err)
-{
-    int rc = writer->files->sync(writer->files->self, writer->fd);
-
-    return rc < 0 ? slc_fail_errno(err, -rc, writer->path, "syncing the block file") : SLC_OK;
 }
 
 /* Index, closing page and, when those are on the disk, the header. */
@@ -472,8 +288,8 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     uint8_t page[SLC_PAGE_BYTES];
     enum slc_status status;
 
-    header->index_bytes = pad(used);
-    status = reserve(&writer->index, &writer->index_room, header->index_bytes, err);
+    header->index_bytes = slc_pad_to_page(used);
+    status = slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -493,14 +309,29 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
                                    header->info.file_bytes - SLC_CLOSING_BYTES, err);
     }
     if (status == SLC_OK) {
-        status = sync_file(writer, err);
+        status = slc_writer_sync(writer, err);
     }
     if (status == SLC_OK) {
         slc_header_encode(header, page);
         status =
             slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page, 0, err);
     }
-    return status == SLC_OK ? sync_file(writer, err) : status;
+    return status == SLC_OK ? slc_writer_sync(writer, err) : status;
+}
+
+/* Network file systems report a failed write as late as close. */
+static enum slc_status close_files(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->close(writer->files->self, writer->fd);
+
+    writer->fd = -1;
+    if (writer->direct_fd >= 0) {
+        int direct_rc = writer->files->close(writer->files->self, writer->direct_fd);
+
+        rc = rc < 0 ? rc : direct_rc;
+        writer->direct_fd = -1;
+    }
+    return rc < 0 ? slc_fail_errno(err, -rc, writer->path, "closing the block file") : SLC_OK;
 }
 
 enum slc_status slc_writer_finish(struct slc_writer *writer,
@@ -508,45 +339,49 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
                                   struct slc_error *err)
 {
     const struct slc_layout_info *info = &writer->header.info;
-    enum slc_status status = SLC_OK;
-    int rc;
+    enum slc_status status = writer->status == SLC_OK ? SLC_OK : fail_again(writer, err);
 
-    if (writer->status != SLC_OK) {
-        status = fail_again(writer, err);
-    }
     if (status == SLC_OK) {
-        status = close_block(writer, err);
+        status = close_block(writer, true, err);
     }
     if (status == SLC_OK) {
         status = write_frame(writer, err);
     }
-    /* Network file systems report a failed write as late as close. */
-    rc = writer->files->close(writer->files->self, writer->fd);
-    if (writer->direct_fd >= 0) {
-        int direct_rc = writer->files->close(writer->files->self, writer->direct_fd);
-
-        rc = rc < 0 ? rc : direct_rc;
-        writer->direct_fd = -1;
+    if (status == SLC_OK) {
+        status = close_files(writer, err);
     }
-    if (rc < 0 && status == SLC_OK) {
-        status = slc_fail_errno(err, -rc, writer->path, "closing the block file");
+    if (status == SLC_OK && writer->journal != NULL) {
+        status = slc_journal_remove(writer->journal, err);
     }
     if (status != SLC_OK) {
-        (void)writer->files->unlink(writer->files->self, writer->path);
-    } else {
-        *summary = (struct slc_writer_summary){
-            .nnz = info->nnz,
-            .block_count = info->block_count,
-            .tile_count = info->tile_count,
-            .file_bytes = info->file_bytes,
-            .index_bytes = writer->coordinate_bytes,
-            .sum_of_squares = info->sum_of_squares,
-            .content_sum = info->content_sum,
-            .header_hash = info->header_hash,
-            .value_type = info->value_type,
-        };
+        slc_writer_abandon(writer);
+        return status;
     }
-    destroy(writer);
+    *summary = (struct slc_writer_summary){
+        .nnz = info->nnz,
+        .block_count = info->block_count,
+        .tile_count = info->tile_count,
+        .file_bytes = info->file_bytes,
+        .index_bytes = writer->coordinate_bytes,
+        .sum_of_squares = info->sum_of_squares,
+        .content_sum = info->content_sum,
+        .header_hash = info->header_hash,
+        .value_type = info->value_type,
+    };
+    slc_writer_destroy(writer);
+    return SLC_OK;
+}
+
+enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err)
+{
+    enum slc_status status;
+
+    assert(writer->journal != NULL);
+    status = slc_writer_sync(writer, err);
+    if (status == SLC_OK) {
+        status = slc_journal_sync(writer->journal, err);
+    }
+    slc_writer_destroy(writer);
     return status;
 }
 
@@ -555,7 +390,11 @@ void slc_writer_abandon(struct slc_writer *writer)
     if (writer == NULL) {
         return;
     }
-    (void)writer->files->close(writer->files->self, writer->fd);
     (void)writer->files->unlink(writer->files->self, writer->path);
-    destroy(writer);
+    if (writer->journal != NULL) {
+        enum slc_status status = slc_journal_remove(writer->journal, NULL);
+
+        (void)status; /* a journal without its file does no harm */
+    }
+    slc_writer_destroy(writer);
 }

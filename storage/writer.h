@@ -21,6 +21,13 @@ enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FI
 /* Smallest accepted target. A block always holds at least one tile, so small targets mean one. */
 #define SLC_MIN_BLOCK_BYTES UINT64_C(4096)
 
+/*
+ * A journal and the blocks it names are synced after so many bytes of blocks: what a power failure
+ * can cost is the building of so much, a few seconds, and a sync does not wait for more. (When the
+ * program alone ends, nothing that was written is lost.)
+ */
+#define SLC_DEFAULT_SYNC_BYTES (UINT64_C(256) << 20)
+
 struct slc_writer_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *path;              /* must not exist */
@@ -32,6 +39,7 @@ struct slc_writer_options {
     struct slc_fiber_run run;  /* of the keys (base/key.h); all zero: plain ALTO order */
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
+    uint64_t sync_bytes;  /* with a journal, bytes of blocks between syncs; 0: the default below */
 };
 
 /* Totals of a finished file: what the manifest repeats. */
@@ -58,6 +66,31 @@ struct slc_writer;
 enum slc_status slc_writer_open(const struct slc_writer_options *options,
                                 struct slc_writer **writer,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/* What slc_writer_resume found of an interrupted build. */
+struct slc_writer_kept {
+    uint64_t partitions; /* complete ones */
+    uint64_t blocks;
+    uint64_t nnz;
+    uint64_t file_bytes; /* up to the end of these blocks */
+};
+
+/*
+ * Opens a sorted-n file for writing as slc_writer_open does, but with a journal (PATH.journal), and
+ * goes on with what an interrupted writer left there: complete partitions whose blocks still have
+ * their checksums are kept, at most `partitions` of them, and the rest is cut off. What is appended
+ * next belongs behind them, so that the file becomes the one that an uninterrupted build writes.
+ * It begins anew where there is no file, or no journal of the same options and `tag`, which stands
+ * for all else that the file depends on (the source's nonzeros, how partitions are cut).
+ * The caller sees to it that a path has one writer at a time. Cost: reading what is kept.
+ * Errors: SLC_ERR_IO, .. ; what is there can still be resumed after one.
+ */
+enum slc_status slc_writer_resume(const struct slc_writer_options *options,
+                                  uint64_t tag,
+                                  uint64_t partitions,
+                                  struct slc_writer **writer,
+                                  struct slc_writer_kept *kept,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Appends an encoded tile (copied). Tiles come in ascending key order without overlap; those of
@@ -88,7 +121,14 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
                                   struct slc_writer_summary *summary,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Gives up: closes and removes the file. Takes NULL. */
+/*
+ * Stops, to be resumed: destroys a writer of slc_writer_resume, also after an error, and leaves its
+ * file and journal with all partitions that were followed by slc_writer_next_partition, synced.
+ * Errors: SLC_ERR_IO where syncing failed.
+ */
+enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err) SLC_NODISCARD;
+
+/* Gives up: closes and removes the file, and its journal. Takes NULL. */
 void slc_writer_abandon(struct slc_writer *writer);
 
 #endif

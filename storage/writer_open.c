@@ -1,0 +1,364 @@
+/*
+ * Opening a block file for writing: a new one, or one that an interrupted build left behind. In the
+ * latter case the journal names the blocks that were written; each of them is read and hashed, in
+ * order, until one does not hold, and the file goes on behind the last partition that is complete.
+ *
+ * Cost of going on: reading and hashing what is kept.
+ */
+#include "storage/writer_internal.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/hash.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status
+slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
+    uint8_t *grown;
+
+    if (bytes <= *room) {
+        return SLC_OK;
+    }
+    grown = slc_realloc(*array, want);
+    if (grown == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of block index",
+                        want);
+    }
+    *array = grown;
+    *room = want;
+    return SLC_OK;
+}
+
+enum slc_status
+slc_writer_reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_buffer grown = SLC_BUFFER_INIT;
+    enum slc_status status;
+
+    if (slc_pad_to_page(bytes) <= writer->block.bytes) {
+        return SLC_OK;
+    }
+    status = slc_buffer_create(&grown, slc_pad_to_page(bytes), SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        if (writer->data_bytes > 0) {
+            memcpy(grown.data, writer->block.data, writer->data_bytes);
+        }
+        slc_buffer_destroy(&writer->block);
+        writer->block = grown;
+    }
+    return status;
+}
+
+enum slc_status slc_writer_note_block(struct slc_writer *writer,
+                                      const struct slc_block_entry *entry,
+                                      struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    uint64_t entry_bytes = slc_index_entry_bytes(info->order);
+    uint64_t used = info->block_count * entry_bytes;
+    enum slc_status status =
+        slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_index_entry_encode(entry, info->order, writer->index + used);
+    writer->header.index_offset += entry->padded_bytes;
+    info->block_count++;
+    info->tile_count += entry->tile_count;
+    info->nnz += entry->nnz;
+    info->sum_of_squares += entry->sum_of_squares;
+    info->content_sum += entry->content_sum;
+    return SLC_OK;
+}
+
+void slc_writer_add_rows(struct slc_writer *writer, const uint64_t *min, const uint64_t *max)
+{
+    struct slc_open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    partition->low = partition->empty ? min[mode] : slc_min_u64(partition->low, min[mode]);
+    partition->high = partition->empty ? max[mode] : slc_max_u64(partition->high, max[mode]);
+    partition->empty = false;
+}
+
+void slc_writer_end_partition(struct slc_writer *writer)
+{
+    struct slc_open_partition *partition = &writer->partition;
+
+    partition->ordinal++;
+    partition->before = partition->high;
+    partition->empty = true;
+}
+
+enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->sync(writer->files->self, writer->fd);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "syncing the block file");
+    }
+    writer->unsynced_bytes = 0;
+    return SLC_OK;
+}
+
+void slc_writer_destroy(struct slc_writer *writer)
+{
+    if (writer->fd >= 0) {
+        (void)writer->files->close(writer->files->self, writer->fd);
+    }
+    if (writer->direct_fd >= 0) {
+        (void)writer->files->close(writer->files->self, writer->direct_fd);
+    }
+    slc_journal_close(writer->journal);
+    slc_buffer_destroy(&writer->block);
+    slc_free(writer->directory);
+    slc_free(writer->index);
+    slc_free(writer->path);
+    slc_free(writer);
+}
+
+static enum slc_status check_options(const struct slc_writer_options *options,
+                                     struct slc_error *err)
+{
+    if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
+                                      options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a block of %" PRIu64 " bytes; %" PRIu64 " to %" PRIu64 " are possible",
+                        options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
+    }
+    if (options->layout_mode != 0 &&
+        (options->layout == SLC_LAYOUT_BLCO || options->layout_mode >= options->order)) {
+        return slc_fail(err, SLC_ERR_USAGE, "the layout cannot have mode %u of %u",
+                        options->layout_mode + 1, options->order);
+    }
+    return SLC_OK;
+}
+
+/* Fills in what is known before the first tile and takes the memory. */
+static enum slc_status
+prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    enum slc_status status =
+        slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    info->layout = options->layout;
+    info->layout_mode = options->layout_mode;
+    info->codec = options->codec;
+    info->order = options->order;
+    info->relabelled_modes = options->relabelled_modes;
+    memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
+    writer->header.index_offset = SLC_HEADER_BYTES;
+    writer->partition.empty = true;
+    writer->all_f32 = true;
+    writer->target_bytes =
+        options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
+    writer->sync_bytes = options->sync_bytes == 0 ? SLC_DEFAULT_SYNC_BYTES : options->sync_bytes;
+    return slc_writer_reserve_block(writer, writer->target_bytes, err);
+}
+
+/* A writer whose file is opened with `flags`, which say whether it may exist. */
+static enum slc_status create(const struct slc_writer_options *options,
+                              int flags,
+                              int direct_flags,
+                              struct slc_writer **writer,
+                              struct slc_error *err)
+{
+    enum slc_status status = check_options(options, err);
+    struct slc_writer *created;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    created = slc_calloc(1, sizeof *created);
+    if (created == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
+    }
+    created->fd = -1;
+    created->direct_fd = -1;
+    created->files = options->files != NULL ? options->files : slc_files_system();
+    created->path = slc_strdup(options->path);
+    status = created->path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                                   : prepare(created, options, err);
+    if (status == SLC_OK) {
+        created->fd = created->files->open(created->files->self, created->path, flags, 0666);
+        status = created->fd < 0
+                     ? slc_fail_errno(err, -created->fd, created->path, "creating a block file")
+                     : slc_file_open_direct(created->files, created->fd, created->path,
+                                            direct_flags, &created->direct_fd, err);
+    }
+    *writer = created;
+    return status;
+}
+
+enum slc_status slc_writer_open(const struct slc_writer_options *options,
+                                struct slc_writer **writer,
+                                struct slc_error *err)
+{
+    struct slc_writer *opened = NULL;
+    enum slc_status status = create(options, O_RDWR | O_CREAT | O_EXCL, O_WRONLY, &opened, err);
+
+    if (status != SLC_OK && opened != NULL) {
+        if (opened->fd >= 0) {
+            (void)opened->files->unlink(opened->files->self, opened->path);
+        }
+        slc_writer_destroy(opened);
+    }
+    if (status == SLC_OK) {
+        *writer = opened;
+    }
+    return status;
+}
+
+/* What of a writer's state a partition that is complete leaves behind. */
+struct resume_point {
+    struct slc_file_header header;
+    struct slc_open_partition partition;
+    struct slc_journal_record last;
+};
+
+/* Whether the block of `record` lies behind those before it, within the file, and is sound. */
+static enum slc_status check_block(struct slc_writer *writer,
+                                   const struct slc_journal_record *record,
+                                   uint64_t file_bytes,
+                                   bool *sound,
+                                   struct slc_error *err)
+{
+    const struct slc_block_entry *entry = &record->entry;
+    uint64_t offset = writer->header.index_offset;
+    enum slc_status status;
+
+    *sound = false;
+    if (entry->offset != offset || offset > file_bytes ||
+        entry->padded_bytes > slc_min_u64(file_bytes - offset, SLC_MAX_BLOCK_BYTES) ||
+        entry->first_tile != writer->header.info.tile_count ||
+        entry->partition != writer->partition.ordinal) {
+        return SLC_OK;
+    }
+    status = slc_writer_reserve_block(writer, entry->padded_bytes, err);
+    if (status == SLC_OK) {
+        status = slc_file_read_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                                     writer->block.data, entry->padded_bytes, entry->offset, err);
+    }
+    *sound = status == SLC_OK && slc_hash64(writer->block.data, entry->padded_bytes) == entry->hash;
+    return status;
+}
+
+/* Takes in the blocks that the journal names and that are sound; `point` is the last good end. */
+static enum slc_status take_blocks(struct slc_writer *writer,
+                                   uint64_t partitions,
+                                   struct resume_point *point,
+                                   struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int rc = writer->files->stat_fd(writer->files->self, writer->fd, &stat);
+
+    *point = (struct resume_point){.header = writer->header, .partition = writer->partition};
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "asking for the block file's size");
+    }
+    while (writer->partition.ordinal < partitions) {
+        struct slc_journal_record record;
+        bool found = false;
+        enum slc_status status = slc_journal_next(writer->journal, &record, &found, err);
+
+        if (status == SLC_OK && found) {
+            status = check_block(writer, &record, stat.bytes, &found, err);
+        }
+        if (status == SLC_OK && found) {
+            status = slc_writer_note_block(writer, &record.entry, err);
+        }
+        if (status != SLC_OK || !found) {
+            return status;
+        }
+        slc_writer_add_rows(writer, record.entry.min, record.entry.max);
+        if (record.completes) {
+            slc_writer_end_partition(writer);
+            *point = (struct resume_point){writer->header, writer->partition, record};
+        }
+    }
+    return SLC_OK;
+}
+
+/* Sets the writer behind the last good partition and cuts off what follows, in file and journal. */
+static enum slc_status
+go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_error *err)
+{
+    static const uint8_t zeros[SLC_HEADER_BYTES];
+    uint64_t blocks = point->header.info.block_count;
+    enum slc_status status = slc_journal_keep(writer->journal, blocks, &point->last, err);
+    int rc;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    writer->header = point->header;
+    writer->partition = point->partition;
+    if (blocks > 0) {
+        writer->all_f32 = point->last.all_f32;
+        writer->coordinate_bytes = point->last.coordinate_bytes;
+        writer->last_key = point->last.last_key;
+    }
+    rc = writer->files->truncate(writer->files->self, writer->fd,
+                                 blocks > 0 ? writer->header.index_offset : 0);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "cutting the block file");
+    }
+    /* A file that was all but finished has a header, which would call the rest whole. */
+    return blocks > 0 ? slc_file_write_at(writer->files, writer->fd, writer->path, zeros,
+                                          sizeof zeros, 0, err)
+                      : SLC_OK;
+}
+
+enum slc_status slc_writer_resume(const struct slc_writer_options *options,
+                                  uint64_t tag,
+                                  uint64_t partitions,
+                                  struct slc_writer **writer,
+                                  struct slc_writer_kept *kept,
+                                  struct slc_error *err)
+{
+    struct slc_writer *opened = NULL;
+    struct resume_point point;
+    enum slc_status status;
+
+    assert(options->layout == SLC_LAYOUT_SORTED);
+    status = create(options, O_RDWR | O_CREAT, O_RDWR, &opened, err);
+    if (status == SLC_OK) {
+        struct slc_file_header empty = opened->header;
+        uint8_t page[SLC_HEADER_BYTES];
+
+        slc_header_encode(&empty, page);
+        status = slc_journal_open(
+            opened->files, opened->path, empty.info.order,
+            &(struct slc_journal_identity){empty.info.header_hash, opened->target_bytes, tag},
+            &opened->journal, err);
+    }
+    if (status == SLC_OK) {
+        status = take_blocks(opened, partitions, &point, err);
+    }
+    if (status == SLC_OK) {
+        status = go_to(opened, &point, err);
+    }
+    if (status != SLC_OK) {
+        if (opened != NULL) {
+            slc_writer_destroy(opened);
+        }
+        return status;
+    }
+    *kept = (struct slc_writer_kept){.partitions = opened->partition.ordinal,
+                                     .blocks = opened->header.info.block_count,
+                                     .nnz = opened->header.info.nnz,
+                                     .file_bytes = opened->header.index_offset};
+    *writer = opened;
+    return SLC_OK;
+}

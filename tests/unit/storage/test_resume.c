@@ -1,0 +1,413 @@
+/*
+ * Going on with an interrupted block file: wherever a build stopped, and whatever was cut off or
+ * altered of its file and journal, the finished file is the one of an uninterrupted build; faults
+ * of memory and disk on the way cost nothing that was complete.
+ */
+#include "faulty_files.h"
+#include "forge_file.h"
+#include "make_sorted.h"
+#include "slc_test.h"
+
+#include "base/fault.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAG = 4711 };
+
+static char path[256];
+static char journal[300];
+
+/* A tensor in partitions, the third row in pieces, and the file that it has to become. */
+struct sample {
+    struct slc_made_sorted sorted;
+    struct slc_forged want;
+    uint64_t count;
+};
+
+static void new_paths(void)
+{
+    snprintf(path, sizeof path, "%s/sorted.part", slc_test_folder());
+    snprintf(journal, sizeof journal, "%s.journal", path);
+}
+
+static struct slc_writer_options options_of(const struct sample *sample,
+                                            const struct slc_files *files)
+{
+    return (struct slc_writer_options){.files = files != NULL ? files : slc_quick_files(),
+                                       .path = path,
+                                       .layout = SLC_LAYOUT_SORTED,
+                                       .layout_mode = sample->sorted.mode,
+                                       .order = sample->sorted.tensor.order,
+                                       .dims = sample->sorted.tensor.dims,
+                                       .codec = SLC_CODEC_PACKED,
+                                       .block_bytes = SLC_MIN_BLOCK_BYTES,
+                                       .sync_bytes = UINT64_C(3) << 15};
+}
+
+/* Wide enough that partitions have several blocks; f64 values only from the second half on. */
+static void create_sample(struct sample *sample)
+{
+    const uint64_t dims[2] = {5, UINT64_C(1) << 38};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_writer_summary summary;
+    struct slc_made_tensor tensor;
+
+    new_paths();
+    slc_made_tensor_create(&tensor, 2, dims, 800, SLC_MADE_DOUBLES, 7);
+    slc_made_sorted_create(&sample->sorted, &tensor, 0, 100);
+    slc_made_tensor_destroy(&tensor);
+    for (uint64_t i = 0; i < sample->sorted.tensor.nnz / 2; i++) {
+        sample->sorted.tensor.values[i] = 1 + (double)(i % 5);
+    }
+    sample->count = sample->sorted.partition_count;
+    CU_ASSERT_FATAL(sample->count >= 6);
+    SLC_ASSERT_OK(slc_made_sorted_write(&sample->sorted, NULL, path, SLC_CODEC_PACKED,
+                                        SLC_MIN_BLOCK_BYTES, &summary, &err),
+                  &err);
+    CU_ASSERT_FATAL(summary.block_count > sample->count);
+    slc_forged_load(&sample->want, path);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+}
+
+static void destroy_sample(struct sample *sample)
+{
+    slc_forged_release(&sample->want);
+    slc_made_sorted_destroy(&sample->sorted);
+}
+
+/* Builds `partitions` partitions, in whole and one more in part, and stops. */
+static void interrupt(const struct sample *sample, uint64_t partitions)
+{
+    const struct slc_writer_options options = options_of(sample, NULL);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_writer *writer = NULL;
+    struct slc_writer_kept kept;
+    uint64_t most = partitions < sample->count ? partitions + 1 : partitions;
+
+    SLC_ASSERT_OK(slc_writer_resume(&options, TAG, UINT64_MAX, &writer, &kept, &err), &err);
+    CU_ASSERT_EQUAL(kept.partitions, 0);
+    SLC_ASSERT_OK(
+        slc_made_partitions_append(&sample->sorted, 0, most, SLC_CODEC_PACKED, writer, &err), &err);
+    if (most == partitions) {
+        SLC_ASSERT_OK(slc_writer_next_partition(writer, false, &err), &err);
+    }
+    SLC_ASSERT_OK(slc_writer_suspend(writer, &err), &err);
+}
+
+/* Whether the file is the one of an uninterrupted build, and the journal is gone. */
+static bool is_finished(const struct sample *sample)
+{
+    struct slc_forged got;
+    bool same;
+
+    slc_forged_load(&got, path);
+    same = got.size == sample->want.size && memcmp(got.bytes, sample->want.bytes, got.size) == 0;
+    slc_forged_release(&got);
+    return same && access(journal, F_OK) != 0;
+}
+
+/* Goes on and finishes. After an error the build is suspended or abandoned. */
+static enum slc_status go_on(const struct sample *sample,
+                             const struct slc_files *files,
+                             bool suspend,
+                             uint64_t *kept_partitions,
+                             struct slc_error *err)
+{
+    const struct slc_writer_options options = options_of(sample, files);
+    struct slc_writer *writer = NULL;
+    struct slc_writer_summary summary;
+    struct slc_writer_kept kept = {.partitions = 0};
+    enum slc_status status = slc_writer_resume(&options, TAG, UINT64_MAX, &writer, &kept, err);
+
+    *kept_partitions = kept.partitions;
+    if (status != SLC_OK) {
+        return status;
+    }
+    CU_ASSERT_EQUAL(kept.nnz, sample->sorted.begin[kept.partitions]);
+    CU_ASSERT(kept.file_bytes >= SLC_PAGE_BYTES * (1 + kept.blocks));
+    status = slc_made_partitions_append(&sample->sorted, kept.partitions, sample->count,
+                                        SLC_CODEC_PACKED, writer, err);
+    if (status == SLC_OK) {
+        return slc_writer_finish(writer, &summary, err);
+    }
+    if (suspend) {
+        enum slc_status ignored = slc_writer_suspend(writer, NULL);
+
+        (void)ignored;
+    } else {
+        slc_writer_abandon(writer);
+    }
+    return status;
+}
+
+/* Goes on after `what`; true when no more than `most` partitions were kept, and all is well. */
+static bool
+recovers(const struct sample *sample, uint64_t least, uint64_t most, const char *what, uint64_t at)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t kept = 0;
+    bool good;
+
+    good = go_on(sample, NULL, false, &kept, &err) == SLC_OK && kept >= least && kept <= most &&
+           is_finished(sample);
+    if (!good) {
+        printf("# %s at %llu: %llu partitions kept (%s)\n", what, (unsigned long long)at,
+               (unsigned long long)kept, err.message);
+    }
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    return good;
+}
+
+static void every_partition(void)
+{
+    struct sample sample;
+
+    create_sample(&sample);
+    for (uint64_t p = 0; p <= sample.count; p++) {
+        interrupt(&sample, p);
+        CU_ASSERT(recovers(&sample, p, p, "stopped", p));
+    }
+    /* Without anything to go on with. */
+    CU_ASSERT(recovers(&sample, 0, 0, "nothing", 0));
+    destroy_sample(&sample);
+}
+
+/* Interrupted again and again, a partition at a time. */
+static void many_stops(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sample sample;
+
+    create_sample(&sample);
+    for (uint64_t p = 0; p < sample.count; p++) {
+        const struct slc_writer_options options = options_of(&sample, NULL);
+        struct slc_writer *writer = NULL;
+        struct slc_writer_kept kept;
+
+        SLC_ASSERT_OK(slc_writer_resume(&options, TAG, UINT64_MAX, &writer, &kept, &err), &err);
+        CU_ASSERT_EQUAL(kept.partitions, p);
+        SLC_ASSERT_OK(
+            slc_made_partitions_append(&sample.sorted, p, p + 1, SLC_CODEC_PACKED, writer, &err),
+            &err);
+        SLC_ASSERT_OK(slc_writer_next_partition(writer, false, &err), &err);
+        SLC_ASSERT_OK(slc_writer_suspend(writer, &err), &err);
+    }
+    CU_ASSERT(recovers(&sample, sample.count, sample.count, "many stops", 0));
+    destroy_sample(&sample);
+}
+
+/* A file that was finished but for the removal of its journal; fewer partitions are asked for. */
+static void finished_and_fewer(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_writer *writer = NULL;
+    struct slc_writer_kept kept;
+    struct slc_forged left;
+    struct sample sample;
+    struct slc_writer_options options;
+
+    create_sample(&sample);
+    interrupt(&sample, sample.count);
+    slc_forged_load(&left, journal);
+    CU_ASSERT(recovers(&sample, sample.count, sample.count, "all but finished", 0));
+    slc_forged_save(&left, journal);
+    slc_forged_save(&sample.want, path);
+    CU_ASSERT(recovers(&sample, sample.count, sample.count, "finished", 0));
+    slc_forged_save(&left, journal);
+    slc_forged_save(&sample.want, path);
+    slc_forged_release(&left);
+    options = options_of(&sample, NULL);
+    SLC_ASSERT_OK(slc_writer_resume(&options, TAG, 2, &writer, &kept, &err), &err);
+    CU_ASSERT_EQUAL(kept.partitions, 2);
+    SLC_ASSERT_OK(slc_writer_suspend(writer, &err), &err);
+    CU_ASSERT(recovers(&sample, 2, 2, "two partitions", 0));
+    destroy_sample(&sample);
+}
+
+/* Other options or another tag: nothing is kept. */
+static void other_builds(void)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_writer *writer = NULL;
+        struct slc_writer_kept kept;
+        struct sample sample;
+        struct slc_writer_options options;
+        uint64_t dims[2];
+
+        create_sample(&sample);
+        interrupt(&sample, 4);
+        options = options_of(&sample, NULL);
+        memcpy(dims, sample.sorted.tensor.dims, sizeof dims);
+        options.dims = dims;
+        dims[0] += i == 0;
+        options.codec = i == 1 ? SLC_CODEC_LZ4 : options.codec;
+        options.block_bytes += i == 2 ? 4096 : 0;
+        options.run.bits = i == 3 ? 2 : 0;
+        SLC_ASSERT_OK(slc_writer_resume(&options, TAG + (i == 4), UINT64_MAX, &writer, &kept, &err),
+                      &err);
+        CU_ASSERT_EQUAL(kept.partitions, 0);
+        slc_writer_abandon(writer);
+        CU_ASSERT(access(path, F_OK) != 0 && access(journal, F_OK) != 0);
+        destroy_sample(&sample);
+    }
+}
+
+/* The journal cut anywhere, and any of its bytes altered; the same of the file. */
+static void altered(void)
+{
+    uint64_t seed = slc_test_seed();
+    struct sample sample;
+    const char *const names[2] = {path, journal};
+    struct slc_forged left[2];
+    uint64_t bad = 0;
+
+    create_sample(&sample);
+    interrupt(&sample, 5);
+    for (unsigned i = 0; i < 2; i++) {
+        slc_forged_load(&left[i], names[i]);
+    }
+    for (uint64_t round = 0; round < (slc_test_quick() ? 200 : 1600); round++) {
+        unsigned which = (unsigned)(round / 2 % 2);
+        uint64_t at = slc_random_below(seed, 1, round, left[which].size);
+
+        for (unsigned i = 0; i < 2; i++) {
+            slc_forged_save(&left[i], names[i]);
+        }
+        if (round % 2 == 0) {
+            slc_forged_resize(names[which], at);
+        } else {
+            slc_forged_poke(names[which], at,
+                            left[which].bytes[at] ^ (uint8_t)(1U << round / 4 % 8));
+        }
+        bad += !recovers(&sample, 0, 5, names[which], at);
+    }
+    CU_ASSERT_EQUAL(bad, 0);
+    /* The header's page of the file may hold anything. */
+    for (unsigned i = 0; i < 2; i++) {
+        slc_forged_save(&left[i], names[i]);
+    }
+    slc_forged_poke(path, 100, 1);
+    CU_ASSERT(recovers(&sample, 5, 5, "header", 100));
+    /* One of the two is gone. */
+    for (unsigned i = 0; i < 2; i++) {
+        slc_forged_save(&left[i], names[i]);
+        CU_ASSERT(recovers(&sample, 0, 0, "the other one missing", i));
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        slc_forged_release(&left[i]);
+    }
+    destroy_sample(&sample);
+}
+
+/* Every failing operation: reported, nothing leaks, and what was complete is there next time. */
+static void disk_faults(void)
+{
+    static const struct {
+        enum slc_faulty_kind kind;
+        int error;
+        enum slc_status want;
+    } cases[] = {
+        {SLC_FAULTY_OPEN, EACCES, SLC_ERR_IO},       {SLC_FAULTY_STAT, EIO, SLC_ERR_IO},
+        {SLC_FAULTY_READ, EIO, SLC_ERR_IO},          {SLC_FAULTY_TRUNCATE, EIO, SLC_ERR_IO},
+        {SLC_FAULTY_WRITE, ENOSPC, SLC_ERR_NOSPACE}, {SLC_FAULTY_SYNC, EIO, SLC_ERR_IO},
+        {SLC_FAULTY_CLOSE, EIO, SLC_ERR_IO},         {SLC_FAULTY_UNLINK, EIO, SLC_ERR_IO},
+    };
+    struct sample sample;
+    struct slc_faulty faulty;
+
+    create_sample(&sample);
+    slc_faulty_init(&faulty);
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        bool fired = true;
+
+        for (uint64_t k = 1; fired; k++) {
+            struct slc_error err = SLC_ERROR_INIT;
+            uint64_t kept;
+            enum slc_status status;
+
+            interrupt(&sample, 4);
+            slc_faulty_fail(&faulty, cases[i].kind, k, cases[i].error);
+            status = go_on(&sample, &faulty.table, true, &kept, &err);
+            fired = slc_faulty_fired(&faulty);
+            CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+            if (status == SLC_OK) {
+                CU_ASSERT(is_finished(&sample));
+            } else {
+                CU_ASSERT(fired && status == cases[i].want && err.system_errno == cases[i].error);
+                /* A build that fails while it finishes takes its file along. */
+                CU_ASSERT(
+                    recovers(&sample, access(path, F_OK) == 0 ? 4 : 0, sample.count, "fault", k));
+                continue;
+            }
+            CU_ASSERT_EQUAL(unlink(path), 0);
+        }
+    }
+    destroy_sample(&sample);
+}
+
+/* File and journal are synced now and then, and not behind every partition. */
+static void syncs(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sample sample;
+    struct slc_faulty faulty;
+    uint64_t kept;
+
+    create_sample(&sample);
+    slc_faulty_init(&faulty);
+    SLC_ASSERT_OK(go_on(&sample, &faulty.table, false, &kept, &err), &err);
+    /* Two at the end, and two each time. */
+    CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_SYNC) >= 4);
+    CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_SYNC) < 2 * sample.count);
+    destroy_sample(&sample);
+}
+
+static void memory_faults(void)
+{
+    struct sample sample;
+    bool fired = true;
+
+    create_sample(&sample);
+    for (uint64_t k = 1; fired; k++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        uint64_t kept;
+        enum slc_status status;
+
+        interrupt(&sample, 4);
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        status = go_on(&sample, NULL, true, &kept, &err);
+        fired = slc_fault_seen(SLC_FAULT_ALLOCATION) >= k;
+        slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+        CU_ASSERT_EQUAL(status, fired ? SLC_ERR_MEMORY : SLC_OK);
+        if (status == SLC_OK) {
+            CU_ASSERT(is_finished(&sample));
+            CU_ASSERT_EQUAL(unlink(path), 0);
+        } else {
+            CU_ASSERT(
+                recovers(&sample, access(path, F_OK) == 0 ? 4 : 0, sample.count, "memory", k));
+        }
+    }
+    destroy_sample(&sample);
+}
+
+static const struct slc_test tests[] = {
+    {"stopped behind every partition", every_partition},
+    {"stopped again and again", many_stops},
+    {"all but finished, and fewer partitions asked for", finished_and_fewer},
+    {"another build begins anew", other_builds},
+    {"file and journal cut and altered", altered},
+    {"every failing file operation", disk_faults},
+    {"syncs", syncs},
+    {"every failing allocation", memory_faults},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("resume", tests, SLC_COUNT(tests), argc, argv);
+}
