@@ -3,9 +3,9 @@
  *
  * GENTEN is Phipps and Kolda, "Software for sparse tensor decomposition on emerging computing
  * architectures", SISC 2019 (arXiv 1809.09175). The three kernels are the three steps of its MTTKRP
- * (section 4), from a portable loop over arrays in registers to permuted traversal, as the authors'
- * program has them under the names `orig-kokkos`, `atomic` and `perm`; written anew here, with its
- * parallel structure on a CPU. They are kept to be measured beside the kernels of sluice (`sluice
+ * (section 4): a portable loop, the same with its arrays in registers, and permuted traversal; the
+ * authors' program has them as `orig-kokkos`, `atomic` and `perm`. They are written anew here, with
+ * its parallel structure on a CPU, and kept to be measured beside the kernels of sluice (`sluice
  * bench mttkrp --kernel`): no command computes by them, no plan counts them, and they are no
  * strategy of a backend.
  *
