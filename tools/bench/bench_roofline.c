@@ -432,9 +432,9 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     bench_set(record, "bounds", bench->bounds = json_array());
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_tensor(bench, i, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_roofs_raise(&bench->roofs, err);
+        if (status == SLC_OK) {
+            status = bench_roofs_raise(&bench->roofs, err);
+        }
     }
     if (status == SLC_OK) {
         bench_roofs_to_json(&bench->roofs, record);

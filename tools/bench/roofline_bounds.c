@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "convert/box.h"
+#include "convert/fibers.h"
 #include "convert/generate.h"
 #include "mttkrp_model.h"
 
@@ -58,7 +59,7 @@ enum slc_status roofline_bound_make(const struct roofline_bound *bound,
                                            /* Integers fit f32; a model of one column does not. */
                                            .rank = bound->value_type == SLC_F32 ? 0 : 1,
                                            .codec = SLC_CODEC_PACKED,
-                                           .fibers = SLC_FIBERS_AUTO,
+                                           .fibers = SLC_FIBERS_NONE,
                                            .relabel = SLC_RELABEL_NONE,
                                            .block_bytes = BLOCK_BYTES,
                                            .memory_bytes = bound->memory_bytes,
@@ -73,8 +74,12 @@ enum slc_status roofline_bound_make(const struct roofline_bound *bound,
 
         /* No rows beside the box: they would only take room. */
         slc_box_sides(bound->order, options.dims, bound->nnz, 0, sides);
+        /* The longest fibers are kept together, which a sample of a full box does not show. */
+        options.fibers = SLC_FIBERS_GIVEN;
+        options.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
         for (unsigned n = 0; n < bound->order; n++) {
             options.dims[n] = sides[n];
+            options.run.mode = sides[n] > sides[options.run.mode] ? n : options.run.mode;
         }
     }
     return slc_generate(&options, &report, err);

@@ -217,12 +217,14 @@ static void put_head(struct picture *picture)
                   LEGEND_LEFT + LEGEND_WIDTH, legend > least ? legend : least);
     (void)fputs("text{font:13px sans-serif;fill:#111}text.n{font:10px sans-serif}"
                 ".bg{fill:#fff}.grid{stroke:#e2e2e2}.axis{stroke:#111;fill:none}"
+                ".name{paint-order:stroke;stroke:#fff;stroke-width:4px}"
                 ".roof{stroke:#444;stroke-width:2;fill:none}.worst{stroke-dasharray:3 2}\n",
                 out);
     put_colours(out, light_colours, "#fff");
-    (void)fputs("@media (prefers-color-scheme:dark){text{fill:#eee}.bg{fill:#16181c}"
-                ".grid{stroke:#33373d}.axis{stroke:#eee}.roof{stroke:#bbb}\n",
-                out);
+    (void)fputs(
+        "@media (prefers-color-scheme:dark){text{fill:#eee}.bg{fill:#16181c}.name{stroke:#16181c}"
+        ".grid{stroke:#33373d}.axis{stroke:#eee}.roof{stroke:#bbb}\n",
+        out);
     put_colours(out, dark_colours, "#16181c");
     (void)fprintf(out,
                   "}\n</style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
@@ -287,25 +289,44 @@ static void put_axes(const struct picture *picture)
                   PLOT_TOP + PLOT_HEIGHT + 44, PLOT_TOP + PLOT_HEIGHT / 2);
 }
 
-/* A level's roof, up to the highest peak; its name ends below the lowest, above and below lines in
-   turns, as two may be close. */
-static void put_level(const struct picture *picture, size_t number, const json_t *level)
+/* A level's roof, up to the highest peak. */
+static void put_level(const struct picture *picture, const json_t *level)
 {
     const double rate = real_of(level, "gb_per_s");
-    const double ridge = picture->peak / rate;
     const double from = fmax(picture->x.low, picture->y.low / rate);
-    /* The angle of a line of slope 1 between logarithms. */
+
+    (void)fprintf(picture->out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                  place_x(picture, from), place_y(picture, from * rate),
+                  place_x(picture, picture->peak / rate), place_y(picture, picture->peak));
+}
+
+/*
+ * The names of levels along their roofs, ending below the lowest peak: above the line, or below it
+ * where the next roof above leaves no room.
+ */
+static void put_level_names(const struct picture *picture)
+{
+    /* Pixels that a roof of slope 1 rises and runs where a logarithm grows by 1. */
     const double rise = picture->y.pixels / log(picture->y.high / picture->y.low);
     const double run = picture->x.pixels / log(picture->x.high / picture->x.low);
+    double above = INFINITY;
+    size_t i;
+    const json_t *level;
 
-    (void)fprintf(picture->out,
-                  "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n"
-                  "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" x=\"-14\" y=\"%d\" "
-                  "text-anchor=\"end\">%s %.*f GB/s</text>\n",
-                  place_x(picture, from), place_y(picture, from * rate), place_x(picture, ridge),
-                  place_y(picture, picture->peak), place_x(picture, picture->low_peak / rate),
-                  place_y(picture, picture->low_peak), -atan2(rise, run) * 180 / acos(-1),
-                  number % 2 == 0 ? -6 : 16, text_of(level, "level"), rate < 10 ? 1 : 0, rate);
+    json_array_foreach(json_object_get(picture->record, "levels"), i, level)
+    {
+        const double rate = real_of(level, "gb_per_s");
+        const double distance = rise * log(above / rate) * run / hypot(rise, run);
+
+        (void)fprintf(picture->out,
+                      "<text class=\"name\" transform=\"translate(%.1f %.1f) rotate(%.1f)\" "
+                      "x=\"-14\" y=\"%d\" text-anchor=\"end\">%s %.*f GB/s</text>\n",
+                      place_x(picture, picture->low_peak / rate),
+                      place_y(picture, picture->low_peak), -atan2(rise, run) * 180 / acos(-1),
+                      distance > LINE_HEIGHT ? -6 : 16, text_of(level, "level"), rate < 10 ? 1 : 0,
+                      rate);
+        above = rate;
+    }
 }
 
 /* A peak, from the fastest level's roof on. */
@@ -329,7 +350,7 @@ static void put_roofs(const struct picture *picture)
 
     json_array_foreach(json_object_get(picture->record, "levels"), i, row)
     {
-        put_level(picture, i, row);
+        put_level(picture, row);
     }
     json_array_foreach(json_object_get(picture->record, "peaks"), i, row)
     {
@@ -492,6 +513,7 @@ enum slc_status roofline_svg_write(const json_t *record, const char *path, struc
     put_axes(&picture);
     put_roofs(&picture);
     put_markers(&picture);
+    put_level_names(&picture);
     put_legend(&picture);
     (void)fputs("</svg>\n", picture.out);
     status = fclose(picture.out) == 0
