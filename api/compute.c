@@ -24,10 +24,11 @@ enum slc_status api_take_compute(struct sluice_compute_options *known,
         return status;
     }
     if ((unsigned)known->io > SLUICE_IO_MMAP || (unsigned)known->schedule > SLUICE_SCHEDULE_FILE ||
-        (unsigned)known->pin > SLUICE_PIN_ALWAYS) {
+        (unsigned)known->pin > SLUICE_PIN_ALWAYS ||
+        (unsigned)known->layouts > SLUICE_LAYOUTS_SORTED) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "io %d, schedule %d or pin %d is not one of the enumerations",
-                        (int)known->io, (int)known->schedule, (int)known->pin);
+                        "io %d, schedule %d, pin %d or layouts %d is not one of the enumerations",
+                        (int)known->io, (int)known->schedule, (int)known->pin, (int)known->layouts);
     }
     return SLC_OK;
 }
@@ -49,9 +50,26 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                              .slots = options->slots,
                                              .cache = options->no_cache == 0,
                                              .copies = (enum slc_copies)options->copies,
+                                             .layouts = (enum slc_layout_choice)options->layouts,
                                              .pin = (enum slc_pin)options->pin};
 
     return request;
+}
+
+/* Opens the layouts that a request may read and plans it; *layouts are those it does read. */
+static enum slc_status plan_request(const struct sluice_store *store,
+                                    const struct slc_plan_request *request,
+                                    struct slc_layouts *layouts,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err)
+{
+    const uint32_t modes =
+        request->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request->mode;
+    const uint64_t room = request->memory_bytes != 0 ? request->memory_bytes : UINT64_MAX;
+    const enum slc_status status =
+        slc_layouts_open(&store->store, request->layouts, modes, room, layouts, err);
+
+    return status == SLC_OK ? slc_plan_choose(layouts, request, plan, err) : status;
 }
 
 enum slc_status api_session_open(struct api_session *session,
@@ -62,12 +80,12 @@ enum slc_status api_session_open(struct api_session *session,
     enum slc_status status;
 
     memset(session, 0, sizeof *session);
-    status = slc_plan_make(store->store.reader, request, &session->plan, err);
+    status = plan_request(store, request, &session->layouts, &session->plan, err);
     if (status != SLC_OK) {
         return status;
     }
     slc_placement_enter(&session->plan.placement);
-    status = slc_stream_open(NULL, store->store.reader, &session->plan, &session->stream, err);
+    status = slc_stream_open(NULL, &session->layouts, &session->plan, &session->stream, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -81,6 +99,7 @@ void api_session_close(struct api_session *session)
         session->backend->ops->destroy(session->backend);
     }
     slc_placement_leave();
+    slc_layouts_close(&session->layouts);
     memset(session, 0, sizeof *session);
 }
 
@@ -92,6 +111,7 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
 {
     struct sluice_compute_options known;
     struct slc_plan_request request;
+    struct slc_layouts layouts = {0};
     struct slc_plan made;
     struct sluice_plan report = {.struct_bytes = sizeof report};
     enum slc_status status, given;
@@ -101,7 +121,8 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
         return status;
     }
     request = api_plan_request(&known, SLC_OP_CPD, 0, rank);
-    status = slc_plan_make(store->store.reader, &request, &made, err);
+    status = plan_request(store, &request, &layouts, &made, err);
+    slc_layouts_close(&layouts);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
         return status;
     }
@@ -119,8 +140,8 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     report.slot_bytes = made.slot_bytes;
     report.cache_bytes = made.cache_bytes;
     report.copies_bytes = made.copies_bytes;
-    report.store_bytes = made.store_bytes;
-    report.pass_read_bytes = made.pass_read_bytes;
+    report.iteration_bytes = made.iteration_bytes;
+    report.iteration_read_bytes = made.iteration_read_bytes;
     report.slot_count = made.slot_count;
     report.threads = made.threads;
     report.passes = made.passes;
@@ -228,11 +249,12 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         job.nnz = manifest->nnz;
         job.workers = session.plan.threads;
         job.deterministic = request.deterministic;
+        job.partitions = session.plan.partitions[mode];
         job.conflict = session.plan.choices[mode].chosen;
         job.rival = session.plan.choices[mode].rival;
         job.output = &result;
-        status =
-            slc_mttkrp_stream(session.stream, session.backend, &job, known.stop, NULL, NULL, err);
+        status = slc_mttkrp_stream(session.stream, session.plan.mode_layout[mode], session.backend,
+                                   &job, known.stop, NULL, NULL, err);
     }
     if (status == SLC_OK) {
         status = slc_relabel_rows(&store->store, mode, SLC_ROWS_OF_INPUT, &result, err);

@@ -51,6 +51,7 @@ unsigned api_threads(uint32_t threads);
 
 /* A plan with the stream and the device it is for. */
 struct api_session {
+    struct slc_layouts layouts;
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_backend *backend;

@@ -22,6 +22,7 @@ static void abort_job(void *context)
 }
 
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
+                                  unsigned layout,
                                   struct slc_backend *backend,
                                   const struct slc_mttkrp_job *job,
                                   const volatile int *stop,
@@ -29,10 +30,12 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   void *progress_context,
                                   struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = add_tile,
+    const struct slc_pass pass = {.layout = layout,
+                                  .tile = add_tile,
                                   .abort = abort_job,
                                   .context = backend,
                                   .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
+                                  .by_partition = job->conflict == SLC_CONFLICT_ROWS,
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};

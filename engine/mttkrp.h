@@ -6,13 +6,14 @@
 #include "engine/stream.h"
 
 /*
- * Runs job->output = MTTKRP of the streamed layout in job->mode (base/backend.h says the formula).
- * Where the job has a rival, backend->ops->mttkrp_tried tells afterwards which strategy was faster.
- * SLC_CONFLICT_OWNED computes from the backend's copies and makes no pass: neither `stop` nor
- * `progress` is looked at. Errors: those of the stream and the backend; the output is then
- * undefined.
+ * Runs job->output = MTTKRP in job->mode of the stream's layout `layout` (base/backend.h says the
+ * formula). Where the job has a rival, backend->ops->mttkrp_tried tells afterwards which strategy
+ * was faster. SLC_CONFLICT_OWNED computes from the backend's copies and makes no pass: neither
+ * `stop` nor `progress` is looked at. Errors: those of the stream and the backend; the output is
+ * then undefined.
  */
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
+                                  unsigned layout,
                                   struct slc_backend *backend,
                                   const struct slc_mttkrp_job *job,
                                   const volatile int *stop,

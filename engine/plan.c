@@ -10,7 +10,7 @@
  * Cost: a few looks at every index entry. Invariant: total_bytes is the sum of the parts, and
  * minimum_bytes <= total_bytes <= budget_bytes on success.
  */
-#include "engine/plan.h"
+#include "engine/plan_impl.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -43,155 +43,27 @@
 
 /* Reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
-/* Slots beyond one per reading depth: small blocks gain nothing from a deeper queue. */
-enum { SLOTS_MIN = 2, SLOTS_MAX = 256 };
 
 /* The stream's tables: order, cache place and state of every block. */
 #define STREAM_BYTES_PER_BLOCK UINT64_C(64)
 
-const char *slc_schedule_name(enum slc_schedule schedule)
-{
-    switch (schedule) {
-    case SLC_SCHEDULE_AUTO:
-        return "auto";
-    case SLC_SCHEDULE_LARGEST:
-        return "largest";
-    case SLC_SCHEDULE_FILE:
-        return "file";
-    }
-    return "?";
-}
-
-bool slc_schedule_parse(const char *name, enum slc_schedule *schedule)
-{
-    for (enum slc_schedule s = SLC_SCHEDULE_AUTO; s <= SLC_SCHEDULE_FILE; s++) {
-        if (strcmp(name, slc_schedule_name(s)) == 0) {
-            *schedule = s;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *slc_copies_name(enum slc_copies copies)
-{
-    switch (copies) {
-    case SLC_COPIES_AUTO:
-        return "auto";
-    case SLC_COPIES_NEVER:
-        return "never";
-    case SLC_COPIES_ALWAYS:
-        return "always";
-    }
-    return "?";
-}
-
-bool slc_copies_parse(const char *name, enum slc_copies *copies)
-{
-    for (enum slc_copies c = SLC_COPIES_AUTO; c <= SLC_COPIES_ALWAYS; c++) {
-        if (strcmp(name, slc_copies_name(c)) == 0) {
-            *copies = c;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Sums and products of a plan saturate: a plan that reaches UINT64_MAX fits no budget. */
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-
-    return slc_add_u64(a, b, &sum) ? sum : UINT64_MAX;
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-
-    return slc_mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
-static enum slc_status check_request(const struct slc_layout_info *info,
-                                     const struct slc_plan_request *request,
-                                     struct slc_error *err)
-{
-    if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
-                        request->rank, (int)SLC_MAX_RANK);
-    }
-    if (request->operation == SLC_OP_MTTKRP && request->mode >= info->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode %u does not exist; the tensor has modes 1 to %u",
-                        request->mode + 1, info->order);
-    }
-    if (request->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads are asked for; at most %d can be used",
-                        request->threads, (int)SLC_MAX_THREADS);
-    }
-    if (request->slots != 0 && (request->slots < SLOTS_MIN || request->slots > SLOTS_MAX)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u slots are asked for (--slots); the ring has %d to %d", request->slots,
-                        (int)SLOTS_MIN, (int)SLOTS_MAX);
-    }
-    if (request->precision != SLC_F32 && request->precision != SLC_F64) {
-        return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
-    }
-    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
-        request->copies != SLC_COPIES_ALWAYS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode can be asked for as auto, never or always");
-    }
-    for (unsigned n = 0; n < info->order; n++) {
-        if (request->conflict[n] != SLC_CONFLICT_AUTO &&
-            request->conflict[n] != SLC_CONFLICT_PRIVATE &&
-            request->conflict[n] != SLC_CONFLICT_LOCKED) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "the strategy of mode %u can be given as private or locked, not %s",
-                            n + 1, slc_conflict_name(request->conflict[n]));
-        }
-    }
-    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            request->deterministic
-                ? "deterministic passes sum in the order of the stream, copies per mode "
-                  "in another one: ask for copies auto or never, or not for deterministic"
-                : "copies per mode are for tensors that stay in memory, but blocks are "
-                  "not to be kept: ask for copies auto or never, or let blocks be kept");
-    }
-    if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "deterministic passes take blocks in file order; use the schedule file or "
-                        "auto");
-    }
-    return SLC_OK;
-}
-
-/* What the scan of the index finds. */
-struct block_scan {
-    uint64_t store_bytes;
-    bool near_equal; /* the largest block has at most 1.25 times the median's nonzeros */
-};
-
-static struct block_scan scan_blocks(const struct slc_reader *reader)
+/* Whether the largest block has at most 1.25 times the nonzeros of the median. */
+static bool blocks_near_equal(const struct slc_reader *reader)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
-    struct block_scan scan = {0, true};
     uint64_t small = 0;
 
     for (uint64_t b = 0; b < info->block_count; b++) {
         struct slc_block_entry entry;
 
         slc_reader_entry(reader, b, &entry);
-        scan.store_bytes = plus(scan.store_bytes, entry.padded_bytes);
         /* nnz < max / 1.25, in integers; block sizes are far below 2^61. */
         if (entry.nnz * 5 < info->max_block_nnz * 4) {
             small++;
         }
     }
     /* The median is small exactly when more than half of the blocks are. */
-    scan.near_equal = small <= info->block_count / 2;
-    return scan;
+    return small <= info->block_count / 2;
 }
 
 /* A matrix without memory: enough for a backend to judge a job. */
@@ -281,8 +153,9 @@ static void plan_strategy(struct slc_mttkrp_job *job, uint64_t room, struct slc_
  * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
  * with the least scratch in place of the fastest, where the backend has a choice.
  */
-static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *plan, bool frugal)
+static void plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal)
 {
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     const struct slc_plan_request *request = &plan->request;
     struct slc_matrix shapes[SLC_MAX_ORDER];
     struct slc_mttkrp_job job = {.order = info->order,
@@ -303,6 +176,7 @@ static void plan_kernels(const struct slc_layout_info *info, struct slc_plan *pl
     for (unsigned n = first; n < end; n++) {
         job.mode = n;
         job.output = &shapes[n];
+        job.partitions = plan->partitions[n];
         plan_strategy(&job, room, plan);
     }
 }
@@ -321,7 +195,7 @@ static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *p
 
         /* An MTTKRP does not look at its own mode's factor; CP-ALS writes it from the output. */
         if (request->operation == SLC_OP_CPD || !computed) {
-            plan->factor_bytes = plus(plan->factor_bytes, bytes);
+            plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
         }
         if (computed) {
             plan->output_bytes = slc_max_u64(plan->output_bytes, bytes);
@@ -336,87 +210,77 @@ static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *p
 
 static uint64_t fixed_bytes(const struct slc_plan *plan)
 {
-    uint64_t sum = plus(plan->process_bytes, plan->index_bytes);
+    uint64_t sum = slc_plan_plus(plan->process_bytes, plan->index_bytes);
 
-    sum = plus(sum, plan->factor_bytes);
-    sum = plus(sum, plan->output_bytes);
-    sum = plus(sum, plan->dense_bytes);
-    sum = plus(sum, plan->scratch_bytes);
-    sum = plus(sum, plan->decoder_bytes);
-    return plus(sum, plan->label_bytes);
+    sum = slc_plan_plus(sum, plan->factor_bytes);
+    sum = slc_plan_plus(sum, plan->output_bytes);
+    sum = slc_plan_plus(sum, plan->dense_bytes);
+    sum = slc_plan_plus(sum, plan->scratch_bytes);
+    sum = slc_plan_plus(sum, plan->decoder_bytes);
+    return slc_plan_plus(sum, plan->label_bytes);
 }
 
 /* Slots worth having: FLIGHT_BYTES in flight and a block in the hands of every worker. */
-static unsigned slots_wanted(const struct slc_layout_info *info, const struct slc_plan *plan)
+static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
-    const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLOTS_MIN), SLOTS_MAX);
+    const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
     const uint64_t busy = slc_min_u64(plan->threads, depth);
+    uint64_t blocks = 0;
 
-    return (unsigned)slc_max_u64(
-        slc_min_u64(slc_min_u64(depth + busy, SLOTS_MAX), info->block_count), SLOTS_MIN);
+    for (unsigned l = 0; l < layouts->count; l++) {
+        blocks = slc_max_u64(blocks, slc_reader_info(layouts->reader[l])->block_count);
+    }
+    return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
+                                 SLC_PLAN_SLOTS_MIN);
 }
 
-/* Bytes of the cached set of `kept` blocks. */
-static uint64_t kept_bytes(const struct slc_reader *reader, uint64_t kept)
+/* Padded bytes of all layouts that are read. */
+static uint64_t read_layouts_bytes(const struct slc_plan *plan)
 {
-    const uint64_t count = slc_reader_info(reader)->block_count;
     uint64_t bytes = 0;
 
-    for (uint64_t b = 0; b < count; b++) {
-        struct slc_block_entry entry;
-
-        if (slc_plan_keeps(kept, count, b)) {
-            slc_reader_entry(reader, b, &entry);
-            bytes = plus(bytes, entry.padded_bytes);
-        }
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        bytes =
+            slc_plan_plus(bytes, plan->layouts[l].passes > 0 ? plan->layouts[l].store_bytes : 0);
     }
     return bytes;
 }
 
-/*
- * Caches as many blocks as fit `room`, by bisection. A larger set may by chance fall on smaller
- * blocks, so the number found may be a little below the largest; the set found fits.
- */
-static void plan_cache(const struct slc_reader *reader, struct slc_plan *plan, uint64_t room)
-{
-    uint64_t most = slc_reader_info(reader)->block_count;
-
-    while (plan->cached_blocks < most) {
-        const uint64_t kept = plan->cached_blocks + (most - plan->cached_blocks + 1) / 2;
-        const uint64_t bytes = kept_bytes(reader, kept);
-
-        if (bytes <= room) {
-            plan->cached_blocks = kept;
-            plan->cache_bytes = bytes;
-        } else {
-            most = kept - 1;
-        }
-    }
-}
-
 /* Fills slots and cache from the `room` that the fixed parts leave (enough for the least slots). */
-static void spend_room(const struct slc_reader *reader, struct slc_plan *plan, uint64_t room)
+static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
 {
-    const struct slc_layout_info *info = slc_reader_info(reader);
-    const unsigned least = plan->request.slots != 0 ? plan->request.slots : SLOTS_MIN;
-    const unsigned most = plan->request.slots != 0 ? plan->request.slots : slots_wanted(info, plan);
-    const bool all_fits =
-        plan->request.cache && plus(plan->store_bytes, times(least, plan->slot_bytes)) <= room;
-    const uint64_t for_slots = all_fits ? room - plan->store_bytes : room;
+    const uint64_t whole = read_layouts_bytes(plan);
+    const unsigned least = plan->request.slots != 0 ? plan->request.slots : SLC_PLAN_SLOTS_MIN;
+    const unsigned most =
+        plan->request.slots != 0 ? plan->request.slots : slots_wanted(layouts, plan);
+    const bool all_fits = plan->request.cache &&
+                          slc_plan_plus(whole, slc_plan_times(least, plan->slot_bytes)) <= room;
+    const uint64_t for_slots = all_fits ? room - whole : room;
 
     plan->slot_count =
         (unsigned)slc_max_u64(slc_min_u64(for_slots / plan->slot_bytes, most), least);
     room -= plan->slot_count * plan->slot_bytes;
     if (plan->request.cache) {
-        plan_cache(reader, plan, room);
+        slc_plan_cache(layouts, plan, room);
     }
-    plan->pass_read_bytes = plan->store_bytes - plan->cache_bytes;
+    plan->iteration_bytes = 0;
+    plan->iteration_read_bytes = 0;
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        const struct slc_plan_layout *layout = &plan->layouts[l];
+
+        plan->iteration_bytes = slc_plan_plus(plan->iteration_bytes,
+                                              slc_plan_times(layout->passes, layout->store_bytes));
+        plan->iteration_read_bytes = slc_plan_plus(
+            plan->iteration_read_bytes,
+            slc_plan_times(layout->passes, layout->store_bytes - layout->cache_bytes));
+    }
 }
 
 /* What copies per mode take; UINT64_MAX where there can be none. */
-static uint64_t copies_bytes(const struct slc_layout_info *info, const struct slc_plan *plan)
+static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     const struct slc_plan_request *request = &plan->request;
     struct slc_tensor_shape shape;
 
@@ -434,11 +298,11 @@ static uint64_t copies_bytes(const struct slc_layout_info *info, const struct sl
 }
 
 /* Everything else that a run with copies holds: the whole store, and slots that it is read by. */
-static uint64_t beside_copies(const struct slc_layout_info *info, const struct slc_plan *plan)
+static uint64_t beside_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    const uint64_t slots = times(slots_wanted(info, plan), plan->slot_bytes);
+    const uint64_t slots = slc_plan_times(slots_wanted(layouts, plan), plan->slot_bytes);
 
-    return plus(plus(fixed_bytes(plan), plan->store_bytes), slots);
+    return slc_plan_plus(slc_plan_plus(fixed_bytes(plan), read_layouts_bytes(plan)), slots);
 }
 
 /* Whether there is no run without copies. */
@@ -448,24 +312,24 @@ static bool wants_copies(const struct slc_plan *plan)
 }
 
 /* What a run takes at least with the kernels that are planned. */
-static uint64_t needed_bytes(const struct slc_layout_info *info, const struct slc_plan *plan)
+static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     if (wants_copies(plan)) {
-        return plus(beside_copies(info, plan), copies_bytes(info, plan));
+        return slc_plan_plus(beside_copies(layouts, plan), copies_bytes(layouts, plan));
     }
-    return plus(fixed_bytes(plan), times(plan->slot_count, plan->slot_bytes));
+    return slc_plan_plus(fixed_bytes(plan), slc_plan_times(plan->slot_count, plan->slot_bytes));
 }
 
 /* Makes room for copies per mode, where all else and the whole store fit beside them. */
-static void plan_copies(const struct slc_layout_info *info, struct slc_plan *plan)
+static void plan_copies(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
-    const uint64_t copies = copies_bytes(info, plan);
-    const uint64_t others = beside_copies(info, plan);
+    const uint64_t copies = copies_bytes(layouts, plan);
+    const uint64_t others = beside_copies(layouts, plan);
 
     if (copies == UINT64_MAX) {
         return;
     }
-    if (plus(others, copies) <= plan->budget_bytes) {
+    if (slc_plan_plus(others, copies) <= plan->budget_bytes) {
         plan->copies_bytes = copies;
     } else {
         plan->copies_wanted_bytes = copies;
@@ -474,9 +338,9 @@ static void plan_copies(const struct slc_layout_info *info, struct slc_plan *pla
 }
 
 static enum slc_status
-fail_budget(const struct slc_layout_info *info, const struct slc_plan *plan, struct slc_error *err)
+fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, struct slc_error *err)
 {
-    const uint64_t copies = copies_bytes(info, plan);
+    const uint64_t copies = copies_bytes(layouts, plan);
     const uint64_t mib = UINT64_C(1) << 20;
 
     if (wants_copies(plan) && copies == UINT64_MAX) {
@@ -501,39 +365,67 @@ fail_budget(const struct slc_layout_info *info, const struct slc_plan *plan, str
         " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64 " MiB)",
         plan->request.rank, plan->threads, slc_div_up_u64(plan->factor_bytes, mib),
         slc_div_up_u64(plan->output_bytes, mib),
-        slc_div_up_u64(plus(plan->scratch_bytes, plan->dense_bytes), mib), plan->slot_count,
-        slc_div_up_u64(plan->slot_bytes, 1024), slc_div_up_u64(plan->process_bytes, mib));
+        slc_div_up_u64(slc_plan_plus(plan->scratch_bytes, plan->dense_bytes), mib),
+        plan->slot_count, slc_div_up_u64(plan->slot_bytes, 1024),
+        slc_div_up_u64(plan->process_bytes, mib));
+}
+
+/* Which layout serves each mode that is computed, and what they all hold. */
+static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    unsigned first, end;
+
+    plan->layout_count = layouts->count;
+    computed_modes(info, &plan->request, &first, &end);
+    plan->passes = end - first;
+    for (unsigned n = first; n < end; n++) {
+        plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
+        plan->partitions[n] =
+            slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
+        plan->layouts[plan->mode_layout[n]].passes++;
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        const struct slc_reader *reader = layouts->reader[l];
+        const uint64_t count = slc_reader_info(reader)->block_count;
+
+        plan->layouts[l].store_bytes = slc_plan_kept_bytes(reader, count);
+        plan->slot_bytes =
+            slc_max_u64(plan->slot_bytes,
+                        slc_max_u64(slc_reader_info(reader)->max_block_bytes, SLC_PAGE_BYTES));
+        plan->index_bytes = slc_plan_plus(
+            plan->index_bytes, slc_plan_plus(slc_reader_memory_bytes(reader),
+                                             slc_plan_times(count, STREAM_BYTES_PER_BLOCK)));
+    }
 }
 
 /* Everything of the plan that does not depend on the budget. */
-static void plan_fixed(const struct slc_reader *reader,
+static void plan_fixed(const struct slc_layouts *layouts,
                        const struct slc_plan_request *request,
                        struct slc_plan *plan)
 {
-    const struct slc_layout_info *info = slc_reader_info(reader);
-    const struct block_scan scan = scan_blocks(reader);
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
 
     memset(plan, 0, sizeof *plan);
+    plan->other_read_bytes = UINT64_MAX;
     plan->request = *request;
     plan->threads = request->threads != 0 ? request->threads : slc_team_default_workers();
     plan->request.threads = plan->threads;
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        plan->schedule =
-            request->deterministic || scan.near_equal ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
+        plan->schedule = request->deterministic || blocks_near_equal(layouts->reader[0])
+                             ? SLC_SCHEDULE_FILE
+                             : SLC_SCHEDULE_LARGEST;
     }
     plan->request.schedule = plan->schedule;
     if (request->memory_bytes == 0) {
         plan->request.memory_bytes = slc_memory_total() / 5 * 4;
     }
     plan->budget_bytes = plan->request.memory_bytes;
-    plan->store_bytes = scan.store_bytes;
-    plan->slot_bytes = slc_max_u64(info->max_block_bytes, SLC_PAGE_BYTES);
-    plan->passes = request->operation == SLC_OP_CPD ? info->order : 1;
-    plan->index_bytes =
-        plus(slc_reader_memory_bytes(reader), times(info->block_count, STREAM_BYTES_PER_BLOCK));
-    plan->decoder_bytes = times(plan->threads, slc_decoder_memory_bytes(info, request->precision));
+    plan_layouts(layouts, plan);
+    plan->decoder_bytes =
+        slc_plan_times(plan->threads, slc_decoder_memory_bytes(info, request->precision));
     plan->label_bytes = slc_relabel_memory_bytes(info);
     plan_matrices(info, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
@@ -542,36 +434,35 @@ static void plan_fixed(const struct slc_reader *reader,
     plan->process_bytes -= plan->process_bytes % PROCESS_UNIT;
 }
 
-enum slc_status slc_plan_make(const struct slc_reader *reader,
+enum slc_status slc_plan_make(const struct slc_layouts *layouts,
                               const struct slc_plan_request *request,
                               struct slc_plan *plan,
                               struct slc_error *err)
 {
-    const struct slc_layout_info *info = slc_reader_info(reader);
     enum slc_status status;
     uint64_t fixed;
 
-    status = check_request(info, request, err);
+    status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
     if (status != SLC_OK) {
         return status;
     }
-    plan_fixed(reader, request, plan);
-    plan->slot_count = request->slots != 0 ? request->slots : SLOTS_MIN;
+    plan_fixed(layouts, request, plan);
+    plan->slot_count = request->slots != 0 ? request->slots : SLC_PLAN_SLOTS_MIN;
 
     /* The frugal plan sets the minimum; the usual one is taken when it fits. */
-    plan_kernels(info, plan, true);
-    plan->minimum_bytes = needed_bytes(info, plan);
+    plan_kernels(layouts, plan, true);
+    plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;
     if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
-        return fail_budget(info, plan, err);
+        return fail_budget(layouts, plan, err);
     }
-    plan_kernels(info, plan, false);
-    if (needed_bytes(info, plan) > plan->budget_bytes) {
-        plan_kernels(info, plan, true);
+    plan_kernels(layouts, plan, false);
+    if (needed_bytes(layouts, plan) > plan->budget_bytes) {
+        plan_kernels(layouts, plan, true);
     }
-    plan_copies(info, plan);
+    plan_copies(layouts, plan);
     fixed = fixed_bytes(plan) + plan->copies_bytes;
-    spend_room(reader, plan, plan->budget_bytes - fixed);
+    spend_room(layouts, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
     return SLC_OK;
 }

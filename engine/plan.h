@@ -8,6 +8,7 @@
 #include "base/backend.h"
 #include "base/error.h"
 #include "base/placement.h"
+#include "engine/layouts.h"
 #include "storage/io.h"
 #include "storage/reader.h"
 
@@ -47,17 +48,26 @@ struct slc_plan_request {
     bool deterministic;
     enum slc_io_kind io;
     enum slc_schedule schedule;
-    uint64_t memory_bytes;  /* the budget; 0: 80 % of slc_memory_total() */
-    unsigned slots;         /* 0: chosen; at least 2 */
-    bool cache;             /* false: read every block in every pass, and hold no copies */
-    enum slc_copies copies; /* of CPD; ignored for MTTKRP, which computes one mode once */
-    enum slc_pin pin;       /* whether threads are bound to processors */
+    uint64_t memory_bytes;          /* the budget; 0: 80 % of slc_memory_total() */
+    unsigned slots;                 /* 0: chosen; at least 2 */
+    bool cache;                     /* false: read every block in every pass, and hold no copies */
+    enum slc_layout_choice layouts; /* slc_plan_choose */
+    enum slc_copies copies;         /* of CPD; ignored for MTTKRP, which computes one mode once */
+    enum slc_pin pin;               /* whether threads are bound to processors */
     /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be
      * deterministic.
      */
     enum slc_conflict conflict[SLC_MAX_ORDER];
+};
+
+/* What a plan does with one layout. */
+struct slc_plan_layout {
+    unsigned passes;        /* over it per iteration; 0: it is open, but not read */
+    uint64_t store_bytes;   /* padded bytes of all its blocks */
+    uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
+    uint64_t cache_bytes;   /* of these, encoded */
 };
 
 /* What it comes to. Every byte count is what will be mapped. */
@@ -80,28 +90,47 @@ struct slc_plan {
     uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved */
     unsigned slot_count;
     uint64_t slot_bytes;
-    uint64_t cache_bytes;   /* of the encoded blocks that are kept */
-    uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
-    uint64_t copies_bytes;  /* of copies per mode and of making them; 0: there are none */
+    unsigned layout_count;
+    struct slc_plan_layout layouts[SLC_MAX_LAYOUTS];
+    unsigned mode_layout[SLC_MAX_ORDER]; /* the layout that a mode which is computed is read from */
+    uint64_t partitions[SLC_MAX_ORDER];  /* of that layout where it is sorted by the mode; else 0 */
+    uint64_t cache_bytes;                /* of the encoded blocks that are kept, of all layouts */
+    uint64_t cached_blocks;              /* how many these are */
+    uint64_t copies_bytes; /* of copies per mode and of making them; 0: there are none */
     /* What those would take that might be had but do not fit, and what the budget leaves; 0: else.
      */
     uint64_t copies_wanted_bytes, copies_room_bytes;
     uint64_t total_bytes; /* sum of what is held */
     uint64_t budget_bytes;
-    uint64_t minimum_bytes;   /* smallest budget this request works with */
-    uint64_t store_bytes;     /* padded bytes of all blocks */
-    uint64_t pass_read_bytes; /* exactly what is read per pass once the cache is filled */
-    unsigned passes;          /* per CP-ALS iteration: N; 1 for MTTKRP */
+    uint64_t minimum_bytes;        /* smallest budget this request works with */
+    unsigned passes;               /* per iteration of CP-ALS: N; 1 for MTTKRP */
+    uint64_t iteration_bytes;      /* padded bytes of the blocks of all passes of an iteration */
+    uint64_t iteration_read_bytes; /* exactly what is read of them once the cache is filled */
+    /* What a plan from the other choice of layouts would read of an iteration; UINT64_MAX: there is
+     * no other, or it does not fit. */
+    uint64_t other_read_bytes;
 };
 
 /*
- * Plans an operation over the layout of `reader`.
+ * Plans an operation: a mode is read from the layout sorted by it where that is among `layouts`,
+ * else from the first, `blco`.
  * Errors: SLC_ERR_BUDGET, naming minimum_bytes (which *plan holds then too); SLC_ERR_USAGE.
  */
-enum slc_status slc_plan_make(const struct slc_reader *reader,
+enum slc_status slc_plan_make(const struct slc_layouts *layouts,
                               const struct slc_plan_request *request,
                               struct slc_plan *plan,
                               struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The same with `blco` alone where that is the better choice: sorted layouts are taken unless an
+ * iteration would read more from them, or copies per mode will serve instead. What is not taken is
+ * closed and leaves `layouts`. A deterministic plan takes what there is: its bits may depend on the
+ * layouts of a store, but not on the budget.
+ */
+enum slc_status slc_plan_choose(struct slc_layouts *layouts,
+                                const struct slc_plan_request *request,
+                                struct slc_plan *plan,
+                                struct slc_error *err) SLC_NODISCARD;
 
 /* Whether every MTTKRP is computed from copies per mode: `choices` are then not what serves. */
 static inline bool slc_plan_starts_with_copies(const struct slc_plan *plan)

@@ -24,7 +24,7 @@
 /* Time between two calls of pass->progress: ten a second. */
 #define PROGRESS_INTERVAL_NS UINT64_C(100000000)
 
-/* A block and what the schedule sorts by. */
+/* A block and what the schedule sorts by: its nonzeros, or those of its partition. */
 struct sized_block {
     uint64_t nnz;
     uint64_t block;
@@ -41,16 +41,17 @@ static int larger_first(const void *a, const void *b)
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Fills stream->order; `in_order` says which schedule it is. */
-static enum slc_status make_order(struct slc_stream *stream, struct slc_error *err)
+/* Fills the layout's order; `in_order` says which schedule it is. */
+static enum slc_status
+make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
 {
-    const uint64_t count = stream->info->block_count;
+    const uint64_t count = layout->info->block_count;
     struct sized_block *sorted;
 
     for (uint64_t b = 0; b < count; b++) {
-        stream->order[b] = b;
+        layout->order[b] = b;
     }
-    if (stream->in_order) {
+    if (in_order) {
         return SLC_OK;
     }
     sorted = slc_calloc(count, sizeof *sorted);
@@ -60,99 +61,149 @@ static enum slc_status make_order(struct slc_stream *stream, struct slc_error *e
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
-        slc_reader_entry(stream->reader, b, &entry);
+        slc_reader_entry(layout->reader, b, &entry);
         sorted[b] = (struct sized_block){entry.nnz, b};
+        if (layout->info->partition_count > 0) {
+            struct slc_partition partition;
+
+            slc_reader_partition(layout->reader, entry.partition, &partition);
+            sorted[b].nnz = partition.nnz;
+        }
     }
     qsort(sorted, count, sizeof *sorted, larger_first);
     for (uint64_t b = 0; b < count; b++) {
-        stream->order[b] = sorted[b].block;
+        layout->order[b] = sorted[b].block;
     }
     slc_free(sorted);
     return SLC_OK;
 }
 
-/* Gives every block of the planned set its place in the cache. */
-static enum slc_status
-make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
+/* Gives every block of the layout's planned set its place in the cache, from *used on. */
+static enum slc_status place_cached(struct slc_stream_layout *layout,
+                                    const struct slc_plan_layout *plan,
+                                    uint64_t *used,
+                                    struct slc_error *err)
 {
-    const uint64_t count = stream->info->block_count;
+    const uint64_t count = layout->info->block_count;
     const uint64_t kept = slc_min_u64(plan->cached_blocks, count);
-    enum slc_status status;
-    uint64_t used = 0;
+    const uint64_t before = *used;
 
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
         if (slc_plan_keeps(kept, count, b)) {
-            slc_reader_entry(stream->reader, b, &entry);
-            stream->cached[b] = SLC_CACHE_WANTED;
-            stream->cache_offset[b] = used;
-            used += entry.padded_bytes;
+            slc_reader_entry(layout->reader, b, &entry);
+            layout->cached[b] = SLC_CACHE_WANTED;
+            layout->cache_offset[b] = *used;
+            *used += entry.padded_bytes;
         }
     }
-    if (used != plan->cache_bytes) {
+    if (*used - before != plan->cache_bytes) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan keeps %" PRIu64 " blocks, which take %" PRIu64
                         " bytes, in a cache of %" PRIu64,
-                        kept, used, plan->cache_bytes);
+                        kept, *used - before, plan->cache_bytes);
     }
-    status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
+    return SLC_OK;
+}
+
+/* The arrays of a layout. */
+static enum slc_status make_layout(struct slc_stream *stream,
+                                   unsigned index,
+                                   const struct slc_reader *reader,
+                                   struct slc_error *err)
+{
+    struct slc_stream_layout *layout = &stream->layouts[index];
+    uint64_t count;
+
+    layout->file = index;
+    layout->reader = reader;
+    layout->info = slc_reader_info(reader);
+    count = layout->info->block_count;
+    layout->order = slc_calloc(count, sizeof *layout->order);
+    layout->cached = slc_calloc(count, sizeof *layout->cached);
+    layout->cache_offset = slc_calloc(count, sizeof *layout->cache_offset);
+    layout->partition_done =
+        slc_calloc(layout->info->partition_count, sizeof *layout->partition_done);
+    if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
+        layout->partition_done == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "no memory for the tables of a stream of %" PRIu64 " blocks", count);
+    }
+    return make_order(layout, stream->in_order, err);
+}
+
+/* The arrays of the stream. */
+static enum slc_status
+make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    stream->layouts = slc_calloc(layouts->count, sizeof *stream->layouts);
+    stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
+    stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
+    stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
+    stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
+    stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
+    if (stream->layouts == NULL || stream->requests == NULL || stream->delivered == NULL ||
+        stream->slot_blocks == NULL || stream->cache_blocks == NULL || stream->workers == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the tables of a stream");
+    }
+    for (unsigned l = 0; l < layouts->count && status == SLC_OK; l++) {
+        stream->layout_count = l + 1;
+        status = make_layout(stream, l, layouts->reader[l], err);
+    }
+    return status;
+}
+
+static enum slc_status
+make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t used = 0;
+
+    for (unsigned l = 0; l < stream->layout_count && status == SLC_OK; l++) {
+        status = place_cached(&stream->layouts[l], &plan->layouts[l], &used, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
+    }
     if (status == SLC_OK) {
         slc_buffer_spread(&stream->cache);
     }
     return status;
 }
 
-/* The arrays of the stream. */
-static enum slc_status make_tables(struct slc_stream *stream, struct slc_error *err)
-{
-    const uint64_t count = stream->info->block_count;
-
-    stream->order = slc_calloc(count, sizeof *stream->order);
-    stream->cached = slc_calloc(count, sizeof *stream->cached);
-    stream->cache_offset = slc_calloc(count, sizeof *stream->cache_offset);
-    stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
-    stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
-    stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
-    stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
-    stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
-    if (stream->order == NULL || stream->cached == NULL || stream->cache_offset == NULL ||
-        stream->requests == NULL || stream->delivered == NULL || stream->slot_blocks == NULL ||
-        stream->cache_blocks == NULL || stream->workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "no memory for the tables of a stream of %" PRIu64 " blocks", count);
-    }
-    return SLC_OK;
-}
-
 static enum slc_status open_parts(struct slc_stream *stream,
                                   const struct slc_files *files,
+                                  const struct slc_layouts *layouts,
                                   const struct slc_plan *plan,
                                   struct slc_error *err)
 {
-    const char *const path = slc_reader_path(stream->reader);
+    const char *paths[SLC_MAX_LAYOUTS];
     const struct slc_io_options options = {
         .files = files,
-        .paths = &path,
-        .file_count = 1,
+        .paths = paths,
+        .file_count = layouts->count,
         .slot_count = plan->slot_count,
         .slot_bytes = plan->slot_bytes,
         .direct = true,
     };
-    enum slc_status status = make_tables(stream, err);
+    enum slc_status status = make_tables(stream, layouts, err);
 
-    if (status == SLC_OK) {
-        status = make_order(stream, err);
-    }
     if (status == SLC_OK) {
         status = make_cache(stream, plan, err);
     }
+    /* The layouts have the same keys, so that any of them will do. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
-        status = slc_decoder_create(stream->info, plan->request.precision,
+        status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
     }
     if (status == SLC_OK) {
         status = slc_ring_create(plan->slot_count, &stream->ring, err);
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        paths[l] = slc_reader_path(layouts->reader[l]);
     }
     if (status == SLC_OK) {
         status = slc_io_open(plan->request.io, &options, &stream->io, err);
@@ -160,34 +211,47 @@ static enum slc_status open_parts(struct slc_stream *stream,
     return status;
 }
 
+/* Whether the plan is one for these layouts. */
+static enum slc_status
+check_plan(const struct slc_layouts *layouts, const struct slc_plan *plan, struct slc_error *err)
+{
+    uint64_t most = 0;
+
+    for (unsigned l = 0; l < layouts->count; l++) {
+        most = slc_max_u64(most, slc_reader_info(layouts->reader[l])->max_block_bytes);
+    }
+    if (plan->threads == 0 || plan->slot_count == 0 || plan->slot_bytes < most ||
+        plan->layout_count != layouts->count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan has %u threads, %u slots of %" PRIu64
+                        " bytes and %u layouts; there are %u, whose largest block has %" PRIu64,
+                        plan->threads, plan->slot_count, plan->slot_bytes, plan->layout_count,
+                        layouts->count, most);
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_stream_open(const struct slc_files *files,
-                                const struct slc_reader *reader,
+                                const struct slc_layouts *layouts,
                                 const struct slc_plan *plan,
                                 struct slc_stream **result,
                                 struct slc_error *err)
 {
     struct slc_stream *stream;
-    enum slc_status status;
+    enum slc_status status = check_plan(layouts, plan, err);
 
-    if (plan->threads == 0 || plan->slot_count == 0 ||
-        plan->slot_bytes < slc_reader_info(reader)->max_block_bytes) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan has %u threads and %u slots of %" PRIu64
-                        " bytes; the largest block has %" PRIu64,
-                        plan->threads, plan->slot_count, plan->slot_bytes,
-                        slc_reader_info(reader)->max_block_bytes);
+    if (status != SLC_OK) {
+        return status;
     }
     stream = slc_calloc(1, sizeof *stream);
     if (stream == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a stream");
     }
-    stream->reader = reader;
-    stream->info = slc_reader_info(reader);
     stream->worker_count = plan->threads;
     stream->slot_count = plan->slot_count;
     stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
     pthread_mutex_init(&stream->mutex, NULL);
-    status = open_parts(stream, files, plan, err);
+    status = open_parts(stream, files, layouts, plan, err);
     if (status != SLC_OK) {
         slc_stream_close(stream);
         return status;
@@ -207,9 +271,13 @@ void slc_stream_close(struct slc_stream *stream)
         slc_decoder_destroy(stream->workers[w].decoder);
     }
     slc_buffer_destroy(&stream->cache);
-    slc_free(stream->order);
-    slc_free(stream->cached);
-    slc_free(stream->cache_offset);
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        slc_free(stream->layouts[l].order);
+        slc_free(stream->layouts[l].cached);
+        slc_free(stream->layouts[l].cache_offset);
+        slc_free(stream->layouts[l].partition_done);
+    }
+    slc_free(stream->layouts);
     slc_free(stream->requests);
     slc_free(stream->delivered);
     slc_free(stream->slot_blocks);
@@ -316,7 +384,7 @@ static enum slc_status compute_tile(struct slc_stream *stream,
         (void)slc_fail(fault, status, "computing a tile failed");
     }
     if (status == SLC_ERR_DAMAGED) {
-        slc_error_locate_block(fault, slc_reader_path(stream->reader), block->view.block,
+        slc_error_locate_block(fault, slc_reader_path(stream->layout->reader), block->view.block,
                                block->view.entry.offset);
     }
     return status;
@@ -334,7 +402,7 @@ static void report_progress(struct slc_stream *stream, struct slc_stream_worker 
     if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
         worker->progress_ns = now_ns;
         pass->progress(pass->progress_context, atomic_load(&stream->blocks_done),
-                       stream->info->block_count,
+                       stream->layout->info->block_count,
                        atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
     }
 }
@@ -379,9 +447,9 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
             stream->delivered[slot] = false;
         }
     }
-    for (uint64_t b = 0; b < stream->info->block_count; b++) {
-        if (stream->cached[b] == SLC_CACHE_NEW) {
-            stream->cached[b] = SLC_CACHE_YES;
+    for (uint64_t b = 0; b < stream->layout->info->block_count; b++) {
+        if (stream->layout->cached[b] == SLC_CACHE_NEW) {
+            stream->layout->cached[b] = SLC_CACHE_YES;
             stats->cache_blocks++;
         }
     }
@@ -402,20 +470,44 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
     stats->pass_seconds += slc_seconds_since(start_ns);
 }
 
+static enum slc_status
+check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
+{
+    const struct slc_layout_info *info;
+
+    if (stream->io_failed) {
+        return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
+    }
+    if (pass->layout >= stream->layout_count) {
+        return slc_fail(err, SLC_ERR_USAGE, "layout %u of %u does not exist", pass->layout,
+                        stream->layout_count);
+    }
+    info = stream->layouts[pass->layout].info;
+    if (pass->by_partition && info->partition_count == 0 && info->nnz > 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
+                        slc_reader_path(stream->layouts[pass->layout].reader));
+    }
+    return SLC_OK;
+}
+
 enum slc_status
 slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
     pthread_t reader;
 
-    if (stream->io_failed) {
-        return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
+    status = check_pass(stream, pass, err);
+    if (status != SLC_OK) {
+        return status;
     }
     stream->pass = pass;
+    stream->layout = &stream->layouts[pass->layout];
+    stream->strict = stream->in_order && !pass->by_partition;
     atomic_store(&stream->given_up, false);
     atomic_store(&stream->blocks_done, 0);
-    slc_ring_begin(stream->ring, stream->info->block_count, stream->in_order);
+    slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
     slc_stream_tiles_begin(stream);
     stream->workers[0].progress_ns = start_ns;
 

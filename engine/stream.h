@@ -1,7 +1,7 @@
 /*
- * Streams the blocks of a layout, pass after pass, through a bounded ring of slots: a reader thread
- * keeps reads in flight, workers take tiles of blocks that have arrived. All memory is taken when
- * the stream is opened; a pass allocates nothing.
+ * Streams the blocks of layouts, pass after pass, each over one of them, through a bounded ring of
+ * slots: a reader thread keeps reads in flight, workers take tiles of blocks that have arrived. All
+ * memory is taken when the stream is opened; a pass allocates nothing.
  *
  * A fixed set of blocks (the plan's: as many as fit, spread over the file) is kept, encoded, across
  * passes. The cyclic scan of an iterative solver defeats least-recently-used caching; a fixed set
@@ -12,6 +12,7 @@
 
 #include "base/block.h"
 #include "base/error.h"
+#include "engine/layouts.h"
 #include "engine/plan.h"
 #include "storage/files.h"
 #include "storage/reader.h"
@@ -38,7 +39,7 @@ struct slc_stream_stats {
 
 /*
  * Called for every tile of a pass, by workers 0 .. threads-1 at the same time. `tile->next`
- * decodes. Under SLC_SCHEDULE_FILE tiles are handed out in ascending ordinal.
+ * decodes. Under SLC_SCHEDULE_FILE tiles are handed out in ascending ordinal; but see by_partition.
  */
 typedef enum slc_status
 slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
@@ -49,8 +50,15 @@ struct slc_pass {
      * `tile`. */
     void (*abort)(void *context); /* may be NULL */
     void *context;
+    unsigned layout; /* which of the stream's layouts */
     /* Every worker is given every tile, in the order of the schedule's blocks. */
     bool every_worker;
+    /*
+     * Of a layout in partitions: the tiles of a partition come one after the other, in ascending
+     * order, whoever takes them; those of different partitions come in any order and at the same
+     * time, whatever the schedule.
+     */
+    bool by_partition;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
@@ -61,19 +69,19 @@ struct slc_pass {
 };
 
 /*
- * Opens the layout's file for streaming as planned, values decoded to the plan's precision.
- * `reader` is borrowed until close. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_UNSUPPORTED (the
- * I/O method), SLC_ERR_SYSTEM, SLC_ERR_USAGE (a plan for another file).
+ * Opens the files of the layouts for streaming as planned, values decoded to the plan's precision.
+ * Their readers are borrowed until close. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_UNSUPPORTED
+ * (the I/O method), SLC_ERR_SYSTEM, SLC_ERR_USAGE (a plan for other files).
  */
 enum slc_status slc_stream_open(const struct slc_files *files,
-                                const struct slc_reader *reader,
+                                const struct slc_layouts *layouts,
                                 const struct slc_plan *plan,
                                 struct slc_stream **stream,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * One pass over all blocks. Errors: the first I/O error, damaged block (file, block, offset) or
- * consumer error; the stream can be used for another pass afterwards.
+ * One pass over all blocks of a layout. Errors: the first I/O error, damaged block (file, block,
+ * offset) or consumer error; the stream can be used for another pass afterwards.
  */
 enum slc_status slc_stream_pass(struct slc_stream *stream,
                                 const struct slc_pass *pass,

@@ -50,12 +50,24 @@ struct slc_stream_worker {
     /* every_worker, under the stream's mutex: the number of the block and the tile to take next. */
     uint64_t serving;
     uint32_t next_tile;
-    uint64_t padding[6]; /* keeps the next worker's clocks on other cache lines */
+    struct slc_open_block *taken; /* by_partition: the block whose tiles it takes; NULL: none */
+    uint64_t padding[6];          /* keeps the next worker's clocks on other cache lines */
+};
+
+/* One of the layouts that a stream may pass over. */
+struct slc_stream_layout {
+    unsigned file; /* of the block reader */
+    const struct slc_reader *reader;
+    const struct slc_layout_info *info;
+    uint64_t *order;          /* all blocks in the order of the schedule; a partition's together */
+    uint64_t *cache_offset;   /* per block of the cached set: where it lies in the cache */
+    uint8_t *cached;          /* enum slc_cache_state per block */
+    uint64_t *partition_done; /* by_partition: blocks of each partition that are done */
 };
 
 struct slc_stream {
-    const struct slc_reader *reader;
-    const struct slc_layout_info *info;
+    struct slc_stream_layout *layouts;
+    unsigned layout_count;
     unsigned worker_count;
     bool in_order; /* SLC_SCHEDULE_FILE */
 
@@ -66,10 +78,7 @@ struct slc_stream {
     bool *delivered;                 /* per slot: read, and not yet released */
     bool io_failed;                  /* the block reader is beyond use */
 
-    uint64_t *order; /* all blocks in the order of the schedule */
-    struct slc_buffer cache;
-    uint64_t *cache_offset; /* per block of the cached set: where it lies in the cache */
-    uint8_t *cached;        /* enum slc_cache_state per block */
+    struct slc_buffer cache; /* of all layouts */
 
     struct slc_stream_worker *workers;
 
@@ -80,10 +89,12 @@ struct slc_stream {
     struct slc_open_block *open;         /* blocks with tiles left; sorted by block when in order */
     uint64_t serving;                    /* in order: the block whose tiles are handed out */
     uint64_t opened;                     /* not in order: blocks */
-    uint64_t cache_cursor;               /* in `order`: no unopened cached block lies before it */
+    uint64_t cache_cursor; /* in the layout's `order`: no unopened cached block lies before it */
 
     /* The pass at hand. */
     const struct slc_pass *pass;
+    const struct slc_stream_layout *layout;
+    bool strict; /* tiles are handed out in ascending ordinal */
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
     atomic_uint_fast64_t bytes_cached;

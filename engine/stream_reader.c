@@ -16,8 +16,8 @@
 /* The first position in the schedule from `position` on whose block has to be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
-    while (position < stream->info->block_count &&
-           stream->cached[stream->order[position]] == SLC_CACHE_YES) {
+    while (position < stream->layout->info->block_count &&
+           stream->layout->cached[stream->layout->order[position]] == SLC_CACHE_YES) {
         position++;
     }
     return position;
@@ -31,14 +31,16 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     enum slc_status status;
 
     stream->slot_blocks[slot].view.block = block;
-    slc_reader_entry(stream->reader, block, &entry);
+    slc_reader_entry(stream->layout->reader, block, &entry);
     request->offset = entry.offset;
     request->bytes = entry.padded_bytes;
+    request->file = stream->layout->file;
     request->slot = slot;
     request->user = NULL;
     status = slc_io_submit(stream->io, request, &fault);
     if (status != SLC_OK) {
-        slc_error_locate_block(&fault, slc_reader_path(stream->reader), block, entry.offset);
+        slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
+                               entry.offset);
         slc_ring_ready(stream->ring, slot, &fault);
         slc_stream_give_up(stream, &fault);
     }
@@ -57,7 +59,7 @@ static bool finish_read(struct slc_stream *stream)
         return false;
     }
     if (request->status != SLC_OK) {
-        slc_error_locate_block(&request->error, slc_reader_path(stream->reader),
+        slc_error_locate_block(&request->error, slc_reader_path(stream->layout->reader),
                                stream->slot_blocks[request->slot].view.block, request->offset);
         slc_io_release(stream->io, request);
         slc_ring_ready(stream->ring, request->slot, &request->error);
@@ -80,9 +82,10 @@ void *slc_stream_reader_run(void *context)
     for (;;) {
         unsigned slot;
 
-        while (position < stream->info->block_count && in_flight < in_flight_most &&
-               slc_ring_claim(stream->ring, stream->order[position], in_flight == 0, &slot)) {
-            if (start_read(stream, stream->order[position], slot) != SLC_OK) {
+        while (
+            position < stream->layout->info->block_count && in_flight < in_flight_most &&
+            slc_ring_claim(stream->ring, stream->layout->order[position], in_flight == 0, &slot)) {
+            if (start_read(stream, stream->layout->order[position], slot) != SLC_OK) {
                 break;
             }
             in_flight++;

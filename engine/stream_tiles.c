@@ -18,10 +18,16 @@
  * file order or as they were opened, at its own pace; a block leaves the list when the last worker
  * has taken its last tile.
  *
+ * Partition by partition, a block is taken as a whole by one worker, once all blocks before it in
+ * its partition are done. Blocks of a partition stand together in the schedule, slots are claimed
+ * and cached blocks opened in its order, so the first block that is not done can always be taken:
+ * nobody waits for ever, however few the slots.
+ *
  * Cached blocks need a record each while they are open. A worker opens one only when there is no
  * tile to take, so at any time every open block with all tiles handed out is held by a worker that
  * computes its last tiles, and blocks that are being opened by another: never more than there are
- * workers. Where every worker has every tile, one may be ahead by that many, and waits.
+ * workers. Where every worker has every tile, one may be ahead by that many, and waits; so do
+ * workers that have opened blocks ahead of their partitions' turn.
  */
 #include "engine/assert.h"
 #include "engine/stream_impl.h"
@@ -50,6 +56,10 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
         stream->cache_blocks[w].used = false;
         stream->workers[w].serving = 0;
         stream->workers[w].next_tile = 0;
+        stream->workers[w].taken = NULL;
+    }
+    for (uint64_t p = 0; p < stream->layout->info->partition_count; p++) {
+        stream->layout->partition_done[p] = 0;
     }
 }
 
@@ -64,8 +74,8 @@ static void publish(struct slc_stream *stream, struct slc_open_block *block)
     atomic_store(&block->unfinished,
                  stream->pass->every_worker ? tiles * stream->worker_count : tiles);
     pthread_mutex_lock(&stream->mutex);
-    block->number = stream->in_order ? block->view.block : stream->opened++;
-    while (*link != NULL && (!stream->in_order || (*link)->view.block < block->view.block)) {
+    block->number = stream->strict ? block->view.block : stream->opened++;
+    while (*link != NULL && (!stream->strict || (*link)->view.block < block->view.block)) {
         link = &(*link)->next;
     }
     block->next = *link;
@@ -112,14 +122,14 @@ static bool take_open(struct slc_stream *stream, struct slc_open_block **block, 
 
     pthread_mutex_lock(&stream->mutex);
     first = stream->open;
-    if (first != NULL && (!stream->in_order || first->view.block == stream->serving)) {
+    if (first != NULL && (!stream->strict || first->view.block == stream->serving)) {
         *block = first;
         *tile = first->next_tile++;
         found = true;
         if (first->next_tile == first->view.entry.tile_count) {
             stream->open = first->next;
             stream->serving++;
-            turn_passes = stream->in_order;
+            turn_passes = stream->strict;
         }
     }
     pthread_mutex_unlock(&stream->mutex);
@@ -129,7 +139,47 @@ static bool take_open(struct slc_stream *stream, struct slc_open_block **block, 
     return found;
 }
 
-/* A record for cached blocks that is free; NULL only where every worker has every tile. */
+/* Whether all blocks before this one in its partition are done. */
+static bool partition_turn(const struct slc_stream *stream, const struct slc_open_block *block)
+{
+    const uint64_t number = block->view.entry.partition;
+    struct slc_partition partition;
+
+    slc_reader_partition(stream->layout->reader, number, &partition);
+    return block->view.block == partition.first_block + stream->layout->partition_done[number];
+}
+
+/* by_partition: takes the next tile of the block that the worker has taken, or of another one. */
+static bool take_of_partition(struct slc_stream *stream,
+                              struct slc_stream_worker *worker,
+                              struct slc_open_block **block,
+                              uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
+
+    if (worker->taken == NULL) {
+        pthread_mutex_lock(&stream->mutex);
+        while (*link != NULL && !partition_turn(stream, *link)) {
+            link = &(*link)->next;
+        }
+        worker->taken = *link;
+        if (worker->taken != NULL) {
+            *link = worker->taken->next;
+        }
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    if (worker->taken == NULL) {
+        return false;
+    }
+    *block = worker->taken;
+    *tile = worker->taken->next_tile++;
+    if (worker->taken->next_tile == worker->taken->view.entry.tile_count) {
+        worker->taken = NULL;
+    }
+    return true;
+}
+
+/* A record for cached blocks that is free; NULL only where open blocks may wait for their turn. */
 static struct slc_open_block *free_record(struct slc_stream *stream)
 {
     for (unsigned w = 0; w < stream->worker_count; w++) {
@@ -137,7 +187,7 @@ static struct slc_open_block *free_record(struct slc_stream *stream)
             return &stream->cache_blocks[w];
         }
     }
-    SLC_ASSERT(stream->pass->every_worker);
+    SLC_ASSERT(stream->pass->every_worker || stream->pass->by_partition);
     return NULL;
 }
 
@@ -145,24 +195,24 @@ static struct slc_open_block *free_record(struct slc_stream *stream)
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
                                            const struct slc_stream_worker *worker)
 {
-    const uint64_t count = stream->info->block_count;
+    const uint64_t count = stream->layout->info->block_count;
     struct slc_open_block *record = NULL;
     uint64_t serving;
 
     pthread_mutex_lock(&stream->mutex);
     serving = stream->pass->every_worker ? worker->serving : stream->serving;
     while (stream->cache_cursor < count &&
-           stream->cached[stream->order[stream->cache_cursor]] != SLC_CACHE_YES) {
+           stream->layout->cached[stream->layout->order[stream->cache_cursor]] != SLC_CACHE_YES) {
         stream->cache_cursor++;
     }
     if (stream->cache_cursor < count &&
-        (!stream->in_order || stream->order[stream->cache_cursor] == serving)) {
+        (!stream->strict || stream->layout->order[stream->cache_cursor] == serving)) {
         record = free_record(stream);
     }
     if (record != NULL) {
         record->used = true;
         record->slot = SLC_NO_SLOT;
-        record->view.block = stream->order[stream->cache_cursor++];
+        record->view.block = stream->layout->order[stream->cache_cursor++];
     }
     pthread_mutex_unlock(&stream->mutex);
     return record;
@@ -170,7 +220,7 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
 
 static void *cache_place(const struct slc_stream *stream, uint64_t block)
 {
-    return (char *)stream->cache.data + stream->cache_offset[block];
+    return (char *)stream->cache.data + stream->layout->cache_offset[block];
 }
 
 static void open_cached(struct slc_stream *stream, struct slc_open_block *record)
@@ -178,8 +228,8 @@ static void open_cached(struct slc_stream *stream, struct slc_open_block *record
     const uint64_t block = record->view.block;
     struct slc_error fault = SLC_ERROR_INIT;
 
-    if (slc_block_open(stream->reader, block, cache_place(stream, block), true, &record->view,
-                       &fault) != SLC_OK) {
+    if (slc_block_open(stream->layout->reader, block, cache_place(stream, block), true,
+                       &record->view, &fault) != SLC_OK) {
         slc_stream_give_up(stream, &fault);
         return;
     }
@@ -195,13 +245,14 @@ static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t bloc
     const void *data = stream->requests[slot].data;
 
     record->slot = slot;
-    if (slc_block_open(stream->reader, block, data, false, &record->view, &fault) != SLC_OK) {
+    if (slc_block_open(stream->layout->reader, block, data, false, &record->view, &fault) !=
+        SLC_OK) {
         slc_stream_give_up(stream, &fault);
         return;
     }
     /* Only this worker touches the state of a block that is being opened, and only it writes here.
      */
-    if (stream->cached[block] == SLC_CACHE_WANTED) {
+    if (stream->layout->cached[block] == SLC_CACHE_WANTED) {
         memcpy(cache_place(stream, block), data, record->view.entry.padded_bytes);
         if (slc_io_check(stream->io, &stream->requests[slot], &fault) != SLC_OK) {
             slc_error_locate_block(&fault, NULL, block, SLC_NOWHERE);
@@ -209,7 +260,7 @@ static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t bloc
             return;
         }
         pthread_mutex_lock(&stream->mutex);
-        stream->cached[block] = SLC_CACHE_NEW;
+        stream->layout->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);
     }
     publish(stream, record);
@@ -224,7 +275,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
     uint64_t block;
     unsigned slot;
 
-    if (!stream->in_order) {
+    if (!stream->strict) {
         event = slc_ring_take(stream->ring, news, false, &slot, &block, &worker->wait_ns);
     }
     if (event == SLC_RING_NOTHING) {
@@ -245,6 +296,21 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
     return event != SLC_RING_END;
 }
 
+/* Takes a tile of an open block as the pass has it. */
+static bool take_tile(struct slc_stream *stream,
+                      struct slc_stream_worker *worker,
+                      struct slc_open_block **block,
+                      uint32_t *tile)
+{
+    if (stream->pass->every_worker) {
+        return take_own(stream, worker, block, tile);
+    }
+    if (stream->pass->by_partition) {
+        return take_of_partition(stream, worker, block, tile);
+    }
+    return take_open(stream, block, tile);
+}
+
 bool slc_stream_tile_take(struct slc_stream *stream,
                           unsigned worker,
                           struct slc_open_block **block,
@@ -258,8 +324,7 @@ bool slc_stream_tile_take(struct slc_stream *stream,
         if (slc_ring_aborted(stream->ring)) {
             return false;
         }
-        if (stream->pass->every_worker ? take_own(stream, own, block, tile)
-                                       : take_open(stream, block, tile)) {
+        if (take_tile(stream, own, block, tile)) {
             return true;
         }
         if (!open_next(stream, own, news)) {
@@ -270,23 +335,29 @@ bool slc_stream_tile_take(struct slc_stream *stream,
 
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
 {
+    const bool turns = stream->pass->every_worker || stream->pass->by_partition;
     unsigned slot = block->slot;
 
     if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
         return;
     }
     atomic_fetch_add(&stream->blocks_done, 1);
+    if (stream->pass->by_partition) {
+        pthread_mutex_lock(&stream->mutex);
+        stream->layout->partition_done[block->view.entry.partition]++;
+        pthread_mutex_unlock(&stream->mutex);
+    }
     if (slot == SLC_NO_SLOT) {
         pthread_mutex_lock(&stream->mutex);
         block->used = false;
         pthread_mutex_unlock(&stream->mutex);
         slc_ring_skip(stream->ring);
-        if (stream->pass->every_worker) {
-            slc_ring_tell(stream->ring); /* one may be waiting for a record */
-        }
     } else {
         stream->delivered[slot] = false;
         slc_io_release(stream->io, &stream->requests[slot]);
         slc_ring_give_back(stream->ring, slot);
+    }
+    if (turns) {
+        slc_ring_tell(stream->ring); /* one may be waiting for a record, or for this block */
     }
 }

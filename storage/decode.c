@@ -414,6 +414,8 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     plan_fields(decoder, tile->next_fibers != NULL);
     place_keys(decoder);
     tile->ordinal = block->entry.first_tile + index;
+    tile->partition = block->entry.partition;
+    tile->continued = block->entry.continued;
     tile->block = block->block;
     tile->nnz = decoder->entry.nnz;
     tile->order = order;

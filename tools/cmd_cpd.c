@@ -93,6 +93,7 @@ static const struct option options[] = {
      .help = "order in which modes are updated; 1,2,.. if not given",
      .offset = offsetof(struct arguments, mode_order)},
     SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
     {.name = "output",
      .letter = 'o',
@@ -208,7 +209,7 @@ static void show_start(struct cpd *cpd)
                                    .iterations = cpd->als.iterations,
                                    .passes = cpd->session.plan.passes,
                                    .nnz = manifest->nnz,
-                                   .bytes = cpd->session.plan.store_bytes,
+                                   .bytes = cpd->session.plan.iteration_bytes,
                                    .operation = "CP-ALS"};
 
     if (!cpd->args.quiet) {

@@ -47,6 +47,7 @@ static const struct option options[] = {
      .help = "where the result goes",
      .offset = offsetof(struct arguments, output)},
     SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_LAYOUTS(arguments),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
@@ -116,6 +117,7 @@ static enum slc_status compute(struct session *session,
                                  .nnz = manifest->nnz,
                                  .workers = plan->threads,
                                  .deterministic = args->session.deterministic,
+                                 .partitions = plan->partitions[mode],
                                  .conflict = choice->chosen,
                                  .rival = choice->rival,
                                  .output = &output};
@@ -136,8 +138,8 @@ static enum slc_status compute(struct session *session,
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK) {
-        status = slc_mttkrp_stream(session->stream, session->backend, &job, signals_stop(),
-                                   show_progress, &mode, err);
+        status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
+                                   signals_stop(), show_progress, &mode, err);
         (void)session->backend->ops->mttkrp_tried(session->backend, choice);
     }
     console_settle();
@@ -207,7 +209,7 @@ static int run(const struct command *command, int argc, char **argv)
         struct progress_shape shape = {.order = session.store.manifest.order,
                                        .passes = 1,
                                        .nnz = session.store.manifest.nnz,
-                                       .bytes = session.plan.store_bytes,
+                                       .bytes = session.plan.iteration_bytes,
                                        .operation = "MTTKRP"};
 
         if (!args.quiet) {

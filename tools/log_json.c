@@ -127,6 +127,13 @@ static json_t *pinned_to(const struct slc_placement *placement)
 }
 
 /* The name of a strategy; null for none. */
+/* The layout that a mode is read from, by its name. */
+static void append_layout(json_t *list, unsigned layout, unsigned mode)
+{
+    (void)json_array_append_new(list, layout > 0 ? json_sprintf("sorted-%u", mode + 1)
+                                                 : json_string("blco"));
+}
+
 static void append_conflict(json_t *list, enum slc_conflict conflict)
 {
     (void)json_array_append_new(list, conflict != SLC_CONFLICT_AUTO
@@ -137,6 +144,7 @@ static void append_conflict(json_t *list, enum slc_conflict conflict)
 json_t *json_plan(const struct slc_plan *plan, unsigned order)
 {
     const bool copies = slc_plan_starts_with_copies(plan);
+    json_t *layouts = json_array();
     json_t *conflicts = json_array();
     json_t *trials = json_array();
     json_t *untried = json_array();
@@ -163,8 +171,8 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"copies_bytes", plan->copies_bytes},
         {"copies_wanted_bytes", plan->copies_wanted_bytes},
         {"copies_room_bytes", plan->copies_room_bytes},
-        {"store_bytes", plan->store_bytes},
-        {"pass_read_bytes", plan->pass_read_bytes},
+        {"iteration_bytes", plan->iteration_bytes},
+        {"iteration_read_bytes", plan->iteration_read_bytes},
         {"passes", plan->passes},
         {"threads", plan->threads},
     };
@@ -175,11 +183,17 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     }
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            append_layout(layouts, plan->mode_layout[n], n);
             append_conflict(conflicts, copies ? SLC_CONFLICT_OWNED : plan->choices[n].chosen);
             append_conflict(trials, copies ? SLC_CONFLICT_AUTO : plan->choices[n].rival);
             append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
         }
     }
+    (void)json_object_set_new(object, "layouts", layouts);
+    (void)json_object_set_new(object, "other_read_bytes",
+                              plan->other_read_bytes == UINT64_MAX
+                                  ? json_null()
+                                  : json_integer((json_int_t)plan->other_read_bytes));
     (void)json_object_set_new(object, "conflicts", conflicts);
     (void)json_object_set_new(object, "trials", trials);
     (void)json_object_set_new(object, "untried", untried);

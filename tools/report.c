@@ -101,6 +101,37 @@ static void plan_conflict(const struct slc_plan *plan, unsigned mode)
     }
 }
 
+/* What an iteration reads, and from which layouts. */
+static void report_passes(const struct slc_plan *plan, unsigned order)
+{
+    const double bytes = (double)plan->iteration_bytes;
+    const double read = (double)plan->iteration_read_bytes;
+    struct format_text a;
+    struct format_text b;
+
+    printf(KEY "%s in %u pass%s per iteration, %s of that read from the drive (%.1f %%)\n",
+           "passes", format_data(&a, bytes), plan->passes, plan->passes == 1 ? "" : "es",
+           format_data(&b, read), bytes > 0 ? 100.0 * read / bytes : 0.0);
+    if (plan->layout_count == 1 && plan->other_read_bytes == UINT64_MAX) {
+        return;
+    }
+    printf(KEY, "layouts");
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            printf(plan->mode_layout[n] > 0 ? "%u:sorted-%u " : "%u:blco ", n + 1, n + 1);
+        }
+    }
+    if (plan->other_read_bytes == UINT64_MAX) {
+        printf("\n");
+    } else if (plan->copies_bytes > 0) {
+        printf("(copies per mode will serve instead of sorted layouts)\n");
+    } else {
+        printf("(%s would read %s per iteration)\n",
+               plan->layout_count > 1 ? "blco alone" : "sorted ones",
+               format_data(&a, (double)plan->other_read_bytes));
+    }
+}
+
 void report_plan(const struct slc_plan *plan, unsigned order)
 {
     struct format_text a;
@@ -128,11 +159,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("copies", plan->copies_bytes,
               plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
                                                         : "one per mode, in a long run");
-    printf(KEY "%s in %u pass%s per iteration, %s of each read from the drive (%.1f %%)\n",
-           "passes", format_data(&a, (double)plan->store_bytes * plan->passes), plan->passes,
-           plan->passes == 1 ? "" : "es", format_data(&b, (double)plan->pass_read_bytes),
-           plan->store_bytes > 0 ? 100.0 * (double)plan->pass_read_bytes / (double)plan->store_bytes
-                                 : 0.0);
+    report_passes(plan, order);
     report_threads(plan);
     printf(KEY "%s blocks first, conflicts", "schedule",
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
@@ -299,7 +326,7 @@ void report_times(const struct slc_cp_result *result,
 
 void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read)
 {
-    double whole = (double)plan->store_bytes * plan->passes;
+    double whole = (double)plan->iteration_bytes;
     double share = whole > 0 ? (double)bytes_read / whole : 0;
 
     if (reads->iterations == 0 || share < reads->lowest_share) {

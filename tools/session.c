@@ -7,6 +7,7 @@ const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
 const char *const session_precision_choices[] = {"f64", "f32", NULL};
 const char *const session_pin_choices[] = {"auto", "never", "always", NULL};
+const char *const session_layout_choices[] = {"auto", "blco", "sorted", NULL};
 const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 
 enum slc_status session_open(struct session *session,
@@ -33,20 +34,44 @@ enum slc_status session_plan(struct session *session,
         .deterministic = options->deterministic,
         .memory_bytes = options->memory,
         .cache = !options->no_cache,
+        .layouts = SLC_LAYOUTS_BLCO,
         .copies = SLC_COPIES_NEVER,
     };
+    const uint32_t modes = operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << mode;
+    enum slc_status status;
 
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||
         !slc_pin_parse(options->pin, &request.pin) ||
+        (options->layouts != NULL &&
+         !slc_layout_choice_parse(options->layouts, &request.layouts)) ||
         (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies))) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--io %s, --schedule %s, --pin %s or --copies %s is not known to this "
-                        "library",
-                        options->io, options->schedule, options->pin,
-                        options->copies != NULL ? options->copies : "never");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--io %s, --schedule %s, --pin %s, --layouts %s or --copies %s is not known "
+            "to this library",
+            options->io, options->schedule, options->pin,
+            options->layouts != NULL ? options->layouts : "blco",
+            options->copies != NULL ? options->copies : "never");
     }
-    return slc_plan_make(session->store.reader, &request, &session->plan, err);
+    slc_layouts_close(&session->layouts);
+    status = slc_layouts_open(&session->store, request.layouts, modes,
+                              options->memory != 0 ? options->memory : UINT64_MAX,
+                              &session->layouts, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_plan_choose(&session->layouts, &request, &session->plan, err);
+}
+
+enum slc_status session_plan_request(struct session *session,
+                                     const struct slc_plan_request *request,
+                                     struct slc_error *err)
+{
+    if (session->layouts.count == 0) {
+        session->layouts = slc_layouts_one(session->store.reader);
+    }
+    return slc_plan_make(&session->layouts, request, &session->plan, err);
 }
 
 enum slc_status session_start(struct session *session, struct slc_error *err)
@@ -54,7 +79,7 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     enum slc_status status;
 
     slc_placement_enter(&session->plan.placement);
-    status = slc_stream_open(slc_files_system(), session->store.reader, &session->plan,
+    status = slc_stream_open(slc_files_system(), &session->layouts, &session->plan,
                              &session->stream, err);
     if (status == SLC_OK) {
         status = slc_cpu_backend_create(&session->backend, err);
@@ -76,6 +101,7 @@ void session_stop(struct session *session)
 void session_close(struct session *session)
 {
     session_stop(session);
+    slc_layouts_close(&session->layouts);
     slc_store_close(&session->store);
 }
 

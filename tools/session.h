@@ -24,7 +24,8 @@ struct session_options {
     bool deterministic;
     bool no_cache;
     const char *pin;
-    const char *copies; /* NULL: never */
+    const char *copies;  /* NULL: never */
+    const char *layouts; /* NULL: blco alone */
 };
 
 extern const char *const session_io_choices[];
@@ -32,6 +33,7 @@ extern const char *const session_schedule_choices[];
 extern const char *const session_precision_choices[];
 extern const char *const session_copies_choices[];
 extern const char *const session_pin_choices[];
+extern const char *const session_layout_choices[];
 
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
     {                                                                                              \
@@ -78,6 +80,16 @@ extern const char *const session_pin_choices[];
         .offset = offsetof(struct type, session.no_cache)                                          \
     }
 
+/* The row of commands that may read sorted layouts. */
+#define SESSION_OPTION_ROW_LAYOUTS(type)                                                           \
+    {                                                                                              \
+        .name = "layouts", .kind = OPTION_CHOICE, .value = "WHICH", .fallback = "auto",            \
+        .choices = session_layout_choices,                                                         \
+        .help = "where modes are read from: blco, sorted (each from the layout sorted by it) or "  \
+                "auto (sorted where that reads no more)",                                          \
+        .offset = offsetof(struct type, session.layouts)                                           \
+    }
+
 /* The row of commands that decompose. */
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
     {                                                                                              \
@@ -90,6 +102,7 @@ extern const char *const session_pin_choices[];
 
 struct session {
     struct slc_store store;
+    struct slc_layouts layouts; /* those that the plan reads; none before session_plan */
     struct slc_plan plan;
     struct slc_stream *stream;   /* NULL until session_start */
     struct slc_backend *backend; /* NULL until session_start */
@@ -107,8 +120,8 @@ enum slc_status session_open(struct session *session,
                              struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Plans an operation. `mode` from 0 (MTTKRP only). SLC_ERR_BUDGET names the smallest budget, and
- * session->plan holds it.
+ * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
+ * SLC_ERR_BUDGET names the smallest budget, and session->plan holds it.
  */
 enum slc_status session_plan(struct session *session,
                              const struct session_options *options,
@@ -116,6 +129,12 @@ enum slc_status session_plan(struct session *session,
                              unsigned mode,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
+
+/* Plans what is asked for over the layouts that are open: `blco`, where no other plan opened more.
+ */
+enum slc_status session_plan_request(struct session *session,
+                                     const struct slc_plan_request *request,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Opens the stream, creates the device, and places the threads of what follows. */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;

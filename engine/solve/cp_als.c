@@ -139,6 +139,7 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
                                  .nnz = state->store->manifest.nnz,
                                  .workers = state->plan->threads,
                                  .deterministic = state->options->deterministic,
+                                 .partitions = state->plan->partitions[mode],
                                  .conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen,
                                  .rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival,
                                  .output = &output};
@@ -148,9 +149,9 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
         job.factors[n] = &state->result->factors[n];
     }
     state->mode = mode;
-    status =
-        slc_mttkrp_stream(state->stream, state->backend, &job, state->options->stop,
-                          state->options->progress != NULL ? report_progress : NULL, state, err);
+    status = slc_mttkrp_stream(
+        state->stream, state->plan->mode_layout[mode], state->backend, &job, state->options->stop,
+        state->options->progress != NULL ? report_progress : NULL, state, err);
     if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
         (void)state->backend->ops->mttkrp_tried(state->backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */

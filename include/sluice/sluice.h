@@ -103,6 +103,12 @@ enum sluice_copies {
     SLUICE_COPIES_NEVER,
     SLUICE_COPIES_ALWAYS /* from the start; SLC_ERR_BUDGET where memory does not allow it */
 };
+/* Where a mode is read from, in a store that has layouts sorted by modes. */
+enum sluice_layouts {
+    SLUICE_LAYOUTS_AUTO,  /* from the one sorted by it, where an iteration reads no more by that */
+    SLUICE_LAYOUTS_BLCO,  /* from the one that serves all modes */
+    SLUICE_LAYOUTS_SORTED /* from the one sorted by it; SLC_ERR_USAGE where one is missing */
+};
 /* Whether each thread that computes is bound to a processor, while it does. */
 enum sluice_pin {
     SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */
@@ -288,7 +294,7 @@ struct sluice_compute_options {
      */
     const volatile int *stop;
     enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
-    uint32_t reserved;
+    enum sluice_layouts layouts;
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
@@ -308,8 +314,8 @@ struct sluice_plan {
     uint64_t decoder_bytes;
     uint64_t slot_bytes; /* of each of slot_count slots */
     uint64_t cache_bytes;
-    uint64_t store_bytes;
-    uint64_t pass_read_bytes; /* per pass, once the cache is filled */
+    uint64_t iteration_bytes;      /* of the blocks of all passes of an iteration */
+    uint64_t iteration_read_bytes; /* what is read of them once the cache is filled */
     uint32_t slot_count;
     uint32_t threads;
     uint32_t passes; /* per iteration */

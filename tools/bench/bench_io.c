@@ -187,7 +187,7 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
 
         slc_stream_stats(way->session.stream, &stats);
         plan = &way->session.plan;
-        bytes = (double)plan->store_bytes;
+        bytes = (double)plan->iteration_bytes;
         direct = stats.direct;
         bench_set_text(row, "note", stats.note);
     }

@@ -132,7 +132,7 @@ open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_er
     enum slc_status status = plan_request(bench, rank, mode, false, &request, err);
 
     if (status == SLC_OK) {
-        status = slc_plan_make(bench->drive.store.reader, &request, &bench->drive.plan, err);
+        status = session_plan_request(&bench->drive, &request, err);
     }
     if (status == SLC_OK) {
         status = session_start(&bench->drive, err);
@@ -174,7 +174,8 @@ static enum slc_status mttkrp_pass(const struct pass_bench *bench,
 
     job.workers = session->plan.threads;
     job.conflict = session->plan.choices[mode].chosen;
-    return slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
+    return slc_mttkrp_stream(session->stream, session->plan.mode_layout[mode], session->backend,
+                             &job, NULL, NULL, NULL, err);
 }
 
 static enum slc_status
@@ -237,7 +238,7 @@ static void add_row(const struct pass_bench *bench, uint32_t rank, unsigned mode
     bench_set_count(row, "rank", rank);
     bench_set_count(row, "mode", mode + 1);
     bench_set_count(row, "threads", plan->threads);
-    bench_set_count(row, "read_bytes", plan->pass_read_bytes);
+    bench_set_count(row, "read_bytes", plan->iteration_read_bytes);
     bench_set_real(row, "raw_ms", raw * 1e3);
     bench_set_real(row, "read_ms", read * 1e3);
     bench_set_real(row, "decode_ms", decode * 1e3);

@@ -103,6 +103,7 @@ static enum slc_status measure_once(const struct group_run *run,
     enum slc_status status;
 
     job.workers = session->plan.threads;
+    job.partitions = session->plan.partitions[mode];
     set_strategy(session, variant, &job, cell);
     if (variant->conflict != SLC_CONFLICT_OWNED && !scratch_fits(session, &job, &needed_bytes)) {
         return variant->optional
@@ -114,7 +115,8 @@ static enum slc_status measure_once(const struct group_run *run,
     }
     slc_stream_stats(session->stream, &before);
     start_ns = slc_clock_ns();
-    status = slc_mttkrp_stream(session->stream, session->backend, &job, NULL, NULL, NULL, err);
+    status = slc_mttkrp_stream(session->stream, session->plan.mode_layout[mode], session->backend,
+                               &job, NULL, NULL, NULL, err);
     if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
         (void)session->backend->ops->mttkrp_tried(session->backend, &cell->choice);
         cell->choice.rival = SLC_CONFLICT_AUTO;

@@ -14,7 +14,7 @@ enum slc_status bench_scan_start(struct session *session,
                                              .io = io,
                                              .slots = slots,
                                              .cache = false};
-    enum slc_status status = slc_plan_make(session->store.reader, &request, &session->plan, err);
+    enum slc_status status = session_plan_request(session, &request, err);
 
     return status == SLC_OK ? session_start(session, err) : status;
 }

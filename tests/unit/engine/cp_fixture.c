@@ -4,6 +4,7 @@
 #include "cp_fixture.h"
 
 #include "base/random.h"
+#include "one_layout.h"
 #include "slc_test.h"
 #include "storage/writer.h"
 
@@ -208,7 +209,7 @@ struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations)
 static enum slc_status start(struct fixture_run *run, struct slc_error *err)
 {
     const enum slc_status status =
-        slc_stream_open(NULL, run->store.reader, &run->plan, &run->stream, err);
+        stream_one(NULL, run->store.reader, &run->plan, &run->stream, err);
 
     return status == SLC_OK ? slc_cpu_backend_create(&run->backend, err) : status;
 }
@@ -223,12 +224,12 @@ enum slc_status fixture_open(struct fixture_run *run,
     memset(run, 0, sizeof *run);
     status = slc_store_open(NULL, path, &run->store, err);
     if (status == SLC_OK) {
-        status = slc_plan_make(run->store.reader, request, &run->plan, err);
+        status = plan_one(run->store.reader, request, &run->plan, err);
     }
     return status == SLC_OK ? start(run, err) : status;
 }
 
-enum slc_status fixture_plan_beyond(const struct slc_reader *reader,
+enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
                                     int64_t extra,
                                     struct slc_plan *plan,
@@ -239,11 +240,11 @@ enum slc_status fixture_plan_beyond(const struct slc_reader *reader,
 
     do {
         request->memory_bytes = 1;
-        CU_ASSERT_EQUAL(slc_plan_make(reader, request, plan, NULL), SLC_ERR_BUDGET);
+        CU_ASSERT_EQUAL(plan_one(reader, request, plan, NULL), SLC_ERR_BUDGET);
         process_bytes = plan->process_bytes;
         request->memory_bytes = plan->minimum_bytes + (uint64_t)extra;
         slc_error_clear(err);
-        status = slc_plan_make(reader, request, plan, err);
+        status = plan_one(reader, request, plan, err);
     } while (plan->process_bytes != process_bytes);
     return status;
 }

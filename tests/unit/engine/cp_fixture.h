@@ -61,7 +61,7 @@ enum slc_status fixture_open(struct fixture_run *run,
  * plan takes in steps of some MiB, may grow past one between two plans: then the smallest budget is
  * asked for again.
  */
-enum slc_status fixture_plan_beyond(const struct slc_reader *reader,
+enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
                                     int64_t extra,
                                     struct slc_plan *plan,

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "make_store.h"
+#include "one_layout.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -82,13 +83,14 @@ struct slc_plan make_plan(const struct fixture *fixture, const struct shape *sha
     plan.schedule = shape->schedule;
     plan.slot_count = shape->slots;
     plan.slot_bytes = fixture->info->max_block_bytes;
-    plan.cached_blocks = shape->cached;
+    plan.layout_count = 1;
+    plan.layouts[0].cached_blocks = shape->cached;
     for (uint64_t b = 0; b < fixture->info->block_count; b++) {
         struct slc_block_entry entry;
 
         slc_reader_entry(fixture->reader, b, &entry);
         if (slc_plan_keeps(shape->cached, fixture->info->block_count, b)) {
-            plan.cache_bytes += entry.padded_bytes;
+            plan.layouts[0].cache_bytes += entry.padded_bytes;
         }
     }
     return plan;
@@ -100,7 +102,7 @@ open_stream(const struct fixture *fixture, const struct shape *shape, const stru
     struct slc_plan plan = make_plan(fixture, shape);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
-    enum slc_status status = slc_stream_open(files, fixture->reader, &plan, &stream, &err);
+    enum slc_status status = stream_one(files, fixture->reader, &plan, &stream, &err);
 
     if (status == SLC_ERR_UNSUPPORTED && shape->io == SLC_IO_URING) {
         return NULL;

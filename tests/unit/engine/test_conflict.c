@@ -4,6 +4,7 @@
  */
 #include "base/fault.h"
 #include "cp_fixture.h"
+#include "one_layout.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -150,17 +151,16 @@ static void plans_take_a_choice_over(void)
     request.threads = 2;
     request.conflict[0] = SLC_CONFLICT_LOCKED;
     request.conflict[2] = SLC_CONFLICT_PRIVATE;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_LOCKED);
     CU_ASSERT_EQUAL(plan.choices[0].cost_count, 0);
     CU_ASSERT_EQUAL(plan.choices[1].cost_count, 2);
     CU_ASSERT_EQUAL(plan.choices[2].chosen, SLC_CONFLICT_PRIVATE);
     request.threads = 1;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_DIRECT);
     request.conflict[2] = SLC_CONFLICT_ORDERED;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
-                     "mode 3");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err, "mode 3");
     slc_store_close(&store);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/fault.h"
 #include "naive_cp.h"
+#include "one_layout.h"
 #include "slc_test.h"
 
 #include <limits.h>
@@ -299,8 +300,8 @@ static void stops_inside_a_pass(void)
     slc_stream_close(run.stream);
     interrupter.files.self = &interrupter;
     interrupter.files.read_at = interrupting_read;
-    SLC_ASSERT_OK(
-        slc_stream_open(&interrupter.files, run.store.reader, &run.plan, &run.stream, &err), &err);
+    SLC_ASSERT_OK(stream_one(&interrupter.files, run.store.reader, &run.plan, &run.stream, &err),
+                  &err);
     options.stop = &interrupter.stop;
     for (unsigned reads = 15; reads <= 65; reads += 50) {
         struct slc_cp_result result;

@@ -70,7 +70,7 @@ static enum slc_status multiply(struct fixture_run *run,
                                  .output = output};
 
     memcpy(job.factors, problem->views, sizeof problem->views);
-    return slc_mttkrp_stream(run->stream, run->backend, &job, stop, NULL, NULL, err);
+    return slc_mttkrp_stream(run->stream, 0, run->backend, &job, stop, NULL, NULL, err);
 }
 
 /* The largest difference from the oracle, relative to the sum of magnitudes. */
@@ -238,7 +238,8 @@ static void no_nonzeros_give_zeros(void)
     SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, dims[2], RANK, &err), &err);
     slc_matrix_set(&output, 3, 3, 1.0);
     job.workers = run.plan.threads;
-    SLC_ASSERT_OK(slc_mttkrp_stream(run.stream, run.backend, &job, NULL, NULL, NULL, &err), &err);
+    SLC_ASSERT_OK(slc_mttkrp_stream(run.stream, 0, run.backend, &job, NULL, NULL, NULL, &err),
+                  &err);
     for (uint64_t i = 0; i < dims[2]; i++) {
         for (uint32_t r = 0; r < RANK; r++) {
             CU_ASSERT_EQUAL(slc_matrix_get(&output, i, r), 0.0);

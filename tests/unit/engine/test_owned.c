@@ -9,6 +9,7 @@
 #include "cp_fixture.h"
 #include "engine/mttkrp.h"
 #include "faulty_files.h"
+#include "one_layout.h"
 #include "slc_test.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static enum slc_status multiply(struct slc_stream *stream,
     for (unsigned n = 0; n < MODES; n++) {
         job.factors[n] = &problem->factors[n];
     }
-    return slc_mttkrp_stream(stream, backend, &job, NULL, NULL, NULL, err);
+    return slc_mttkrp_stream(stream, 0, backend, &job, NULL, NULL, NULL, err);
 }
 
 /* Every mode from copies has the bits of the streamed one, and costs no pass. */
@@ -252,8 +253,7 @@ static void names_a_failing_read(void)
     SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
     slc_stream_close(run.stream);
     slc_faulty_init(&faulty);
-    SLC_ASSERT_OK(slc_stream_open(&faulty.table, run.store.reader, &run.plan, &run.stream, &err),
-                  &err);
+    SLC_ASSERT_OK(stream_one(&faulty.table, run.store.reader, &run.plan, &run.stream, &err), &err);
     for (uint64_t read = 1; read <= 5; read++) {
         slc_faulty_fail(&faulty, SLC_FAULTY_READ, read, EIO);
         slc_error_clear(&err);

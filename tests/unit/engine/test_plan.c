@@ -1,6 +1,7 @@
 /* Plans: every part counted, the minimum exact, the rest of the budget spent where it helps. */
 #include "base/memory.h"
 #include "cp_fixture.h"
+#include "one_layout.h"
 #include "slc_test.h"
 
 #include <stdio.h>
@@ -33,7 +34,9 @@ static void check_sum(const struct slc_plan *plan)
                         plan->cache_bytes + plan->copies_bytes);
     CU_ASSERT_TRUE(plan->total_bytes <= plan->budget_bytes);
     CU_ASSERT_TRUE(plan->minimum_bytes <= plan->total_bytes);
-    CU_ASSERT_EQUAL(plan->pass_read_bytes, plan->store_bytes - plan->cache_bytes);
+    CU_ASSERT_EQUAL(plan->iteration_bytes, plan->passes * plan->layouts[0].store_bytes);
+    CU_ASSERT_EQUAL(plan->iteration_read_bytes,
+                    plan->iteration_bytes - plan->passes * plan->cache_bytes);
 }
 
 static void large_budgets_cache_everything(void)
@@ -44,11 +47,11 @@ static void large_budgets_cache_everything(void)
     struct slc_error err = SLC_ERROR_INIT;
 
     open_five_blocks(&store);
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_EQUAL(plan.cached_blocks, 5);
-    CU_ASSERT_EQUAL(plan.cache_bytes, plan.store_bytes);
-    CU_ASSERT_EQUAL(plan.pass_read_bytes, 0);
+    CU_ASSERT_EQUAL(plan.cache_bytes, plan.layouts[0].store_bytes);
+    CU_ASSERT_EQUAL(plan.iteration_read_bytes, 0);
     CU_ASSERT_EQUAL(plan.slot_count, 5); /* never more than there are blocks */
     CU_ASSERT_EQUAL(plan.passes, 3);
     CU_ASSERT_EQUAL(plan.threads, 2);
@@ -60,7 +63,7 @@ static void large_budgets_cache_everything(void)
 
     request.cache = false;
     request.slots = 3;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_EQUAL(plan.cache_bytes, 0);
     CU_ASSERT_EQUAL(plan.cached_blocks, 0);
@@ -77,7 +80,7 @@ static void the_minimum_works_and_less_does_not(void)
 
     open_five_blocks(&store);
     request.memory_bytes = MIB;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
                      "needs --memory");
     CU_ASSERT_TRUE(plan.minimum_bytes > MIB);
 
@@ -102,7 +105,7 @@ static void tight_budgets_buy_slots_then_cache(void)
 
     open_five_blocks(&store);
     request.threads = 1; /* one strategy only, so that all the room goes to slots and cache */
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     slot_bytes = plan.slot_bytes;
     for (unsigned extra = 0; extra <= 8; extra++) {
         SLC_ASSERT_OK(
@@ -113,8 +116,8 @@ static void tight_budgets_buy_slots_then_cache(void)
         if (extra <= 3) {
             CU_ASSERT_EQUAL(plan.slot_count, 2 + extra);
         }
-        CU_ASSERT_TRUE(plan.pass_read_bytes <= read_before);
-        read_before = plan.pass_read_bytes;
+        CU_ASSERT_TRUE(plan.iteration_read_bytes <= read_before);
+        read_before = plan.iteration_read_bytes;
     }
     CU_ASSERT_EQUAL(plan.cached_blocks, 5);
     slc_store_close(&store);
@@ -139,11 +142,11 @@ static void columns_where_scratch_does_not_fit(void)
     request.operation = SLC_OP_MTTKRP;
     request.mode = 0;
     request.threads = 2;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_LOCKED);
     CU_ASSERT_TRUE(plan.scratch_bytes > 0);
     request.memory_bytes = plan.minimum_bytes;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_COLUMNS);
     CU_ASSERT_EQUAL(plan.choices[0].rival, SLC_CONFLICT_AUTO);
@@ -165,7 +168,7 @@ static void schedules_follow_the_blocks(void)
     char path[512];
 
     open_five_blocks(&store);
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE); /* near equal */
     slc_store_close(&store);
 
@@ -176,21 +179,21 @@ static void schedules_follow_the_blocks(void)
     fixture_store(&tensor, slc_test_folder(), "uneven", SLC_CODEC_BLCO, 4096, path);
     fixture_destroy(&tensor);
     SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_LARGEST);
     request.schedule = SLC_SCHEDULE_FILE;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE);
 
     request.schedule = SLC_SCHEDULE_AUTO;
     request.deterministic = true;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE);
     for (unsigned n = 0; n < 3; n++) {
         CU_ASSERT_EQUAL(plan.choices[n].chosen, SLC_CONFLICT_ORDERED);
     }
     request.schedule = SLC_SCHEDULE_LARGEST;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
                      "file order");
     slc_store_close(&store);
 }
@@ -205,7 +208,7 @@ static void mttkrp_leaves_its_own_factor_out(void)
     open_five_blocks(&store);
     request.operation = SLC_OP_MTTKRP;
     request.mode = 1;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_EQUAL(plan.factor_bytes,
                     slc_matrix_footprint(SLC_F64, 300, 8) + slc_matrix_footprint(SLC_F64, 100, 8));
@@ -269,15 +272,15 @@ static void passes_read_what_is_planned(void)
 
         SLC_ASSERT_OK(fixture_open_beyond(&run, path, &request, store_bytes * part / 8, &err),
                       &err);
-        store_bytes = run.plan.store_bytes;
+        store_bytes = run.plan.layouts[0].store_bytes;
         check_sum(&run.plan);
         SLC_ASSERT_OK(
             slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
             &err);
-        CU_ASSERT_EQUAL(bytes_read[0], run.plan.store_bytes + 2 * run.plan.pass_read_bytes);
-        CU_ASSERT_EQUAL(bytes_read[1], 3 * run.plan.pass_read_bytes);
-        CU_ASSERT_EQUAL(bytes_read[2], 3 * run.plan.pass_read_bytes);
-        partly += run.plan.cached_blocks > 0 && run.plan.pass_read_bytes > 0;
+        CU_ASSERT_EQUAL(bytes_read[0], store_bytes + run.plan.iteration_read_bytes / 3 * 2);
+        CU_ASSERT_EQUAL(bytes_read[1], run.plan.iteration_read_bytes);
+        CU_ASSERT_EQUAL(bytes_read[2], run.plan.iteration_read_bytes);
+        partly += run.plan.cached_blocks > 0 && run.plan.iteration_read_bytes > 0;
         slc_cp_result_destroy(&result);
         fixture_close(&run);
     }
@@ -308,7 +311,7 @@ static void wrong_requests_are_refused(void)
     for (unsigned i = 0; i < 7; i++) {
         struct slc_error err = SLC_ERROR_INIT;
 
-        SLC_ASSERT_FAILS(slc_plan_make(store.reader, &bad[i], &plan, &err), SLC_ERR_USAGE, &err,
+        SLC_ASSERT_FAILS(plan_one(store.reader, &bad[i], &plan, &err), SLC_ERR_USAGE, &err,
                          messages[i]);
     }
     slc_store_close(&store);
@@ -324,7 +327,7 @@ static void defaults_come_from_the_machine(void)
     open_five_blocks(&store);
     request.memory_bytes = 0;
     request.threads = 0;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_EQUAL(plan.budget_bytes, slc_memory_total() / 5 * 4);
     CU_ASSERT_TRUE(plan.threads >= 1);
@@ -347,7 +350,7 @@ static void factors_beyond_the_address_space(void)
     fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
     fixture_destroy(&tensor);
     SLC_ASSERT_OK(slc_store_open(NULL, path, &store, &err), &err);
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
                      "addressed");
     slc_store_close(&store);
 }
@@ -362,12 +365,12 @@ static void copies_take_what_is_left(void)
     uint64_t wanted;
 
     open_five_blocks(&store);
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     check_sum(&plan);
     CU_ASSERT_TRUE(plan.copies_bytes > 300000 * UINT64_C(20) * 3);
     CU_ASSERT_EQUAL(plan.copies_wanted_bytes, 0);
     request.copies = SLC_COPIES_NEVER;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &without, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &without, &err), &err);
     check_sum(&without);
     CU_ASSERT_EQUAL(without.copies_bytes, 0);
     CU_ASSERT_EQUAL(without.copies_wanted_bytes, 0);
@@ -378,40 +381,37 @@ static void copies_take_what_is_left(void)
 
     request.copies = SLC_COPIES_ALWAYS;
     request.memory_bytes = 1 + without.total_bytes;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "copies");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err, "copies");
     slc_error_clear(&err);
     request.copies = SLC_COPIES_AUTO;
     request.memory_bytes = without.total_bytes;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
     CU_ASSERT_EQUAL(plan.copies_wanted_bytes, wanted);
     CU_ASSERT_TRUE(plan.copies_room_bytes < wanted);
 
     request.memory_bytes = 0;
     request.deterministic = true;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
     request.copies = SLC_COPIES_ALWAYS;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
                      "deterministic");
     slc_error_clear(&err);
     request.deterministic = false;
     request.cache = false;
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
-                     "kept");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err, "kept");
     request.copies = SLC_COPIES_AUTO;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
     request.copies = (enum slc_copies)3;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_plan_make(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err,
-                     "always");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_USAGE, &err, "always");
     slc_error_clear(&err);
     request.cache = true;
     request.copies = SLC_COPIES_ALWAYS;
     request.operation = SLC_OP_MTTKRP;
-    SLC_ASSERT_OK(slc_plan_make(store.reader, &request, &plan, &err), &err);
+    SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.copies_bytes, 0);
     slc_store_close(&store);
 }

@@ -7,6 +7,7 @@
 #include "slc_test.h"
 
 #include "make_store.h"
+#include "one_layout.h"
 
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ static void check_shape(const struct fixture *fixture, const struct shape *shape
             CU_ASSERT_EQUAL(stats.bytes_cached, 0);
         } else if (pass == 1) {
             held = stats.bytes_cached;
-            CU_ASSERT_EQUAL(held, plan.cache_bytes);
+            CU_ASSERT_EQUAL(held, plan.layouts[0].cache_bytes);
         }
         CU_ASSERT_EQUAL(stats.bytes_read, (pass + 1) * fixture->stored_bytes - pass * held);
         CU_ASSERT_EQUAL(stats.bytes_cached, pass * held);
@@ -112,7 +113,7 @@ static void test_empty_layout(void)
         enum slc_status status;
 
         plan.slot_bytes = SLC_PAGE_BYTES;
-        status = slc_stream_open(NULL, empty.reader, &plan, &stream, &err);
+        status = stream_one(NULL, empty.reader, &plan, &stream, &err);
         if (status == SLC_ERR_UNSUPPORTED) {
             slc_error_clear(&err);
             continue;
@@ -134,13 +135,13 @@ static void test_bad_plans(void)
     make_fixtures();
     plan = make_plan(&large_blocks, &shape);
     plan.slot_bytes -= SLC_PAGE_BYTES;
-    SLC_ASSERT_FAILS(slc_stream_open(NULL, large_blocks.reader, &plan, &stream, &err),
-                     SLC_ERR_USAGE, &err, "slots");
+    SLC_ASSERT_FAILS(stream_one(NULL, large_blocks.reader, &plan, &stream, &err), SLC_ERR_USAGE,
+                     &err, "slots");
     plan = make_plan(&large_blocks, &shape);
-    plan.cache_bytes -= 1;
+    plan.layouts[0].cache_bytes -= 1;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_stream_open(NULL, large_blocks.reader, &plan, &stream, &err),
-                     SLC_ERR_USAGE, &err, "in a cache of");
+    SLC_ASSERT_FAILS(stream_one(NULL, large_blocks.reader, &plan, &stream, &err), SLC_ERR_USAGE,
+                     &err, "in a cache of");
     slc_stream_close(NULL);
 }
 

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "one_layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,7 +182,7 @@ static void test_no_memory(void)
             bool hit;
 
             slc_fault_arm(SLC_FAULT_ALLOCATION, fault);
-            status = slc_stream_open(NULL, large_blocks.reader, &plan, &stream, &err);
+            status = stream_one(NULL, large_blocks.reader, &plan, &stream, &err);
             hit = slc_fault_seen(SLC_FAULT_ALLOCATION) >= fault;
             slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
             if (!hit) {

@@ -1,0 +1,109 @@
+/* What a user asks of a plan: names of choices, and what cannot be asked for. */
+#include "engine/plan_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *slc_schedule_name(enum slc_schedule schedule)
+{
+    switch (schedule) {
+    case SLC_SCHEDULE_AUTO:
+        return "auto";
+    case SLC_SCHEDULE_LARGEST:
+        return "largest";
+    case SLC_SCHEDULE_FILE:
+        return "file";
+    }
+    return "?";
+}
+
+bool slc_schedule_parse(const char *name, enum slc_schedule *schedule)
+{
+    for (enum slc_schedule s = SLC_SCHEDULE_AUTO; s <= SLC_SCHEDULE_FILE; s++) {
+        if (strcmp(name, slc_schedule_name(s)) == 0) {
+            *schedule = s;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *slc_copies_name(enum slc_copies copies)
+{
+    switch (copies) {
+    case SLC_COPIES_AUTO:
+        return "auto";
+    case SLC_COPIES_NEVER:
+        return "never";
+    case SLC_COPIES_ALWAYS:
+        return "always";
+    }
+    return "?";
+}
+
+bool slc_copies_parse(const char *name, enum slc_copies *copies)
+{
+    for (enum slc_copies c = SLC_COPIES_AUTO; c <= SLC_COPIES_ALWAYS; c++) {
+        if (strcmp(name, slc_copies_name(c)) == 0) {
+            *copies = c;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
+                                       const struct slc_plan_request *request,
+                                       struct slc_error *err)
+{
+    if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
+                        request->rank, (int)SLC_MAX_RANK);
+    }
+    if (request->operation == SLC_OP_MTTKRP && request->mode >= info->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u does not exist; the tensor has modes 1 to %u",
+                        request->mode + 1, info->order);
+    }
+    if (request->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads are asked for; at most %d can be used",
+                        request->threads, (int)SLC_MAX_THREADS);
+    }
+    if (request->slots != 0 &&
+        (request->slots < SLC_PLAN_SLOTS_MIN || request->slots > SLC_PLAN_SLOTS_MAX)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u slots are asked for (--slots); the ring has %d to %d", request->slots,
+                        (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
+    }
+    if (request->precision != SLC_F32 && request->precision != SLC_F64) {
+        return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
+    }
+    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
+        request->copies != SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode can be asked for as auto, never or always");
+    }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (request->conflict[n] != SLC_CONFLICT_AUTO &&
+            request->conflict[n] != SLC_CONFLICT_PRIVATE &&
+            request->conflict[n] != SLC_CONFLICT_LOCKED) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the strategy of mode %u can be given as private or locked, not %s",
+                            n + 1, slc_conflict_name(request->conflict[n]));
+        }
+    }
+    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            request->deterministic
+                ? "deterministic passes sum in the order of the stream, copies per mode "
+                  "in another one: ask for copies auto or never, or not for deterministic"
+                : "copies per mode are for tensors that stay in memory, but blocks are "
+                  "not to be kept: ask for copies auto or never, or let blocks be kept");
+    }
+    if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "deterministic passes take blocks in file order; use the schedule file or "
+                        "auto");
+    }
+    return SLC_OK;
+}

@@ -1,0 +1,488 @@
+/*
+ * Layouts sorted by a mode, from the plan to the numbers: partitions come one block after the other
+ * to anybody; MTTKRP gives the oracle's numbers, and the same bits whatever the threads, schedule,
+ * I/O method, slots and cache; a plan takes them where an iteration reads no more.
+ */
+#include "cp_fixture.h"
+
+#include "base/random.h"
+#include "engine/mttkrp.h"
+#include "make_sorted.h"
+#include "slc_test.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK = 9, MODES = 3, PARTITIONS_MAX = 64 };
+
+/* A store with blco.blk and sorted layouts, its nonzeros as the oracle takes them, and factors. */
+struct sorted_store {
+    char path[512];
+    struct slc_made_tensor tensor;
+    uint64_t *coords[MODES];
+    struct slc_coo_view view;
+    struct slc_matrix factors[MODES];
+    const struct slc_matrix *views[MODES];
+};
+
+/* Sorted by the modes of the set `modes`, in partitions of `target_nnz`, a tile to a block. */
+static void make_sorted_store(struct sorted_store *made,
+                              const char *name,
+                              const uint64_t *dims,
+                              uint64_t nnz,
+                              uint32_t modes,
+                              uint64_t target_nnz)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    memset(made, 0, sizeof *made);
+    (void)snprintf(made->path, sizeof made->path, "%s/%s.slc", slc_test_folder(), name);
+    slc_made_tensor_create(&made->tensor, MODES, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed());
+    SLC_ASSERT_OK(
+        slc_made_store_write(&made->tensor, NULL, made->path, SLC_CODEC_PACKED, 4096, &err), &err);
+    made->view.order = MODES;
+    made->view.nnz = made->tensor.nnz;
+    made->view.values = made->tensor.values;
+    for (unsigned n = 0; n < MODES; n++) {
+        made->coords[n] = calloc(made->tensor.nnz + 1, sizeof(uint64_t));
+        CU_ASSERT_PTR_NOT_NULL_FATAL(made->coords[n]);
+        made->view.coords[n] = made->coords[n];
+        SLC_ASSERT_OK(slc_matrix_create(&made->factors[n], SLC_F64, dims[n], RANK, &err), &err);
+        made->views[n] = &made->factors[n];
+        for (uint64_t i = 0; i < dims[n] * RANK; i++) {
+            slc_matrix_set(&made->factors[n], i / RANK, (uint32_t)(i % RANK),
+                           slc_random_f64(7, n, i) - 0.5);
+        }
+        if ((modes >> n & 1U) != 0) {
+            SLC_ASSERT_OK(slc_made_store_add_sorted(&made->tensor, made->path, n, target_nnz,
+                                                    SLC_CODEC_PACKED, 4096, &err),
+                          &err);
+        }
+    }
+    for (uint64_t i = 0; i < made->tensor.nnz; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+
+        slc_key_decode(&made->tensor.keys,
+                       slc_key_join(made->tensor.key_lo[i],
+                                    made->tensor.key_hi != NULL ? made->tensor.key_hi[i] : 0),
+                       coords);
+        for (unsigned n = 0; n < MODES; n++) {
+            made->coords[n][i] = coords[n];
+        }
+    }
+}
+
+static void destroy_sorted_store(struct sorted_store *made)
+{
+    for (unsigned n = 0; n < MODES; n++) {
+        free(made->coords[n]);
+        slc_matrix_destroy(&made->factors[n]);
+    }
+    slc_made_tensor_destroy(&made->tensor);
+}
+
+/* An open store, a plan for the layouts that the request takes, a stream and a device. */
+struct sorted_run {
+    struct slc_store store;
+    struct slc_layouts layouts;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+};
+
+static enum slc_status plan_run(struct sorted_run *run,
+                                const char *path,
+                                const struct slc_plan_request *request,
+                                struct slc_error *err)
+{
+    const uint32_t modes =
+        request->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request->mode;
+    enum slc_status status;
+
+    memset(run, 0, sizeof *run);
+    SLC_ASSERT_OK(slc_store_open(NULL, path, &run->store, err), err);
+    status = slc_layouts_open(&run->store, request->layouts, modes, UINT64_MAX, &run->layouts, err);
+    if (status == SLC_OK) {
+        status = slc_plan_choose(&run->layouts, request, &run->plan, err);
+    }
+    return status;
+}
+
+/* False where io_uring is refused. */
+static bool start_run(struct sorted_run *run)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    const enum slc_status status =
+        slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, &err);
+
+    if (status == SLC_ERR_UNSUPPORTED && run->plan.request.io == SLC_IO_URING) {
+        return false;
+    }
+    SLC_ASSERT_OK(status, &err);
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(slc_cpu_backend_create(&run->backend, &err), &err);
+    return true;
+}
+
+static void close_run(struct sorted_run *run)
+{
+    if (run->backend != NULL) {
+        run->backend->ops->destroy(run->backend);
+    }
+    slc_stream_close(run->stream);
+    slc_layouts_close(&run->layouts);
+    slc_store_close(&run->store);
+}
+
+/* What a consumer of partitions has seen. */
+struct watch {
+    const struct slc_reader *reader;
+    atomic_bool busy[PARTITIONS_MAX];
+    uint64_t next_tile[PARTITIONS_MAX]; /* ordinal after the last one; 0: none came */
+    atomic_uint_fast64_t nnz;
+    atomic_uint faults;
+};
+
+/* A tile follows the one before it in its partition, whose other tiles are not being taken. */
+static enum slc_status
+watch_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct watch *watch = context;
+    struct slc_partition partition;
+    struct slc_block_entry first;
+    uint64_t *next;
+    bool right;
+
+    (void)worker;
+    (void)err;
+    slc_reader_partition(watch->reader, tile->partition, &partition);
+    slc_reader_entry(watch->reader, partition.first_block, &first);
+    right = !atomic_exchange(&watch->busy[tile->partition], true);
+    next = &watch->next_tile[tile->partition];
+    right = right && tile->ordinal == (*next == 0 ? first.first_tile : *next);
+    right = right && tile->continued == partition.continued;
+    *next = tile->ordinal + 1;
+    atomic_fetch_add(&watch->nnz, tile->nnz);
+    atomic_fetch_add(&watch->faults, right ? 0 : 1);
+    atomic_store(&watch->busy[tile->partition], false);
+    return SLC_OK;
+}
+
+static const enum slc_io_kind kinds[] = {SLC_IO_URING, SLC_IO_PREAD, SLC_IO_MMAP};
+
+/* How to stream, by number: every kind, schedule and number of threads, few slots and many, no
+ * block kept, some and all. */
+static struct slc_plan_request variant_request(unsigned variant, unsigned mode)
+{
+    struct slc_plan_request request = fixture_request(RANK);
+
+    request.operation = SLC_OP_MTTKRP;
+    request.mode = mode;
+    request.layouts = SLC_LAYOUTS_SORTED;
+    request.io = kinds[variant % 3];
+    request.schedule = variant % 2 == 0 ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
+    request.threads = (const unsigned[]){1, 2, 5, 3}[variant % 4];
+    request.slots = variant % 5 < 3 ? 2 + variant % 5 : 0;
+    request.cache = variant % 3 != 1;
+    return request;
+}
+
+enum { VARIANTS = 60 };
+
+/* Keeps every second block, so that a pass finds some in memory and reads others. */
+static void keep_some(struct sorted_run *run)
+{
+    struct slc_plan_layout *layout = &run->plan.layouts[run->layouts.count - 1];
+    const struct slc_reader *reader = run->layouts.reader[run->layouts.count - 1];
+    const uint64_t count = slc_reader_info(reader)->block_count;
+
+    layout->cached_blocks = count / 2;
+    layout->cache_bytes = 0;
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        layout->cache_bytes +=
+            slc_plan_keeps(layout->cached_blocks, count, b) ? entry.padded_bytes : 0;
+    }
+}
+
+static void partitions_come_in_order(void)
+{
+    static const uint64_t dims[MODES] = {300, 4, 100};
+    struct sorted_store made;
+    unsigned streams = 0;
+
+    /* Rows of mode 1 fill three partitions each: split ones, of several blocks. */
+    make_sorted_store(&made, "partitions", dims, 900000, 1U << 0 | 1U << 1, 150000);
+    for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 4 : 1) {
+        const struct slc_plan_request request = variant_request(variant, variant % 2);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct sorted_run run;
+
+        SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+        CU_ASSERT_EQUAL(run.layouts.count, 2);
+        if (variant % 3 == 2) {
+            keep_some(&run);
+        }
+        if (start_run(&run)) {
+            streams++;
+            for (unsigned round = 0; round < 3; round++) {
+                struct watch watch = {.reader = run.layouts.reader[1]};
+                const struct slc_pass pass = {
+                    .layout = 1, .by_partition = true, .tile = watch_tile, .context = &watch};
+
+                SLC_ASSERT_OK(slc_stream_pass(run.stream, &pass, &err), &err);
+                CU_ASSERT_EQUAL(atomic_load(&watch.nnz), made.tensor.nnz);
+                CU_ASSERT_EQUAL(atomic_load(&watch.faults), 0);
+            }
+        }
+        close_run(&run);
+    }
+    CU_ASSERT_TRUE(streams > 0);
+    destroy_sorted_store(&made);
+}
+
+static enum slc_status multiply(struct sorted_run *run,
+                                const struct sorted_store *made,
+                                unsigned mode,
+                                struct slc_matrix *output,
+                                struct slc_error *err)
+{
+    struct slc_mttkrp_job job = {.order = MODES,
+                                 .mode = mode,
+                                 .rank = RANK,
+                                 .nnz = run->store.manifest.nnz,
+                                 .workers = run->plan.threads,
+                                 .deterministic = run->plan.request.deterministic,
+                                 .partitions = run->plan.partitions[mode],
+                                 .conflict = run->plan.choices[mode].chosen,
+                                 .output = output};
+
+    memcpy(job.factors, made->views, sizeof made->views);
+    return slc_mttkrp_stream(run->stream, run->plan.mode_layout[mode], run->backend, &job, NULL,
+                             NULL, NULL, err);
+}
+
+/* Elements that are off the oracle's by more than 1e-13 of the sum of magnitudes. */
+static uint64_t
+count_wrong(const struct sorted_store *made, unsigned mode, const struct slc_matrix *output)
+{
+    const uint64_t rows = made->tensor.dims[mode];
+    double *want = calloc(rows * RANK, sizeof *want);
+    double *scale = calloc(rows * RANK, sizeof *scale);
+    uint64_t wrong = 0;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(want);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scale);
+    slc_reference_mttkrp(&made->view, made->views, mode, rows, RANK, want);
+    slc_reference_mttkrp_magnitude(&made->view, made->views, mode, rows, RANK, scale);
+    for (uint64_t i = 0; i < rows * RANK; i++) {
+        const double got = slc_matrix_get(output, i / RANK, (uint32_t)(i % RANK));
+
+        wrong += !(fabs(got - want[i]) <= 1e-13 * scale[i]);
+    }
+    free(want);
+    free(scale);
+    return wrong;
+}
+
+static void same_bits_in_every_way(void)
+{
+    static const uint64_t dims[MODES] = {400, 3, 90};
+    struct sorted_store made;
+
+    make_sorted_store(&made, "bits", dims, 500000, 7, 70000);
+    for (unsigned mode = 0; mode < MODES; mode++) {
+        struct slc_matrix first = {.rows = 0};
+
+        for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 7 : 1) {
+            struct slc_plan_request request = variant_request(variant, mode);
+            struct slc_error err = SLC_ERROR_INIT;
+            struct slc_matrix output;
+            struct sorted_run run;
+
+            request.deterministic = variant % 4 == 0;
+            SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+            CU_ASSERT_EQUAL(run.plan.choices[mode].chosen, SLC_CONFLICT_ROWS);
+            if (start_run(&run)) {
+                SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, dims[mode], RANK, &err), &err);
+                SLC_ASSERT_OK(multiply(&run, &made, mode, &output, &err), &err);
+                if (first.rows == 0) {
+                    CU_ASSERT_EQUAL(count_wrong(&made, mode, &output), 0);
+                    first = output;
+                } else {
+                    CU_ASSERT_EQUAL(memcmp(first.buffer.data, output.buffer.data,
+                                           first.rows * first.pitch * sizeof(double)),
+                                    0);
+                    slc_matrix_destroy(&output);
+                }
+            }
+            close_run(&run);
+        }
+        CU_ASSERT_EQUAL(first.rows, dims[mode]);
+        slc_matrix_destroy(&first);
+    }
+    destroy_sorted_store(&made);
+}
+
+/* Modes without a layout of their own are read from blco; factors are those of blco alone. */
+static void decompositions_agree(void)
+{
+    static const uint64_t dims[MODES] = {60, 30, 20};
+    static const enum slc_layout_choice choices[] = {SLC_LAYOUTS_BLCO, SLC_LAYOUTS_AUTO};
+    struct slc_cp_result results[2];
+    struct sorted_store made;
+
+    make_sorted_store(&made, "cpd", dims, 20000, 1U << 0 | 1U << 2, 4000);
+    for (unsigned c = 0; c < 2; c++) {
+        struct slc_plan_request request = fixture_request(5);
+        struct slc_cp_als_options options = fixture_options(5, 4);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct sorted_run run;
+
+        request.layouts = choices[c];
+        request.copies = SLC_COPIES_NEVER;
+        SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+        CU_ASSERT_EQUAL(run.layouts.count, c == 0 ? 1 : 3);
+        CU_ASSERT_EQUAL(run.plan.mode_layout[0] > 0, c == 1);
+        CU_ASSERT_EQUAL(run.plan.mode_layout[1], 0);
+        CU_ASSERT_TRUE_FATAL(start_run(&run));
+        SLC_ASSERT_OK(
+            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &results[c], &err),
+            &err);
+        close_run(&run);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(results[0].fit, results[1].fit, 1e-12);
+    for (unsigned n = 0; n < MODES; n++) {
+        double worst = 0.0;
+
+        for (uint64_t i = 0; i < dims[n] * 5; i++) {
+            worst =
+                fmax(worst, fabs(slc_matrix_get(&results[0].factors[n], i / 5, (uint32_t)(i % 5)) -
+                                 slc_matrix_get(&results[1].factors[n], i / 5, (uint32_t)(i % 5))));
+        }
+        CU_ASSERT_TRUE(worst <= 1e-9);
+    }
+    slc_cp_result_destroy(&results[0]);
+    slc_cp_result_destroy(&results[1]);
+    destroy_sorted_store(&made);
+}
+
+static void plans_take_what_reads_less(void)
+{
+    static const uint64_t dims[MODES] = {300, 200, 100};
+    struct slc_plan_request request = fixture_request(RANK);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_plan_request whole;
+    struct sorted_store made;
+    struct sorted_run run;
+    uint64_t sorted_bytes, blco_bytes;
+
+    make_sorted_store(&made, "plans", dims, 400000, 7, 50000);
+    request.copies = SLC_COPIES_NEVER;
+
+    /* Everything fits: nothing is read either way, and sorted layouts need no locks. */
+    SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+    CU_ASSERT_EQUAL(run.layouts.count, 4);
+    CU_ASSERT_EQUAL(run.plan.iteration_read_bytes, 0);
+    CU_ASSERT_EQUAL(run.plan.other_read_bytes, 0);
+    CU_ASSERT_EQUAL(run.plan.layouts[0].passes, 0);
+    CU_ASSERT_EQUAL(run.plan.layouts[0].cache_bytes, 0);
+    CU_ASSERT_EQUAL(run.plan.layouts[3].passes, 1);
+    sorted_bytes = run.plan.iteration_bytes;
+    blco_bytes = run.plan.layouts[0].store_bytes;
+    CU_ASSERT_EQUAL(sorted_bytes, run.plan.layouts[1].store_bytes +
+                                      run.plan.layouts[2].store_bytes +
+                                      run.plan.layouts[3].store_bytes);
+    whole = run.plan.request;
+    close_run(&run);
+
+    /* One copy fits, three do not: blco alone. */
+    request.memory_bytes = run.plan.total_bytes - sorted_bytes + blco_bytes;
+    SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+    CU_ASSERT_EQUAL(run.layouts.count, 1);
+    CU_ASSERT_EQUAL(run.plan.layout_count, 1);
+    CU_ASSERT_TRUE(run.plan.other_read_bytes > run.plan.iteration_read_bytes);
+    CU_ASSERT_TRUE(run.plan.other_read_bytes != UINT64_MAX);
+    close_run(&run);
+
+    /* The bits of a deterministic run may not depend on the budget. */
+    request.deterministic = true;
+    SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+    CU_ASSERT_EQUAL(run.layouts.count, 4);
+    /* What is kept is divided evenly: no layout is left out. */
+    for (unsigned l = 1; l < 4; l++) {
+        CU_ASSERT_TRUE(run.plan.layouts[l].cached_blocks > 0);
+        CU_ASSERT_TRUE(run.plan.layouts[l].cache_bytes < run.plan.layouts[l].store_bytes);
+    }
+    CU_ASSERT_TRUE(run.plan.total_bytes <= run.plan.budget_bytes);
+    close_run(&run);
+
+    /* Copies per mode are made from blco. */
+    request = whole;
+    request.copies = SLC_COPIES_ALWAYS;
+    request.memory_bytes = 0;
+    SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+    CU_ASSERT_EQUAL(run.layouts.count, 1);
+    CU_ASSERT_TRUE(run.plan.copies_bytes > 0);
+    close_run(&run);
+    destroy_sorted_store(&made);
+}
+
+static void refuses_what_is_not_there(void)
+{
+    static const uint64_t dims[MODES] = {30, 20, 10};
+    struct slc_plan_request request = variant_request(1, 1);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_pass pass = {.tile = watch_tile, .by_partition = true};
+    struct sorted_store made;
+    struct sorted_run run;
+
+    make_sorted_store(&made, "refused", dims, 2000, 1U << 2, 500);
+    SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err, "--sorted 2");
+    close_run(&run);
+    slc_error_clear(&err);
+
+    request.mode = 2;
+    request.layouts = SLC_LAYOUTS_BLCO;
+    SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
+    CU_ASSERT_TRUE_FATAL(start_run(&run));
+    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
+                     "no partitions");
+    slc_error_clear(&err);
+    pass.layout = 1;
+    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
+                     "layout 1 of 1");
+    close_run(&run);
+    destroy_sorted_store(&made);
+}
+
+/* Names go there and back. */
+static void choices_have_names(void)
+{
+    enum slc_layout_choice choice = SLC_LAYOUTS_AUTO;
+
+    CU_ASSERT_TRUE(slc_layout_choice_parse("sorted", &choice));
+    CU_ASSERT_EQUAL(choice, SLC_LAYOUTS_SORTED);
+    CU_ASSERT_STRING_EQUAL(slc_layout_choice_name(SLC_LAYOUTS_BLCO), "blco");
+    CU_ASSERT_FALSE(slc_layout_choice_parse("fiber", &choice));
+    CU_ASSERT_EQUAL(choice, SLC_LAYOUTS_SORTED);
+}
+
+static const struct slc_test tests[] = {
+    {"names of choices", choices_have_names},
+    {"partitions come in order, one tile at a time", partitions_come_in_order},
+    {"the oracle's numbers, the same bits in every way", same_bits_in_every_way},
+    {"a decomposition from sorted layouts", decompositions_agree},
+    {"plans take what reads less", plans_take_what_reads_less},
+    {"what is not there is refused", refuses_what_is_not_there},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("engine sorted", tests, SLC_COUNT(tests), argc, argv);
+}
