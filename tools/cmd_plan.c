@@ -1,6 +1,7 @@
 /* sluice plan: what an operation would hold in memory, read and write, without doing it. */
 #include "commands.h"
 #include "console.h"
+#include "devices.h"
 #include "format.h"
 #include "log_json.h"
 #include "report.h"
@@ -13,6 +14,7 @@ struct arguments {
     struct session_options session;
     uint64_t rank;
     uint64_t mode;
+    uint64_t devices;
     bool json;
 };
 
@@ -35,6 +37,14 @@ static const struct option options[] = {{.name = "rank",
                                         SESSION_OPTION_ROWS(arguments),
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
+                                        {.name = "devices",
+                                         .kind = OPTION_U64,
+                                         .value = "D",
+                                         .fallback = "0",
+                                         .maximum = SLC_MAX_DEVICES,
+                                         .help = "divide the partitions of the sorted layouts "
+                                                 "between D devices, too",
+                                         .offset = offsetof(struct arguments, devices)},
                                         {.name = "json",
                                          .kind = OPTION_FLAG,
                                          .help = "one JSON object",
@@ -73,7 +83,7 @@ static void print_text(const struct session *session)
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));
 }
 
-static int print_json(const struct session *session, bool feasible)
+static int print_json(const struct session *session, bool feasible, json_t *devices)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     json_t *object = json_plan(&session->plan, manifest->order);
@@ -83,6 +93,9 @@ static int print_json(const struct session *session, bool feasible)
     (void)json_object_set_new(object, "feasible", json_boolean(feasible));
     (void)json_object_set_new(object, "result_bytes",
                               json_integer((json_int_t)result_bytes(manifest, &session->plan)));
+    if (devices != NULL) {
+        (void)json_object_set_new(object, "devices", devices);
+    }
     text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     json_decref(object);
     if (text == NULL) {
@@ -102,13 +115,16 @@ static int run(const struct command *command, int argc, char **argv)
     struct session session = SESSION_INIT;
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;
+    struct device_shares shares[SLC_MAX_ORDER];
     struct operands operands;
+    unsigned devices, layouts = 0;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
         return code;
     }
     console_start(CONSOLE_NORMAL);
+    devices = (unsigned)args.devices;
     status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
@@ -119,10 +135,15 @@ static int run(const struct command *command, int argc, char **argv)
             session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
                          args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
     }
+    if (status == SLC_OK && devices > 0) {
+        status = devices_divide(&session.store, devices, shares, &layouts, &err);
+    }
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
-        code = print_json(&session, status == SLC_OK);
+        code = print_json(&session, status == SLC_OK,
+                          layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
     } else if (status == SLC_OK) {
         print_text(&session);
+        devices_print(shares, layouts, devices);
     }
     if (status != SLC_OK) {
         code = console_error(&err);

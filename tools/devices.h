@@ -1,0 +1,33 @@
+/* How the partitions of a store's sorted layouts would be divided between devices. */
+#ifndef SLC_TOOLS_DEVICES_H
+#define SLC_TOOLS_DEVICES_H
+
+#include "engine/assign.h"
+#include "storage/store.h"
+
+#include <jansson.h>
+
+/* One layout's partitions. */
+struct device_shares {
+    unsigned mode;
+    uint64_t partitions;
+    uint64_t loads[SLC_MAX_DEVICES]; /* nonzeros of each device */
+    uint64_t least, most;
+    uint64_t bound; /* what no assignment can be better than */
+};
+
+/*
+ * Divides the partitions of every sorted layout, largest first (engine/assign.h); *count is set to
+ * the number of these layouts. Errors: SLC_ERR_USAGE where there are none, those of opening them.
+ */
+enum slc_status devices_divide(const struct slc_store *store,
+                               unsigned devices,
+                               struct device_shares shares[SLC_MAX_ORDER],
+                               unsigned *count,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/* A line for each layout; and an array of an object for each. */
+void devices_print(const struct device_shares *shares, unsigned count, unsigned devices);
+json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices);
+
+#endif
