@@ -263,23 +263,27 @@ enum { SHORT_BITS = 57 };
 
 /*
  * Bytes of each group if all were whole, to `bytes`; whether widths and counts are in order, and
- * the longest parts to `view`. Without a branch, so that it is vectorized: a tile has 512 groups.
+ * the longest parts to `view`. Without a branch, so that it is vectorized, and in halves of words,
+ * of which twice as many are taken at a time: a tile has 512 groups.
  */
-static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint32_t *restrict bytes)
+static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16_t *restrict bytes)
 {
     const uint8_t *restrict widths = view->widths;
     const uint8_t *restrict extras = view->extras;
     const uint8_t *restrict exceptions = view->exceptions;
-    uint32_t low = 0, high = 0, both = 0, faults = 0;
+    uint16_t low = 0, high = 0, both = 0, faults = 0;
 
     for (uint32_t g = 0; g < groups; g++) {
-        const uint32_t width = widths[g], extra = extras[g], count = exceptions[g];
+        const uint16_t width = widths[g], extra = extras[g], count = exceptions[g];
+        const uint16_t sum = (uint16_t)(width + extra);
+        /* At most 255 * 255 bits. */
+        const uint16_t high_bytes = (uint16_t)((uint16_t)(count * extra + 7) >> 3);
 
-        bytes[g] = SLC_GROUP_NNZ / 8 * width + count + (count * extra + 7) / 8;
+        bytes[g] = (uint16_t)(SLC_GROUP_NNZ / 8 * width + count + high_bytes);
         low = width > low ? width : low;
         high = extra > high ? extra : high;
-        both = width + extra > both ? width + extra : both;
-        faults |= (count > SLC_GROUP_NNZ) | ((count == 0) != (extra == 0));
+        both = sum > both ? sum : both;
+        faults |= (uint16_t)((count > SLC_GROUP_NNZ) | ((count == 0) != (extra == 0)));
     }
     view->bits_max = both;
     view->all_short = low <= SHORT_BITS && high <= SHORT_BITS && both <= 64;
@@ -311,20 +315,23 @@ check_group(const struct slc_patched_view *view, uint32_t group, struct slc_dama
     return true;
 }
 
-/* Checks all groups, and leaves the bytes of each in group_at. */
-static bool open_groups(struct slc_patched_view *view, uint32_t groups, struct slc_damage *damage)
+/* Checks all groups, and finds the bytes of each. */
+static bool open_groups(struct slc_patched_view *view,
+                        uint32_t groups,
+                        uint16_t bytes[SLC_TILE_GROUPS],
+                        struct slc_damage *damage)
 {
     const uint32_t last = groups - 1;
-    const bool sound = survey_groups(view, groups, view->group_at);
+    const bool sound = survey_groups(view, groups, bytes);
 
     for (uint32_t g = sound ? last : 0; g < groups; g++) {
         if (!check_group(view, g, damage)) {
             return false;
         }
     }
-    view->group_at[last] =
-        (uint32_t)group_bytes(slc_group_size(view->count, last), view->widths[last],
-                              view->exceptions[last], view->extras[last]);
+    /* A sound group takes less than 2^13 bytes. */
+    bytes[last] = (uint16_t)group_bytes(slc_group_size(view->count, last), view->widths[last],
+                                        view->exceptions[last], view->extras[last]);
     return true;
 }
 
@@ -338,7 +345,8 @@ bool slc_patched_open(struct slc_patched_view *view,
 {
     uint32_t groups = slc_groups_of(count);
     uint64_t head = (3 * (uint64_t)groups + 7) & ~UINT64_C(7);
-    uint64_t at = 0;
+    uint16_t group_bytes_of[SLC_TILE_GROUPS];
+    uint32_t at = 0; /* below 2^22 */
 
     assert(count >= 1 && count <= SLC_TILE_NNZ && width_max <= SLC_MAX_KEY_BITS);
     if (head > bytes_max) {
@@ -355,18 +363,16 @@ bool slc_patched_open(struct slc_patched_view *view,
         return slc_damage_set(damage, bytes + 3 * (size_t)groups, "padding after group widths", 1,
                               "", 0);
     }
-    if (!open_groups(view, groups, damage)) {
+    if (!open_groups(view, groups, group_bytes_of, damage)) {
         return false;
     }
     for (uint32_t g = 0; g < groups; g++) {
-        const uint32_t group = view->group_at[g];
-
-        view->group_at[g] = (uint32_t)at;
-        at += group;
-        if (at > bytes_max - head) {
-            return slc_damage_set(damage, view->widths + g, "the bytes that groups take", head + at,
-                                  "at most ", bytes_max);
-        }
+        view->group_at[g] = at;
+        at += group_bytes_of[g];
+    }
+    if (at > bytes_max - head) {
+        return slc_damage_set(damage, bytes, "the bytes that groups take", head + at, "at most ",
+                              bytes_max);
     }
     *bytes_used = head + at;
     return true;
