@@ -11,8 +11,16 @@
 
 #include <string.h>
 
-/* From this mean length of runs on, several sums side by side pay for adding them up. */
-enum { LONG_RUN = 16 };
+enum {
+    /* From this mean length of runs on, several sums side by side pay for adding them up. */
+    LONG_RUN = 16,
+    /*
+     * Nonzeros that are decoded at a time: with one offset and one value each, more of them fit the
+     * first-level cache than with an offset for each mode, and what decoding does once for each
+     * chunk weighs less (7 to 9 % of decoding on flights-4d, gitlog and cmudict).
+     */
+    FIBERS_CHUNK_NNZ = 2 * SLC_CHUNK_NNZ
+};
 
 /*
  * A run costs a branch that is mispredicted at its end, some 20 cycles, and saves in each nonzero
@@ -112,7 +120,7 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
     enum slc_status status;
 
     do {
-        status = tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err);
+        status = tile->next_fibers(tile, FIBERS_CHUNK_NNZ, &fibers, err);
         if (status != SLC_OK || fibers.nnz == 0) {
             return status;
         }

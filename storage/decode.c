@@ -242,6 +242,16 @@ static void plan_fields(struct slc_decoder *decoder, bool fibers)
     }
 }
 
+/* What ops->byte_runs asks for. */
+static bool has_byte_runs(const struct slc_decoder *decoder)
+{
+    const struct slc_fields *own = &decoder->own_fields;
+
+    return decoder->small && decoder->ops->byte_runs != NULL && decoder->keys.run.bits <= 8 &&
+           own->count == 1 && own->field[0].gather->bits <= decoder->keys.run.bits &&
+           own->field[0].gather->mask == slc_low_mask(own->field[0].gather->bits);
+}
+
 /*
  * Keys are used up before values are made, and so they go where the values will be: the kernel's
  * rows push a chunk's memory out of the first-level cache, and all that decoding writes has to be
@@ -366,6 +376,8 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
         fibers->runs = sound ? slc_blco_runs(decoder, count) : 0;
+    } else if (slc_packed_byte_runs(decoder, count, &fibers->runs)) {
+        sound = slc_decoder_run_offsets(decoder, fibers->runs, &damage);
     } else {
         sound = decode_keys(decoder, count, &damage) &&
                 slc_decoder_runs(decoder, count, &fibers->runs, &damage);
@@ -412,6 +424,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
     tile->next_fibers = decoder->keys.run.bits > 0 && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
+    decoder->byte_runs = tile->next_fibers != NULL && has_byte_runs(decoder);
     place_keys(decoder);
     tile->ordinal = block->entry.first_tile + index;
     tile->partition = block->entry.partition;

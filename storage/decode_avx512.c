@@ -1,6 +1,6 @@
 /*
- * Decoding loops for AVX-512 with VBMI and GFNI (Ice Lake, Zen 4 and later), compiled in every
- * x86-64 build and chosen at run time.
+ * Decoding loops for AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 and later), compiled into
+ * every x86-64 build and chosen at run time.
  *
  * Unpacking rests on eight values of w bits taking exactly w bytes: which bytes hold value i of
  * eight, and by how many bits it must move, is the same in every step of a group. One byte
@@ -204,6 +204,7 @@ static const struct slc_decode_ops avx512_ops = {
     .small_runs = avx512_small_runs,
     .small_fields = slc_avx512_small_fields,
     .small_low = avx512_small_low,
+    .byte_runs = slc_avx512_byte_runs,
 };
 
 const struct slc_decode_ops *slc_decode_ops_avx512(void)
@@ -212,7 +213,7 @@ const struct slc_decode_ops *slc_decode_ops_avx512(void)
     if (slc_decode_ops_avx2() == NULL || !__builtin_cpu_supports("avx512f") ||
         !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi") ||
-        !__builtin_cpu_supports("gfni")) {
+        !__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("gfni")) {
         return NULL;
     }
     return &avx512_ops;

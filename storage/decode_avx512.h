@@ -11,7 +11,8 @@
 #include <immintrin.h>
 
 #define AVX512                                                                                     \
-    __attribute__((target("avx2,bmi2,popcnt,gfni,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+    __attribute__((target("avx2,bmi2,popcnt,gfni,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,"   \
+                          "avx512vbmi2")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
 /* Where the bits of eight values of at most 57 bits are. */
@@ -40,6 +41,39 @@ AVX512_INLINE __m512i eight_get(const struct eight *eight, const uint8_t *packed
     const __m512i part = _mm512_permutexvar_epi8(eight->bytes, _mm512_loadu_si512(packed));
 
     return _mm512_and_si512(_mm512_srlv_epi64(part, eight->shift), eight->mask);
+}
+
+/* Where the bits of sixteen values of at most 25 bits are. */
+struct sixteen {
+    __m512i bytes, shift, mask;
+};
+
+AVX512_INLINE struct sixteen sixteen_init(unsigned width)
+{
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i spread = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
+    /* Below 2^16, so that the product of lower halves is the product. */
+    const __m512i bits = _mm512_mullo_epi16(lanes, _mm512_set1_epi32((int32_t)width));
+    struct sixteen sixteen;
+
+    /* Byte b of lane i: the byte where value i starts, plus b. */
+    sixteen.bytes = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi32(bits, 3), spread),
+                                    _mm512_set1_epi32(0x03020100));
+    sixteen.shift = _mm512_and_si512(bits, _mm512_set1_epi32(7));
+    sixteen.mask = _mm512_set1_epi32((int32_t)_bzhi_u32(UINT32_MAX, width));
+    return sixteen;
+}
+
+AVX512_INLINE __m512i sixteen_move(const struct sixteen *sixteen, const uint8_t *packed)
+{
+    const __m512i part = _mm512_permutexvar_epi8(sixteen->bytes, _mm512_loadu_si512(packed));
+
+    return _mm512_srlv_epi32(part, sixteen->shift);
+}
+
+AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *packed)
+{
+    return _mm512_and_si512(sixteen_move(sixteen, packed), sixteen->mask);
 }
 
 /*
@@ -91,6 +125,12 @@ bool slc_avx512_integers(const struct slc_patched_view *above,
                          uint32_t groups,
                          double low,
                          double *values);
+
+/* decode_avx512_bytes.c */
+bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
+                          uint32_t group,
+                          uint32_t groups,
+                          struct slc_byte_runs *runs);
 
 /* decode_avx512_fields.c */
 void slc_avx512_fields(const struct slc_fields *plan,

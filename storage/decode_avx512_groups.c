@@ -20,45 +20,12 @@
 
 enum {
     /* Groups that are patched together: those of a chunk of the decoder. */
-    PATCH_GROUPS = 8,
+    PATCH_GROUPS = SLC_CHUNK_GROUPS,
     /* 128 gaps of so many bits, and 128 for the steps between keys, are below 2^32. */
     SMALL_BITS = 24,
     SMALL_LANES = 16,
     WIDE_LANES = 8
 };
-
-/* Where the bits of sixteen values of at most 25 bits are. */
-struct sixteen {
-    __m512i bytes, shift, mask;
-};
-
-AVX512_INLINE struct sixteen sixteen_init(unsigned width)
-{
-    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i spread = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
-    /* Below 2^16, so that the product of lower halves is the product. */
-    const __m512i bits = _mm512_mullo_epi16(lanes, _mm512_set1_epi32((int32_t)width));
-    struct sixteen sixteen;
-
-    /* Byte b of lane i: the byte where value i starts, plus b. */
-    sixteen.bytes = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi32(bits, 3), spread),
-                                    _mm512_set1_epi32(0x03020100));
-    sixteen.shift = _mm512_and_si512(bits, _mm512_set1_epi32(7));
-    sixteen.mask = _mm512_set1_epi32((int32_t)slc_low_mask(width));
-    return sixteen;
-}
-
-AVX512_INLINE __m512i sixteen_move(const struct sixteen *sixteen, const uint8_t *packed)
-{
-    const __m512i part = _mm512_permutexvar_epi8(sixteen->bytes, _mm512_loadu_si512(packed));
-
-    return _mm512_srlv_epi32(part, sixteen->shift);
-}
-
-AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *packed)
-{
-    return _mm512_and_si512(sixteen_move(sixteen, packed), sixteen->mask);
-}
 
 /* The same with high parts that stand where they belong. */
 AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
@@ -108,28 +75,31 @@ static bool is_small(const struct slc_patched_view *view, uint32_t group)
  * What is wrong with exceptions, put together over all groups of a chunk without a branch for each.
  */
 struct faults {
-    uint64_t order;  /* positions that do not ascend, or are not of a group */
+    uint32_t order;  /* positions that do not ascend, or are not of a group */
     uint32_t unused; /* unused bits that are not zero */
     __mmask16 zeros; /* high parts that are zero */
 };
 
-AVX512_INLINE void
-check_exceptions(struct faults *faults, const uint8_t *positions, uint32_t count, unsigned extra)
+/* That as many positions from `from` on as a step has lanes ascend, up to the one behind them. */
+AVX512_INLINE void check_order(
+    struct faults *faults, const uint8_t *positions, uint32_t from, uint32_t count, uint32_t lanes)
 {
-    const uint32_t bits = count * extra;
-    /* The byte after the last one where that is full: then of no consequence. */
-    const uint32_t rest = positions[count + bits / 8] & -(uint32_t)(bits % 8 != 0);
+    const __mmask16 pairs = (__mmask16)_bzhi_u32((1U << lanes) - 1, count - 1 - from);
+    const __m128i now = _mm_loadu_si128((const __m128i *)(const void *)(positions + from));
+    const __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(positions + from + 1));
+
+    faults->order |= _mm_mask_cmpge_epu8_mask(pairs, now, next);
+}
+
+/* The last of the positions, and bits behind the high parts, of which there are some. */
+AVX512_INLINE void
+check_end(struct faults *faults, const uint8_t *positions, uint32_t count, unsigned extra)
+{
+    const uint32_t last = count * extra - 1;
 
     faults->order |= positions[count - 1] & ~(uint32_t)(SLC_GROUP_NNZ - 1);
-    for (uint32_t i = 0; i + 1 < count; i += 64) {
-        const uint32_t pairs = count - 1 - i;
-        const __mmask64 wanted = pairs < 64 ? (UINT64_C(1) << pairs) - 1 : UINT64_MAX;
-        const __m512i now = _mm512_maskz_loadu_epi8(wanted, positions + i);
-        const __m512i next = _mm512_maskz_loadu_epi8(wanted, positions + i + 1);
-
-        faults->order |= _mm512_mask_cmpge_epu8_mask(wanted, now, next);
-    }
-    faults->unused |= rest >> bits % 8;
+    /* The last byte by as many bits as are used. */
+    faults->unused |= (uint32_t)positions[count + last / 8] >> (last % 8 + 1);
 }
 
 /* Where eight exceptions belong; inside the group even where a position is not. */
@@ -164,18 +134,18 @@ AVX512_INLINE void patch_small(const struct slc_patched_view *view,
         _mm512_storeu_si512(high + i, _mm512_setzero_si512());
     }
     for (uint32_t i = 0; i < count; i += SMALL_LANES) {
-        const __mmask16 lanes =
-            (__mmask16)(count - i < SMALL_LANES ? (1U << (count - i)) - 1 : 0xFFFF);
+        const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count - i);
         const __m512i value = sixteen_get(&sixteen, packed + i / 8 * extra);
         const __m512i position = _mm512_and_si512(
             _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(positions + i))),
             inside_group);
 
         faults->zeros |= _mm512_mask_testn_epi32_mask(lanes, value, value);
+        check_order(faults, positions, i, count, SMALL_LANES);
         _mm512_mask_i32scatter_epi32(high, lanes, position,
                                      _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width)), 4);
     }
-    check_exceptions(faults, positions, count, extra);
+    check_end(faults, positions, count, extra);
 }
 
 AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
@@ -193,14 +163,15 @@ AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
         _mm512_storeu_si512(high + i, _mm512_setzero_si512());
     }
     for (uint32_t i = 0; i < count; i += WIDE_LANES) {
-        const __mmask8 lanes = (__mmask8)(count - i < WIDE_LANES ? (1U << (count - i)) - 1 : 0xFF);
+        const __mmask8 lanes = (__mmask8)_bzhi_u32(0xFF, count - i);
         const __m512i value = eight_get(&eight, packed + i / 8 * extra);
 
         faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        check_order(faults, positions, i, count, WIDE_LANES);
         _mm512_mask_i64scatter_epi64(high, lanes, positions_of_eight(positions + i),
                                      _mm512_sll_epi64(value, _mm_cvtsi32_si128((int)width)), 8);
     }
-    check_exceptions(faults, positions, count, extra);
+    check_end(faults, positions, count, extra);
 }
 
 #pragma GCC diagnostic pop
@@ -363,17 +334,18 @@ AVX512_INLINE void make_constant_group(struct maker *maker,
         _mm512_storeu_pd(out + i, _mm512_set1_pd(maker->low));
     }
     for (uint32_t i = 0; i < count; i += WIDE_LANES) {
-        const __mmask8 lanes = (__mmask8)(count - i < WIDE_LANES ? (1U << (count - i)) - 1 : 0xFF);
+        const __mmask8 lanes = (__mmask8)_bzhi_u32(0xFF, count - i);
         const __m512i value = eight_get(&eight, packed + i / 8 * extra);
         const __m512d real = real_of(value, maker->low);
 
         faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        check_order(faults, positions, i, count, WIDE_LANES);
         maker->zeros |= _mm512_mask_cmp_pd_mask(lanes, real, _mm512_setzero_pd(), _CMP_EQ_OQ);
         _mm512_mask_i64scatter_pd(out, lanes, positions_of_eight(positions + i), real, 8);
     }
     maker->zeros |= maker->low == 0 && count < SLC_GROUP_NNZ;
     if (count > 0) {
-        check_exceptions(faults, positions, count, extra);
+        check_end(faults, positions, count, extra);
     }
 }
 

@@ -21,8 +21,11 @@
 #include <stdint.h>
 
 enum {
-    /* With 4 modes: 16 KiB of offsets, 8 of keys and then values: within 32 KiB of first level. */
-    SLC_CHUNK_NNZ = 1024,
+    /*
+     * The longest chunk. In runs 8 KiB of offsets and 16 of values; kernels that want an offset for
+     * each mode ask for less, so that all of it stays within the first-level cache.
+     */
+    SLC_CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ,
     /* Elements past the end of a scratch array that loops may touch. */
     SLC_CHUNK_SLACK = 16
 };
@@ -104,6 +107,7 @@ struct slc_decoder {
     struct slc_fields fields; /* of modes that vary in one word and at most 32 bits */
     /* The same where the tile is cut into runs: of their own mode, and of the others. */
     struct slc_fields own_fields, run_fields;
+    bool byte_runs; /* runs may be found without keys */
     struct slc_value_plan value;
     union {
         struct slc_packed_plan packed;
@@ -128,6 +132,11 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
                            uint32_t start,
                            uint32_t count,
                            struct slc_damage *damage);
+/*
+ * Runs of the next `count` nonzeros, their heads in run_small and the offsets of their own mode, of
+ * a tile that says byte_runs. False where keys have to be asked.
+ */
+bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t *runs);
 /*
  * Asks for the bytes of the next `count` nonzeros, for the time until they are decoded: 6 % of
  * decoding from memory where gaps take 34 bits.
@@ -180,6 +189,9 @@ bool slc_decoder_runs(struct slc_decoder *decoder,
                       uint32_t count,
                       uint32_t *runs,
                       struct slc_damage *damage);
+
+/* The latter where run_small holds the keys of `runs` heads. */
+bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct slc_damage *damage);
 
 /* Opens a values section of exactly `bytes` bytes at `section`, and decodes from it. */
 bool slc_values_open(struct slc_decoder *decoder,

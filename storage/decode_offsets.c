@@ -141,6 +141,11 @@ bool slc_decoder_offsets(struct slc_decoder *decoder, uint32_t count, struct slc
     return field_offsets(decoder, &decoder->fields, decoder->key_lo, count, damage);
 }
 
+bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct slc_damage *damage)
+{
+    return small_offsets(decoder, &decoder->run_fields, decoder->run_small, runs, damage);
+}
+
 /* slc_decoder_runs of a tile that is small: modes that are not plain do not vary. */
 static bool runs_from_small(struct slc_decoder *decoder,
                             uint32_t count,
@@ -155,7 +160,7 @@ static bool runs_from_small(struct slc_decoder *decoder,
     }
     begin[*runs] = count;
     return small_offsets(decoder, &decoder->own_fields, decoder->key_small, count, damage) &&
-           small_offsets(decoder, &decoder->run_fields, decoder->run_small, *runs, damage);
+           slc_decoder_run_offsets(decoder, *runs, damage);
 }
 
 bool slc_decoder_runs(struct slc_decoder *decoder,

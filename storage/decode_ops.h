@@ -15,6 +15,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Most groups of a chunk of the decoder. */
+enum { SLC_CHUNK_GROUPS = 16 };
+
+/* Runs of few key bits, from gaps. */
+struct slc_byte_runs {
+    /*
+     * What the first gap is counted from, as small_keys; the key bits of a run, 1 to 8; the mask,
+     * of the lowest of these, and the base of the field that is their own.
+     */
+    uint32_t first;
+    unsigned bits;
+    uint8_t mask, base;
+    /* What is found: offsets, where runs begin, the keys there with zeros for a run's bits. */
+    uint32_t *offsets, *begin, *heads;
+    uint32_t runs;
+    uint32_t ends[SLC_CHUNK_GROUPS]; /* the last key of each group */
+    uint32_t largest;                /* offset, modulo 2^8 */
+};
+
 struct slc_decode_ops {
     const char *name;
 
@@ -119,6 +138,15 @@ struct slc_decode_ops {
                          uint32_t largest[SLC_MAX_ORDER]);
     uint32_t (*small_low)(
         const uint32_t *keys, uint32_t count, uint32_t mask, uint32_t base, uint32_t *offsets);
+    /*
+     * What small_keys, small_runs and small_low would find, of 1 to SLC_CHUNK_GROUPS whole groups.
+     * False also where these have to be asked: where gaps that are no exceptions are longer than a
+     * run's bits, or exceptions longer than small_keys takes.
+     */
+    bool (*byte_runs)(const struct slc_patched_view *gaps,
+                      uint32_t group,
+                      uint32_t groups,
+                      struct slc_byte_runs *runs);
 };
 
 /* The table in force; threads may call it at any time. */

@@ -134,26 +134,30 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 }
 
 /*
- * Checks keys of whole groups that were summed modulo 2^32, none of which adds up to as much, and
- * moves on; false, with decoder->next as it was, where anything is wrong.
+ * Checks whole groups whose keys were summed modulo 2^32, none of which adds up to as much, by the
+ * last key of each, which are `apart` apart, and moves on; false, with decoder->next as it was,
+ * where anything is wrong.
  */
-static bool pass_small(struct slc_decoder *decoder, uint32_t start, uint32_t groups)
+static bool pass_small(struct slc_decoder *decoder,
+                       uint32_t start,
+                       uint32_t groups,
+                       const uint32_t *last_key,
+                       uint32_t apart)
 {
-    const uint32_t *keys = decoder->key_small + (start - decoder->position);
     const slc_u128 before = decoder->next;
     uint64_t next = (uint64_t)before;
     uint32_t first = (uint32_t)(decoder->entry.first_lo + next);
     struct slc_damage ignored;
-    bool sound = start > 0 || keys[0] == first;
+    bool sound = true;
 
     for (uint32_t g = 0; g < groups && sound; g++) {
         const uint32_t at = start + g * SLC_GROUP_NNZ;
 
         decoder->next = next;
         sound = at % SLC_BASE_NNZ != 0 || check_base(decoder, at / SLC_BASE_NNZ, &ignored);
-        keys += SLC_GROUP_NNZ;
-        next += (uint32_t)(keys[-1] + 1 - first);
-        first = keys[-1] + 1;
+        next += (uint32_t)(*last_key + 1 - first);
+        first = *last_key + 1;
+        last_key += apart;
     }
     sound = sound && next <= (uint64_t)decoder->span + 1;
     decoder->next = sound ? next : before;
@@ -171,7 +175,8 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
 
     if (decoder->ops->small_keys(&decoder->plan.packed.gaps, start / SLC_GROUP_NNZ, groups, first,
                                  decoder->key_small) &&
-        pass_small(decoder, start, groups)) {
+        (start > 0 || decoder->key_small[0] == first) &&
+        pass_small(decoder, start, groups, decoder->key_small + SLC_GROUP_NNZ - 1, SLC_GROUP_NNZ)) {
         done = whole;
     }
     /* The rest: an incomplete group, a group that adds up to much, or a contradiction to find. */
@@ -181,6 +186,44 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     for (uint32_t i = done; i < count; i++) {
         decoder->key_small[i] = (uint32_t)decoder->key_lo[i];
     }
+    return true;
+}
+
+/* Whether the first gap of the tile, of at most eight bits but for exceptions, is 0. */
+static bool first_gap_is_zero(const struct slc_patched_view *gaps)
+{
+    const unsigned width = gaps->widths[0];
+    const uint8_t *positions = gaps->data + (size_t)SLC_GROUP_NNZ / 8 * width;
+
+    return slc_bits_get(gaps->data, 0, width) == 0 &&
+           (gaps->exceptions[0] == 0 || positions[0] != 0);
+}
+
+bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t *runs)
+{
+    const struct slc_patched_view *gaps = &decoder->plan.packed.gaps;
+    const struct slc_field *own = &decoder->own_fields.field[0];
+    const uint32_t start = decoder->position, groups = count / SLC_GROUP_NNZ;
+    struct slc_byte_runs found;
+
+    if (!decoder->byte_runs || count % SLC_GROUP_NNZ != 0) {
+        return false;
+    }
+    found.first = (uint32_t)(decoder->entry.first_lo + (uint64_t)decoder->next);
+    found.bits = decoder->keys.run.bits;
+    found.mask = (uint8_t)own->gather->mask;
+    found.base = (uint8_t)own->base;
+    found.offsets = own->offsets;
+    found.begin = decoder->run_begin;
+    found.heads = decoder->run_small;
+    if (!decoder->ops->byte_runs(gaps, start / SLC_GROUP_NNZ, groups, &found) ||
+        (start == 0 && !first_gap_is_zero(gaps)) ||
+        found.largest > decoder->entry.extent[own->mode] ||
+        !pass_small(decoder, start, groups, found.ends, 1)) {
+        return false;
+    }
+    decoder->run_begin[found.runs] = count;
+    *runs = found.runs;
     return true;
 }
 

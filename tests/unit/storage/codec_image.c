@@ -151,6 +151,28 @@ void tile_case_make(struct tile_case *tile,
     free(keys);
 }
 
+void tile_case_make_runs(struct tile_case *tile,
+                         struct random_stream *random,
+                         unsigned bits,
+                         uint32_t nnz,
+                         enum value_kind kind)
+{
+    const struct slc_fiber_run run = {(unsigned)draw_below(random, 3), bits};
+    uint64_t dims[3] = {1 << 10, 1 << 9, 1 << 10};
+    slc_u128 *keys = malloc(nnz * sizeof *keys);
+    slc_u128 key = draw_below(random, 1000);
+
+    /* The fibers' own mode has no more bits than a run, in one of four cases two more. */
+    dims[run.mode] = UINT64_C(1) << (bits + (draw_below(random, 4) == 0 ? 2 : 0));
+    for (uint32_t i = 0; i < nnz; i++) {
+        /* Steps of a few, or far jumps; the product of the lengths leaves room for all of them. */
+        key += 1 + draw_below(random, draw_below(random, 40) == 0 ? 1000U << bits : 1U << bits / 2);
+        keys[i] = key;
+    }
+    fill_case(tile, random, 3, dims, run, keys, nnz, kind);
+    free(keys);
+}
+
 void tile_case_free(struct tile_case *tile)
 {
     free(tile->key_lo);
@@ -278,7 +300,7 @@ static bool chunk_ascends(const struct slc_layout_info *info,
 
 /* A chunk's offsets per nonzero, from runs. */
 struct expanded {
-    uint32_t offset[SLC_MAX_ORDER][1024];
+    uint32_t offset[SLC_MAX_ORDER][2048]; /* no chunk is longer */
 };
 
 /*

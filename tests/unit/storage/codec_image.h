@@ -60,6 +60,15 @@ void tile_case_from_keys(struct tile_case *tile,
                          const slc_u128 *keys,
                          uint32_t nnz,
                          enum value_kind kind);
+/*
+ * `nnz` nonzeros, at most 20,000, in runs of `bits` key bits, 1 to 8: what AVX-512 decodes without
+ * keys.
+ */
+void tile_case_make_runs(struct tile_case *tile,
+                         struct random_stream *random,
+                         unsigned bits,
+                         uint32_t nnz,
+                         enum value_kind kind);
 void tile_case_free(struct tile_case *tile);
 
 struct block_image {

@@ -164,6 +164,22 @@ static void test_sizes(void)
     }
 }
 
+/* Runs that are found without keys, in chunks of all sizes and with a group that is not whole. */
+static void test_short_runs(void)
+{
+    static const uint32_t chunks[] = {128, 384, 1024, 2048};
+    struct random_stream random = stream_of(12);
+
+    for (unsigned round = 0; round < 32; round++) {
+        struct tile_case tile;
+
+        tile_case_make_runs(&tile, &random, 1 + round % 8, 1 + (uint32_t)draw_below(&random, 8000),
+                            (enum value_kind)draw_below(&random, VALUE_KINDS));
+        check_round_trip(&tile, chunks[round / 8]);
+        tile_case_free(&tile);
+    }
+}
+
 /* Tiles whose coordinates cross 2^32 and higher powers although their extent is small. */
 static void test_wide_fields(void)
 {
@@ -417,6 +433,7 @@ static const struct slc_test tests[] = {
     {"random shapes come back", test_random_shapes},
     {"keys of 0 to 128 bits come back", test_key_lengths},
     {"tiles of 1 to 65536 nonzeros come back", test_sizes},
+    {"runs of at most eight key bits come back", test_short_runs},
     {"coordinates that cross 2^32 come back", test_wide_fields},
     {"the longest gaps come back", test_extreme_gaps},
     {"values take their cheapest form", test_value_forms},

@@ -84,6 +84,39 @@ static void test_flips(void)
     }
 }
 
+/* Every instruction set notices the same changes of runs that one of them finds without keys. */
+static void test_flipped_runs(void)
+{
+    static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
+    struct random_stream random = {slc_test_seed(), 29, 0};
+
+    for (unsigned bits = 2; bits <= 8; bits += 3) {
+        struct tile_case tile;
+        struct block_image image;
+        uint64_t noticed[SLC_COUNT(sets)] = {0};
+
+        tile_case_make_runs(&tile, &random, bits, 2 * SLC_GROUP_NNZ, VALUES_CONSTANT);
+        block_image_make(&image, &tile, SLC_CODEC_PACKED);
+        for (uint64_t bit = 8 * SLC_BLOCK_HEADER_BYTES;
+             bit < 8 * (image.view.entry.bytes - SLC_BLOCK_SLACK_BYTES); bit++) {
+            image.bytes[bit / 8] ^= (uint8_t)(1U << (bit % 8));
+            for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+                if (slc_decoder_force(sets[s])) {
+                    /* A hash of what was noticed. */
+                    noticed[s] = (2 * noticed[s] + decode_changed(&image, &tile)) % 1000003;
+                }
+            }
+            image.bytes[bit / 8] ^= (uint8_t)(1U << (bit % 8));
+        }
+        for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+            CU_ASSERT(!slc_decoder_force(sets[s]) || noticed[s] == noticed[0]);
+        }
+        CU_ASSERT(slc_decoder_force(NULL));
+        block_image_free(&image);
+        tile_case_free(&tile);
+    }
+}
+
 /* Tiles with LZ4 sections and dictionaries, where bytes steer more than one field. */
 static void test_overwrites(void)
 {
@@ -435,6 +468,7 @@ static void test_wrapped_keys(void)
 
 static const struct slc_test tests[] = {
     {"every flipped bit is noticed or harmless", test_flips},
+    {"runs with flipped bits are refused by all alike", test_flipped_runs},
     {"overwritten bytes are noticed or harmless", test_overwrites},
     {"directory entries that lie are refused", test_lies},
     {"values that are zero, infinite or NaN are refused", test_unsound_values},
