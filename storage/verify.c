@@ -43,6 +43,9 @@ struct verifier {
     /* Set when the manifest was read; all files are compared with it then. */
     bool have_manifest;
     struct slc_manifest manifest;
+    /* Of the first layout that was opened: all others have the same. */
+    bool have_keys;
+    struct slc_key_layout keys;
 
     pthread_mutex_t lock; /* of all below */
     struct slc_verify_report report;
@@ -256,6 +259,24 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     return status;
 }
 
+/* What the manifest says of an open file, and that it belongs with the other layouts. */
+static enum slc_status check_listed(struct verifier *verifier,
+                                    const struct slc_store_layout *layout,
+                                    const struct slc_reader *reader,
+                                    struct slc_error *err)
+{
+    enum slc_status status = slc_manifest_check_layout(&verifier->manifest, layout, reader, err);
+
+    if (status == SLC_OK && verifier->have_keys) {
+        status = slc_store_check_keys(&verifier->keys, reader, err);
+    }
+    if (!verifier->have_keys) {
+        verifier->keys = slc_reader_info(reader)->keys;
+        verifier->have_keys = true;
+    }
+    return status;
+}
+
 /* One block file; `layout` is its entry in the manifest, NULL without one. */
 static void
 check_file(struct verifier *verifier, const char *name, const struct slc_store_layout *layout)
@@ -280,8 +301,7 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
         struct slc_error mismatch = SLC_ERROR_INIT;
         uint64_t in_blocks = 0;
 
-        if (layout != NULL &&
-            slc_manifest_check_layout(&verifier->manifest, layout, reader, &mismatch) != SLC_OK) {
+        if (layout != NULL && check_listed(verifier, layout, reader, &mismatch) != SLC_OK) {
             report_fault(verifier, &mismatch);
         }
         for (uint64_t block = 0; block < info->block_count; block++) {
@@ -297,6 +317,7 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
         report_fault(verifier, &fault);
     }
     verifier->report.files++;
+    verifier->report.layouts++;
     slc_reader_close(reader);
     slc_free(path);
 }

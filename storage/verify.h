@@ -1,7 +1,7 @@
 /*
  * Verifies a store: what `sluice check` runs. Structure, every checksum, every padding byte; with
- * `decode`, every tile is decoded and its keys, coordinate ranges, counts, sums of squares and
- * content sums are compared with the directory, the index, the header and the manifest.
+ * `decode`, every tile of every layout is decoded and its keys, coordinate ranges, counts, sums of
+ * squares and content sums are compared with the directory, the index, the header and the manifest.
  */
 #ifndef SLC_STORAGE_VERIFY_H
 #define SLC_STORAGE_VERIFY_H
@@ -27,7 +27,8 @@ struct slc_verify_report {
     uint64_t files;
     uint64_t blocks;
     uint64_t bytes;
-    uint64_t nnz;
+    uint64_t layouts;
+    uint64_t nnz; /* of all layouts together */
     uint64_t findings;
 };
 

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "storage/block_layout.h"
+#include "storage/file_layout.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,7 +47,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
     slc_u128 next_key;
 
     load_tile(block, index, &tile);
-    if (info->layout != SLC_LAYOUT_BLCO || tile.nnz == SLC_TILE_NNZ) {
+    if (!slc_layout_by_key(info->layout) || tile.nnz == SLC_TILE_NNZ) {
         return SLC_OK;
     }
     if (index + 1 < block->entry.tile_count) {
@@ -58,9 +59,12 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
         struct slc_block_entry following;
 
         slc_reader_entry(block->reader, block->block + 1, &following);
+        if (following.partition != block->entry.partition) {
+            return SLC_OK;
+        }
         next_key = slc_key_join(following.first_key_lo, following.first_key_hi);
     } else {
-        return SLC_OK; /* the last tile of the file */
+        return SLC_OK; /* the last tile of the file, as above the last of a partition */
     }
     slc_key_decode(&info->keys, next_key, next);
     for (unsigned mode = 0; mode < info->order; mode++) {

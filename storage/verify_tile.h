@@ -8,7 +8,7 @@
 
 /*
  * Checks that tile `index` of an open block holds as many nonzeros as the rules for cutting tiles
- * give it (docs/FORMAT.md, section 5; layout blco). Needs no decoding.
+ * give it (docs/FORMAT.md, section 5; layouts blco and sorted-n). Needs no decoding.
  * Errors: SLC_ERR_DAMAGED with file, block and offset.
  */
 enum slc_status slc_verify_tile_cut(const struct slc_block_view *block,

@@ -62,9 +62,13 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     if (!args.quiet) {
-        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " block%s, %s nonzeros, %s %s\n",
-               operands.text[0], report.files, report.blocks, report.blocks == 1 ? "" : "s",
-               format_count(&count, report.nnz), format_data(&bytes, (double)report.bytes),
+        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " block%s, %s nonzeros", operands.text[0],
+               report.files, report.blocks, report.blocks == 1 ? "" : "s",
+               format_count(&count, report.layouts > 0 ? report.nnz / report.layouts : 0));
+        if (report.layouts > 1) {
+            printf(" in each of %" PRIu64 " layouts", report.layouts);
+        }
+        printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
     }
     return 0;

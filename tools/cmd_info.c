@@ -22,6 +22,20 @@ struct used_range {
     uint64_t high;
 };
 
+/* Partitions of a sorted layout. */
+struct partition_stats {
+    uint64_t count;
+    uint64_t smallest_nnz;
+    uint64_t largest_nnz;
+    uint64_t split_rows; /* rows that are in more than one partition */
+};
+
+/* What is printed of a store beside its manifest. */
+struct findings {
+    struct used_range ranges[SLC_MAX_ORDER]; /* for people only */
+    struct partition_stats partitions[SLC_MAX_LAYOUTS];
+};
+
 static const struct option options[] = {{.name = "json",
                                          .kind = OPTION_FLAG,
                                          .help = "one JSON object",
@@ -112,13 +126,73 @@ find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc
     return status;
 }
 
-static json_t *layout_to_json(const struct slc_manifest *manifest,
-                              const struct slc_store_layout *layout)
+/* Counts the partitions of a sorted layout. */
+static enum slc_status count_partitions(const struct slc_store *store,
+                                        const struct slc_store_layout *layout,
+                                        struct partition_stats *stats,
+                                        struct slc_error *err)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "file", layout->file, "codec",
-                     slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes,
-                     "block_count", (json_int_t)layout->block_count, "index_bits_per_nonzero",
-                     index_bits(manifest, layout), "header_hash", json_hex(layout->header_hash));
+    struct slc_reader *reader = NULL;
+    bool split = false;
+    enum slc_status status = slc_store_open_layout(store, layout->layout, layout->layout_mode,
+                                                   slc_memory_total(), &reader, err);
+
+    *stats = (struct partition_stats){.count = 0};
+    if (status != SLC_OK) {
+        return status;
+    }
+    stats->count = slc_reader_info(reader)->partition_count;
+    stats->largest_nnz = slc_reader_info(reader)->max_partition_nnz;
+    stats->smallest_nnz = stats->largest_nnz;
+    for (uint64_t p = 0; p < stats->count; p++) {
+        struct slc_partition partition;
+
+        slc_reader_partition(reader, p, &partition);
+        stats->smallest_nnz =
+            partition.nnz < stats->smallest_nnz ? partition.nnz : stats->smallest_nnz;
+        stats->split_rows += partition.continued && !split;
+        split = partition.continued;
+    }
+    slc_reader_close(reader);
+    return SLC_OK;
+}
+
+/* Everything that the manifest does not tell. */
+static enum slc_status
+find_out(const struct slc_store *store, bool json, struct findings *findings, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    enum slc_status status = json ? SLC_OK : find_ranges(store, findings->ranges, err);
+
+    for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
+        if (manifest->layouts[i].layout == SLC_LAYOUT_SORTED) {
+            status = count_partitions(store, &manifest->layouts[i], &findings->partitions[i], err);
+        }
+    }
+    return status;
+}
+
+static json_t *layout_to_json(const struct slc_manifest *manifest,
+                              const struct slc_store_layout *layout,
+                              const struct partition_stats *partitions)
+{
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:s, s:I, s:I, s:f, s:o}", "file", layout->file, "layout",
+        slc_layout_name(layout->layout), "mode",
+        (json_int_t)(layout->layout == SLC_LAYOUT_BLCO ? 0 : layout->layout_mode + 1), "codec",
+        slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes, "block_count",
+        (json_int_t)layout->block_count, "index_bits_per_nonzero", index_bits(manifest, layout),
+        "header_hash", json_hex(layout->header_hash));
+
+    if (object != NULL && layout->layout == SLC_LAYOUT_SORTED) {
+        (void)json_object_set_new(object, "partitions",
+                                  json_pack("{s:I, s:I, s:I, s:I}", "count",
+                                            (json_int_t)partitions->count, "smallest_nnz",
+                                            (json_int_t)partitions->smallest_nnz, "largest_nnz",
+                                            (json_int_t)partitions->largest_nnz, "split_rows",
+                                            (json_int_t)partitions->split_rows));
+    }
+    return object;
 }
 
 static json_t *relabelled_to_json(const struct slc_manifest *manifest)
@@ -142,7 +216,7 @@ static json_t *origin_to_json(const struct slc_store_origin *origin)
                      origin->duplicate_policy, "writer", origin->writer);
 }
 
-static int print_json(const struct slc_store *store)
+static int print_json(const struct slc_store *store, const struct findings *findings)
 {
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
@@ -151,7 +225,8 @@ static int print_json(const struct slc_store *store)
     char *text;
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
-        (void)json_array_append_new(layouts, layout_to_json(manifest, &manifest->layouts[i]));
+        (void)json_array_append_new(
+            layouts, layout_to_json(manifest, &manifest->layouts[i], &findings->partitions[i]));
     }
     object = json_pack(
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
@@ -199,7 +274,31 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     }
 }
 
-static void print_text(const struct slc_store *store, const struct used_range *ranges)
+/* One layout: its file, what coordinates take, and its partitions. */
+static void print_layout(const struct slc_manifest *manifest,
+                         unsigned i,
+                         const struct partition_stats *partitions)
+{
+    const struct slc_store_layout *layout = &manifest->layouts[i];
+    struct format_text a;
+    struct format_text b;
+
+    printf("  %-12s %s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
+           layout->file, slc_codec_name(layout->codec), format_data(&a, (double)layout->file_bytes),
+           layout->block_count, layout->block_count == 1 ? "" : "s");
+    printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
+           index_bits(manifest, layout), ideal_bits(manifest));
+    if (layout->layout == SLC_LAYOUT_SORTED) {
+        printf("  %-12s sorted by mode %u: %" PRIu64 " partition%s of %s to %s nonzeros", "",
+               layout->layout_mode + 1, partitions->count, partitions->count == 1 ? "" : "s",
+               format_count(&a, partitions->smallest_nnz),
+               format_count(&b, partitions->largest_nnz));
+        printf(", %" PRIu64 " row%s split\n", partitions->split_rows,
+               partitions->split_rows == 1 ? "" : "s");
+    }
+}
+
+static void print_text(const struct slc_store *store, const struct findings *findings)
 {
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
@@ -210,7 +309,7 @@ static void print_text(const struct slc_store *store, const struct used_range *r
 
     printf("%s\n", store->path);
     printf("  %-12s %s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
-    print_modes(store, ranges);
+    print_modes(store, findings->ranges);
     printf("  %-12s %s (density %.3g)\n", "nonzeros", format_count(&a, manifest->nnz),
            (double)manifest->nnz / cells_of(manifest));
     printf("  %-12s %s, norm %.10g\n", "values", manifest->value_type == SLC_F32 ? "f32" : "f64",
@@ -222,14 +321,7 @@ static void print_text(const struct slc_store *store, const struct used_range *r
                info->keys.run.mode + 1, info->keys.run.bits);
     }
     for (unsigned i = 0; i < manifest->layout_count; i++) {
-        const struct slc_store_layout *layout = &manifest->layouts[i];
-
-        printf("  %-12s %s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
-               layout->file, slc_codec_name(layout->codec),
-               format_data(&a, (double)layout->file_bytes), layout->block_count,
-               layout->block_count == 1 ? "" : "s");
-        printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
-               index_bits(manifest, layout), ideal_bits(manifest));
+        print_layout(manifest, i, &findings->partitions[i]);
     }
     printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
@@ -250,7 +342,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.json = false};
     struct session session = SESSION_INIT;
     struct slc_error err = SLC_ERROR_INIT;
-    struct used_range ranges[SLC_MAX_ORDER];
+    struct findings findings = {.partitions = {{.count = 0}}};
     struct operands operands;
     int code;
 
@@ -259,12 +351,12 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(CONSOLE_NORMAL);
     if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||
-        (!args.json && find_ranges(&session.store, ranges, &err) != SLC_OK)) {
+        find_out(&session.store, args.json, &findings, &err) != SLC_OK) {
         code = console_error(&err);
     } else if (args.json) {
-        code = print_json(&session.store);
+        code = print_json(&session.store, &findings);
     } else {
-        print_text(&session.store, ranges);
+        print_text(&session.store, &findings);
         code = 0;
     }
     session_close(&session);

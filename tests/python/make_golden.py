@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes tests/golden/tiny-CODEC.slc with the second writer. Run once per format version."""
+"""Writes the stores of tests/golden with the second writer. Run once per format version."""
 
 import os
 import shutil
@@ -21,6 +21,10 @@ for codec in ("packed", "lz4", "blco"):
     folder = os.path.join(golden, f"tiny-{codec}.slc")
     shutil.rmtree(folder, ignore_errors=True)
     slc_format.write_store(folder, DIMS, COORDS, VALUES, codec)
+# By mode 1 two rows in one partition, by mode 2 a row in two pieces.
+folder = os.path.join(golden, "tiny-sorted.slc")
+shutil.rmtree(folder, ignore_errors=True)
+slc_format.write_store(folder, DIMS, COORDS, VALUES, sorted_by={0: 2, 1: 2})
 folder = os.path.join(golden, "tiny-relabelled.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, labels=LABELS)

@@ -19,6 +19,7 @@ END_MAGIC = b"\x89SLCEND\n"
 PERMUTATION_MAGIC = b"\x89SLCPRM\n"
 MASK64 = (1 << 64) - 1
 CODECS = {1: "packed", 2: "lz4", 3: "blco"}
+LAYOUTS = {1: "blco", 2: "sorted", 3: "fiber"}
 
 
 class FormatError(Exception):
@@ -324,7 +325,7 @@ def read_header(page, file_bytes):
     require(not any(page[114:128]) and not any(page[256:4088]), "unused header bytes")
     require(head["file_bytes"] == file_bytes, "file size")
     head.update(order=order, run=run, dims=list(dims[:order]), value_type=value_type, codec=codec,
-                layout=layout, relabelled=[n for n in range(order) if reserved >> n & 1],
+                layout=layout, mode=mode, relabelled=[n for n in range(order) if reserved >> n & 1],
                 sum_of_squares=struct.unpack_from("<d", page, 48)[0])
     return head
 
@@ -376,8 +377,38 @@ def read_block(data, entry, number, head):
     require(not any(data[place:]), "slack or padding of a block")
 
 
+class Partitions:
+    """Section 4.4: the partitions of a sorted file, taken in a block at a time."""
+
+    def __init__(self, head):
+        self.sorted, self.mode, self.list = head["layout"] == 2, head["mode"], []
+
+    def add(self, ordinal, flags, low, high, nnz):
+        """Whether keys go on ascending from the block before."""
+        if not self.sorted:
+            require(ordinal == 0 and flags == 0, "partition of a layout without any")
+            return True
+        low, high, count = int(low[self.mode]), int(high[self.mode]), len(self.list)
+        require(flags in (0, 1) and ordinal in (count, count - 1), "partition's ordinal or flags")
+        new = ordinal == count
+        before = self.list[ordinal - 1] if ordinal > 0 else None
+        if flags:
+            require(before and low == high == before["first_row"] == before["last_row"],
+                    "a partition continues a row that is not alone")
+        elif before:
+            require(low > before["last_row"], "rows of partitions do not ascend")
+        if new:
+            self.list.append(dict(first_row=low, last_row=high, nnz=0, continued=bool(flags)))
+        own = self.list[ordinal]
+        require(own["continued"] == bool(flags), "flags differ within a partition")
+        own.update(first_row=min(own["first_row"], low), last_row=max(own["last_row"], high),
+                   nnz=own["nnz"] + nnz)
+        return not new or bool(flags)
+
+
 def read_block_file(path):
-    """Reads and checks everything. Returns dict(dims, coords, values, header, block_nnz)."""
+    """Reads and checks everything. Returns dict(dims, coords, values, header, block_nnz,
+    partitions); nonzeros in the order of keys whatever the layout."""
     with open(path, "rb") as file:
         raw = file.read()
     require(len(raw) >= 2 * PAGE and len(raw) % PAGE == 0, "file size")
@@ -398,17 +429,19 @@ def read_block_file(path):
     require(not any(index[head["blocks"] * entry_bytes:]), "index padding")
 
     place, tiles_seen, squares, content = PAGE, 0, 0.0, 0
-    coords, values, block_nnz, last_key = [], [], [], -1
+    coords, values, all_keys, block_nnz, last_key = [], [], [], [], -1
+    partitions = Partitions(head)
     for b in range(head["blocks"]):
         at = b * entry_bytes
         names = ("offset", "bytes", "nnz", "hash", "first_tile")
         entry = dict(zip(names, struct.unpack_from("<5Q", index, at)))
-        entry["tiles"], entry["codec"], k_lo, k_hi, b_squares, b_content, zero = (
-            struct.unpack_from("<IIQQdQQ", index, at + 40))
+        entry["tiles"], entry["codec"], k_lo, k_hi, b_squares, b_content, ordinal, flags = (
+            struct.unpack_from("<IIQQdQII", index, at + 40))
         low = np.array(struct.unpack_from(f"<{n}Q", index, at + 88), dtype=np.uint64)
         high = np.array(struct.unpack_from(f"<{n}Q", index, at + 88 + 8 * n), dtype=np.uint64)
-        require(zero == 0 and entry["offset"] == place and entry["first_tile"] == tiles_seen,
-                "index entry")
+        require(entry["offset"] == place and entry["first_tile"] == tiles_seen, "index entry")
+        if not partitions.add(ordinal, flags, low, high, entry["nnz"]):
+            last_key = -1
         padded = round_up(entry["bytes"], PAGE)
         data = raw[place:place + padded]
         require(len(data) == padded and hash64(data) == entry["hash"], f"hash of block {b}")
@@ -419,6 +452,7 @@ def read_block_file(path):
             own_squares += tile["squares"]
             own_content = (own_content + tile["content"]) & MASK64
             tiles.append(tile)
+            all_keys.append(tile["keys"])
         block_coords = np.concatenate([t["coords"] for t in tiles], axis=1)
         require(int(tiles[0]["keys"][0]) == (k_lo | k_hi << 64), "first key of a block")
         require(own_squares == b_squares and own_content == b_content, "sums of a block")
@@ -439,8 +473,11 @@ def read_block_file(path):
     all_f32 = fits_f32(values)
     require(head["value_type"] == (1 if all_f32 else 2), "value type")
     require((coords < np.array(head["dims"], dtype=np.uint64)[:, None]).all(), "coordinates")
+    if head["layout"] == 2 and all_keys:
+        order = np.argsort(np.concatenate(all_keys))
+        coords, values = coords[:, order], values[order]
     return dict(dims=head["dims"], coords=coords, values=values, header=head,
-                block_nnz=block_nnz)
+                block_nnz=block_nnz, partitions=partitions.list)
 
 
 # ---- section 9: manifest
@@ -516,13 +553,30 @@ def undo_labels(folder, manifest, tensor):
 
 
 def read_store(folder):
-    """Reads a store: manifest and layout `blco`, checked against one another."""
+    """Reads a store: manifest and layouts, checked against one another; the tensor of `blco`."""
     manifest = read_manifest(folder)
-    layouts = {entry["layout"]: entry for entry in manifest["layouts"]}
-    entry = layouts["blco"]
+    entries = {(entry["layout"], entry["mode"]): entry for entry in manifest["layouts"]}
+    require(len(entries) == len(manifest["layouts"]), "a layout is listed twice")
+    layouts = {key: read_layout(folder, manifest, entry) for key, entry in entries.items()}
+    tensor = layouts[("blco", 0)]
+    for key, other in layouts.items():
+        require(other["header"]["run"] == tensor["header"]["run"], "fiber runs differ")
+        require((other["coords"] == tensor["coords"]).all()
+                and (other["values"] == tensor["values"]).all(), f"nonzeros of {key} differ")
+    undo_labels(folder, manifest, tensor)
+    tensor["manifest"] = manifest
+    tensor["layouts"] = layouts
+    return tensor
+
+
+def read_layout(folder, manifest, entry):
+    """A block file, checked against the manifest."""
     path = os.path.join(folder, entry["file"])
     tensor = read_block_file(path)
     head = tensor["header"]
+    require((entry["layout"], entry["mode"])
+            == (LAYOUTS[head["layout"]], head["mode"] + 1 if head["layout"] > 1 else 0),
+            "manifest layout")
     require(manifest["dims"] == tensor["dims"] and manifest["nnz"] == head["nnz"], "manifest shape")
     require(entry["file_bytes"] == os.path.getsize(path), "manifest file size")
     require(entry["block_count"] == head["blocks"], "manifest block count")
@@ -530,14 +584,13 @@ def read_store(folder):
         file.seek(4088)
         require(entry["header_hash"] == "%016x" % struct.unpack("<Q", file.read(8))[0],
                 "manifest header hash")
-    require(manifest["sum_of_squares"]
-            == "%016x" % struct.unpack("<Q", struct.pack("<d", head["sum_of_squares"]))[0],
-            "manifest sum of squares")
+    (listed,) = struct.unpack("<d", struct.pack("<Q", int(manifest["sum_of_squares"], 16)))
+    near = 0 if entry["layout"] == "blco" else 4 * head["nnz"] * 2.0 ** -53
+    require(listed == head["sum_of_squares"] or abs(listed - head["sum_of_squares"])
+            <= near * max(listed, head["sum_of_squares"]), "manifest sum of squares")
     require(manifest["content_sum"] == "%016x" % head["content"], "manifest content sum")
     require(manifest["value_type"] == {1: "f32", 2: "f64"}[head["value_type"]], "manifest value type")
     require(entry["codec"] == CODECS[head["codec"]], "manifest codec")
-    undo_labels(folder, manifest, tensor)
-    tensor["manifest"] = manifest
     return tensor
 
 
@@ -615,23 +668,46 @@ def tile_spans(coords, tile_nnz):
     return spans + [(start, coords.shape[1])] if coords.shape[1] else []
 
 
+def cut_partitions(rows, order, target_nnz):
+    """Nonzeros `order` (in the order of keys) grouped by ranges of rows; (begin, end, continued)."""
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    order = order[np.argsort(rows[order], kind="stable")]
+    sizes = np.unique(rows, return_counts=True)[1].tolist()
+    parts, begin, end = [], 0, 0
+    for size in sizes + [target_nnz + 1]:
+        if end > begin and end + size - begin > target_nnz:
+            parts += [(at, min(at + target_nnz, end), at > begin)
+                      for at in range(begin, end, target_nnz)]
+            order[begin:end] = order[begin:end][np.argsort(rank[order[begin:end]])]
+            begin = end
+        end += size
+    return order, parts
+
+
 def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
-                     relabelled=0, run=(0, 0)):
-    """Writes a block file (layout blco). Returns (header hash, facts for the manifest)."""
+                     relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0):
+    """Writes a block file of layout blco, or sorted by `sorted_mode` into partitions of
+    `target_nnz` nonzeros. Returns facts for the manifest."""
     run = (run[0], min(run[1], mode_bits(dims[run[0]])))
     run = run if run[1] > 0 else (0, 0)
     n = len(dims)
     codec_number = {name: number for number, name in CODECS.items()}[codec]
     keys = keys_of(dims, coords, run)
     order = np.argsort(keys, kind="stable") if len(keys) else np.zeros(0, dtype=int)
+    order, parts = ((order, [(0, len(keys), False)]) if sorted_mode is None else
+                    cut_partitions(coords[sorted_mode], order, target_nnz))
     keys, values = keys[order], np.asarray(values, dtype=np.float64)[order]
     coords = coords[:, order]
     lo, hi = split_keys(keys)
     blob, index = bytearray(), bytearray()
     squares, content, tile_number, blocks = 0.0, 0, 0, 0
-    spans = tile_spans(coords, tile_nnz)
-    for first in range(0, len(spans), tiles_per_block):
-        group = spans[first:first + tiles_per_block]
+    groups = []
+    for ordinal, (begin, end, continued) in enumerate(parts):
+        spans = [(begin + s, begin + e) for s, e in tile_spans(coords[:, begin:end], tile_nnz)]
+        groups += [(spans[first:first + tiles_per_block], ordinal, int(continued))
+                   for first in range(0, len(spans), tiles_per_block)]
+    for group, ordinal, flags in groups:
         entry_bytes = round_up(64 + 12 * n, 8)
         place = 64 + len(group) * entry_bytes
         directory, data, b_squares, b_content = bytearray(), bytearray(), 0.0, 0
@@ -659,9 +735,9 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                             entry_bytes, tile_number).ljust(64, b"\0")
         block += directory + data + bytes(64)
         padded = block.ljust(round_up(len(block), PAGE), b"\0")
-        index += struct.pack("<5QIIQQdQQ", PAGE + len(blob), len(block), e - s, hash64(padded),
+        index += struct.pack("<5QIIQQdQII", PAGE + len(blob), len(block), e - s, hash64(padded),
                              tile_number, len(group), codec_number, int(lo[s]), int(hi[s]),
-                             b_squares, b_content, 0)
+                             b_squares, b_content, ordinal, flags)
         index += struct.pack(f"<{n}Q", *map(int, coords[:, s:e].min(axis=1)))
         index += struct.pack(f"<{n}Q", *map(int, coords[:, s:e].max(axis=1)))
         blob += padded
@@ -674,7 +750,8 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     file_bytes = index_at + len(index) + PAGE
     all_f32 = fits_f32(values)
     head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, relabelled, 0)
-    head += struct.pack("<BBBBI", 1, 0, 1 if all_f32 else 2, n, codec_number)
+    head += struct.pack("<BBBBI", *((1, 0) if sorted_mode is None else (2, sorted_mode)),
+                        1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
                         hash64(index), file_bytes, content)
     head += bytes(run)
@@ -691,24 +768,38 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                 value_type="f32" if all_f32 else "f64", blocks=blocks, file_bytes=file_bytes)
 
 
-def write_store(folder, dims, coords, values, codec="packed", labels=None, **cuts):
-    """`labels`: {mode: labels of its indices} of the modes that are relabelled."""
+def layout_entry(name, layout, mode, codec, facts):
+    return {"file": name, "layout": layout, "mode": mode, "codec": codec,
+            "file_bytes": facts["file_bytes"], "block_count": facts["blocks"], "index_bytes": 0,
+            "header_hash": "%016x" % facts["header_hash"]}
+
+
+def write_store(folder, dims, coords, values, codec="packed", labels=None, sorted_by=None,
+                **cuts):
+    """`labels`: {mode: labels of its indices} of the modes that are relabelled; `sorted_by`:
+    {mode: nonzeros of a partition} of the modes by which the store has sorted layouts."""
     os.makedirs(folder)
     labels = labels or {}
     coords = np.array(coords, dtype=np.uint64)
     for mode in labels:
         coords[mode] = np.asarray(labels[mode], dtype=np.uint64)[coords[mode].astype(np.int64)]
+    relabelled = sum(1 << mode for mode in labels)
     facts = write_block_file(os.path.join(folder, "blco.blk"), dims, coords, values, codec,
-                             relabelled=sum(1 << mode for mode in labels), **cuts)
+                             relabelled=relabelled, **cuts)
+    layouts = [layout_entry("blco.blk", "blco", 0, codec, facts)]
+    for mode, target_nnz in (sorted_by or {}).items():
+        name = f"sorted-{mode + 1}.blk"
+        own = write_block_file(os.path.join(folder, name), dims, coords, values, codec,
+                               relabelled=relabelled, sorted_mode=mode, target_nnz=target_nnz,
+                               **cuts)
+        layouts.append(layout_entry(name, "sorted", mode + 1, codec, own))
     manifest = {
         "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,
         "dims": [int(d) for d in dims], "nnz": facts["nnz"], "value_type": facts["value_type"],
         "sum_of_squares": "%016x" % struct.unpack("<Q", struct.pack("<d", facts["squares"]))[0],
         "norm": float(np.sqrt(facts["squares"])) if np.isfinite(facts["squares"]) else None,
         "content_sum": "%016x" % facts["content"],
-        "layouts": [{"file": "blco.blk", "layout": "blco", "mode": 0, "codec": codec,
-                     "file_bytes": facts["file_bytes"], "block_count": facts["blocks"],
-                     "index_bytes": 0, "header_hash": "%016x" % facts["header_hash"]}],
+        "layouts": layouts,
         "origin": {"source": "python", "dialect": "none", "index_base": 0,
                    "entries_read": facts["nnz"], "duplicates": 0, "explicit_zeros": 0,
                    "duplicate_policy": "sum", "writer": "slc_format.py"},

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The store as others see it: what sluice writes is read by slc_format.py, and the reverse."""
 
+import json
 import os
 import re
 import sys
@@ -83,7 +84,11 @@ def written_by_python(folder):
             store = os.path.join(folder, f"p{count}.slc")
             count += 1
             run = ((s + c) % len(dims), (0, 5, 12, 24)[(s + count) % 4])
-            slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run)
+            # A layout sorted by another mode each time; the large shape has one in one codec.
+            target = (200, 500, 10 ** 6)[(s + c) % 3] if s != 5 else 30000
+            by = {(s + c + 1) % len(dims): target} if s != 5 or c == 0 else None
+            slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run,
+                                   sorted_by=by)
             sluice("check", store)
             out = os.path.join(folder, f"p{count}.tns")
             sluice("export", store, out)
@@ -138,6 +143,24 @@ def golden(folder):
         with open(out) as file:
             rows = [line.strip() for line in file if not line.startswith("#")]
         check(rows == ["1 1 1 1", "2 1 2 2", "1 2 3 3", "3 2 1 7", "4 2 3 1"], f"export: {rows}")
+    store = os.path.join(SOURCE, "tests", "golden", "tiny-sorted.slc")
+    tensor = slc_format.read_store(store)
+    same(tensor, [4, 2, 3], coords, values)
+    rows = {key: [(p["first_row"], p["last_row"], p["nnz"], p["continued"])
+                  for p in layout["partitions"]] for key, layout in tensor["layouts"].items()}
+    check(rows == {("blco", 0): [], ("sorted", 1): [(0, 0, 2, False), (1, 2, 2, False),
+                                                    (3, 3, 1, False)],
+                   ("sorted", 2): [(0, 0, 2, False), (1, 1, 2, False), (1, 1, 1, True)]},
+          f"partitions: {rows}")
+    check("4 files, 7 blocks, 5 nonzeros in each of 3 layouts" in sluice("check", store)[0], "check")
+    told = json.loads(sluice("info", store, "--json")[0])["layouts"]
+    check([layout.get("partitions") for layout in told] == [
+        None, {"count": 3, "smallest_nnz": 1, "largest_nnz": 2, "split_rows": 0},
+        {"count": 3, "smallest_nnz": 1, "largest_nnz": 2, "split_rows": 1}], told)
+    check([(layout["layout"], layout["mode"]) for layout in told]
+          == [("blco", 0), ("sorted", 1), ("sorted", 2)], told)
+    check("sorted by mode 2: 3 partitions of 1 to 2 nonzeros, 1 row split" in
+          sluice("info", store)[0], "info of partitions")
     store = os.path.join(SOURCE, "tests", "golden", "tiny-relabelled.slc")
     same(slc_format.read_store(store), [4, 2, 3], coords, values)
     sluice("check", store)

@@ -154,6 +154,40 @@ def index_fields(folder):
     sluice("check", store)
 
 
+def partition_fields(folder):
+    """Ordinals, flags and rows of a sorted layout. What nothing contradicts when the file is opened
+    contradicts the blocks, so `check` finds it; `info` only opens the file."""
+    rng = np.random.default_rng(3)
+    # Wide enough that tiles are cut before they are full, and partitions have several blocks.
+    coords = np.unique(np.array([rng.integers(0, 12, 200) ** 2 // 12,
+                                 rng.integers(0, 1 << 36, 200)]).T, axis=0).T.copy().astype(np.uint64)
+    store = os.path.join(folder, "s.slc")
+    f.write_store(store, [12, 1 << 36], coords, np.ones(coords.shape[1]), "packed",
+                  tiles_per_block=5, sorted_by={0: 40})
+    layout = f.read_store(store)["layouts"][("sorted", 1)]
+    check(any(p["continued"] for p in layout["partitions"])
+          and any(p["last_row"] > p["first_row"] for p in layout["partitions"]), "no such sample")
+    forgery = Forgery(os.path.join(store, "sorted-1.blk"))
+    for entry in range(0, len(layout["block_nnz"]), 4 if QUICK else 1):
+        at = entry * forgery.entry_bytes
+        ordinal, flags = struct.unpack_from("<II", forgery.index, at + 80)
+        rows = struct.unpack_from("<QQQQ", forgery.index, at + 88)
+        for offset, form, value in [(80, "I", ordinal + 1), (80, "I", ordinal + 2),
+                                    (80, "I", max(ordinal, 1) - 1), (80, "I", (1 << 32) - 1),
+                                    (84, "I", flags ^ 1), (84, "I", flags | 2),
+                                    (84, "I", flags | 1 << 31), (88, "Q", max(rows[0], 1) - 1),
+                                    (104, "Q", rows[2] + 1)]:
+            forged = Forgery(forgery.path)
+            before = bytes(forged.index)
+            forged.set("index", at + offset, form, value)
+            if bytes(forged.index) != before:
+                forged.write()
+                second = ("info",) if offset == 84 and value > 1 else ("check",)
+                refused(store, {5}, f"partition of entry {entry} field {offset} = {value}", second)
+                forgery.restore()
+    sluice("check", store)
+
+
 def closing_fields(folder):
     store = make_store(folder, "packed")
     forgery = Forgery(os.path.join(store, "blco.blk"))
@@ -239,6 +273,7 @@ def manifests(folder):
 run([
     ("header fields", header_fields),
     ("index fields", index_fields),
+    ("fields of partitions", partition_fields),
     ("closing page fields", closing_fields),
     ("every byte of a packed block", every_byte_of_a_block("packed")),
     ("every byte of an lz4 block", every_byte_of_a_block("lz4")),

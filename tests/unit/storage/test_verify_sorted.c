@@ -1,0 +1,182 @@
+/*
+ * The verifier on stores with sorted layouts: all layouts are looked at, each by its own rules, and
+ * they have to belong together.
+ */
+#include "forge_file.h"
+#include "make_sorted.h"
+#include "slc_test.h"
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "faulty_files.h"
+#include "storage/file_layout.h"
+#include "storage/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char folder[256];
+static char sorted_path[300];
+
+/* Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. */
+static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
+{
+    const uint64_t dims[3] = {9, UINT64_C(1) << 38, 40};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    snprintf(folder, sizeof folder, "%s", slc_test_folder());
+    snprintf(sorted_path, sizeof sorted_path, "%s/sorted-1.blk", folder);
+    slc_made_tensor_create(tensor, 3, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(tensor, NULL, folder, SLC_CODEC_PACKED, 8192, &err), &err);
+    SLC_ASSERT_OK(
+        slc_made_store_add_sorted(tensor, folder, 0, nnz / 12 + 1, SLC_CODEC_PACKED, 8192, &err),
+        &err);
+    SLC_ASSERT_OK(
+        slc_made_store_add_sorted(tensor, folder, 2, nnz / 5 + 1, SLC_CODEC_LZ4, 4096, &err), &err);
+}
+
+/* Takes the hash of the forged sorted-1.blk into the manifest. */
+static void relist(const struct slc_forged *forged)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_manifest manifest;
+
+    SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &manifest, &err), &err);
+    manifest.layouts[1].file_bytes = forged->size;
+    manifest.layouts[1].block_count = slc_load_u64(forged->bytes + SLC_HEADER_BLOCK_COUNT);
+    manifest.layouts[1].header_hash = slc_load_u64(forged->bytes + SLC_HEADER_HASH);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+}
+
+static enum slc_status
+verify(bool decode, unsigned threads, struct slc_verify_report *report, struct slc_error *err)
+{
+    const struct slc_verify_options options = {.decode = decode, .threads = threads};
+
+    slc_error_clear(err);
+    return slc_verify_store(folder, &options, report, err);
+}
+
+static void sound_stores(void)
+{
+    const uint64_t sizes[] = {5000, 1, 0};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (size_t i = 0; i < SLC_COUNT(sizes); i++) {
+        struct slc_made_tensor tensor;
+        struct slc_verify_report report;
+
+        write_store(&tensor, sizes[i]);
+        for (unsigned threads = 1; threads <= 3; threads++) {
+            SLC_ASSERT_OK(verify(threads != 2, threads, &report, &err), &err);
+            CU_ASSERT_EQUAL(report.files, 4);
+            CU_ASSERT_EQUAL(report.layouts, 3);
+            CU_ASSERT_EQUAL(report.nnz, 3 * tensor.nnz);
+        }
+        slc_made_tensor_destroy(&tensor);
+    }
+}
+
+/* A flipped bit anywhere in a sorted file is found, and placed. */
+static void flips(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_forged bytes;
+    uint64_t missed = 0;
+
+    write_store(&tensor, 3000);
+    slc_forged_load(&bytes, sorted_path);
+    for (uint64_t i = 0; i < 300; i++) {
+        uint64_t at = slc_random_below(slc_test_seed(), 50, i, bytes.size);
+        struct slc_verify_report report;
+
+        slc_forged_poke(sorted_path, at, (uint8_t)(bytes.bytes[at] ^ 1U << i % 8));
+        missed += verify(false, 1, &report, &err) == SLC_OK || report.findings != 1 ||
+                  strcmp(err.file, sorted_path) != 0 || err.offset == SLC_NOWHERE;
+        slc_forged_poke(sorted_path, at, bytes.bytes[at]);
+    }
+    CU_ASSERT_EQUAL(missed, 0);
+    slc_forged_release(&bytes);
+    slc_made_tensor_destroy(&tensor);
+}
+
+/* Within a partition tiles end where the format says; behind a partition they may. */
+static void short_tiles(void)
+{
+    const uint64_t dims[2] = {10, 1000};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_made_sorted sorted;
+    struct slc_writer_summary summary;
+    struct slc_verify_report report;
+    struct slc_forged forged;
+    struct slc_writer *writer;
+
+    snprintf(folder, sizeof folder, "%s", slc_test_folder());
+    snprintf(sorted_path, sizeof sorted_path, "%s/sorted-1.blk", folder);
+    slc_made_tensor_create(&tensor, 2, dims, 2000, SLC_MADE_ONES, 3);
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, folder, SLC_CODEC_PACKED, 8192, &err), &err);
+    SLC_ASSERT_OK(slc_made_store_add_sorted(&tensor, folder, 0, 500, SLC_CODEC_PACKED, 8192, &err),
+                  &err);
+    SLC_ASSERT_OK(verify(true, 1, &report, &err), &err);
+    CU_ASSERT_EQUAL(remove(sorted_path), 0);
+    slc_made_sorted_create(&sorted, &tensor, 0, 10000);
+    CU_ASSERT_EQUAL(sorted.partition_count, 1);
+    SLC_ASSERT_OK(slc_writer_open(&(struct slc_writer_options){.files = slc_quick_files(),
+                                                               .path = sorted_path,
+                                                               .layout = SLC_LAYOUT_SORTED,
+                                                               .order = 2,
+                                                               .dims = dims,
+                                                               .codec = SLC_CODEC_PACKED},
+                                  &writer, &err),
+                  &err);
+    for (uint64_t begin = 0; begin < tensor.nnz; begin += 700) {
+        struct slc_made_tensor piece = sorted.tensor;
+
+        piece.key_lo += begin;
+        piece.key_hi += begin;
+        piece.values += begin;
+        piece.nnz = tensor.nnz - begin < 700 ? tensor.nnz - begin : 700;
+        SLC_ASSERT_OK(slc_made_tiles_append(&piece, SLC_CODEC_PACKED, writer, &err), &err);
+    }
+    SLC_ASSERT_OK(slc_writer_finish(writer, &summary, &err), &err);
+    slc_forged_load(&forged, sorted_path);
+    relist(&forged);
+    slc_forged_release(&forged);
+    SLC_ASSERT_FAILS(verify(false, 1, &report, &err), SLC_ERR_DAMAGED, &err, "still fits");
+    slc_made_sorted_destroy(&sorted);
+    slc_made_tensor_destroy(&tensor);
+}
+
+/* Without nonzeros only the order of keys tells that a layout is another store's. */
+static void other_keys(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_verify_report report;
+    struct slc_forged forged;
+
+    write_store(&tensor, 0);
+    slc_forged_load(&forged, sorted_path);
+    forged.bytes[SLC_HEADER_RUN_BITS] = 2;
+    slc_forged_seal_frame(&forged);
+    slc_forged_save(&forged, sorted_path);
+    relist(&forged);
+    slc_forged_release(&forged);
+    SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "fiber runs of 2 bits");
+    CU_ASSERT_STRING_EQUAL(err.file, sorted_path);
+    slc_made_tensor_destroy(&tensor);
+}
+
+static const struct slc_test tests[] = {
+    {"sound stores", sound_stores},
+    {"flipped bits", flips},
+    {"tiles that end early", short_tiles},
+    {"keys of another store", other_keys},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("verify sorted", tests, SLC_COUNT(tests), argc, argv);
+}
