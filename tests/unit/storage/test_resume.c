@@ -46,7 +46,7 @@ static struct slc_writer_options options_of(const struct sample *sample,
                                        .dims = sample->sorted.tensor.dims,
                                        .codec = SLC_CODEC_PACKED,
                                        .block_bytes = SLC_MIN_BLOCK_BYTES,
-                                       .sync_bytes = UINT64_C(3) << 15};
+                                       .sync_bytes = UINT64_C(3) << 13};
 }
 
 /* Wide enough that partitions have several blocks; f64 values only from the second half on. */
