@@ -83,9 +83,68 @@ static void test_gram(void)
     slc_matrix_destroy(&a);
 }
 
+/*
+ * x(1,0,2) = 2, x(0,1,0) = 3, x(1,0,0) = -5, x(0,1,2) = 7, x(1,1,1) = 11: three fibers of mode 2,
+ * (0,1), (1,0) and (1,1), out of order in the list.
+ */
+static void test_fibers_order_3(void)
+{
+    static const uint64_t i[] = {1, 0, 1, 0, 1};
+    static const uint64_t j[] = {0, 1, 0, 1, 1};
+    static const uint64_t k[] = {2, 0, 0, 2, 1};
+    static const double x[] = {2, 3, -5, 7, 11};
+    static const double v[] = {1, 10, 100};
+    static const double u_values[] = {1, 2, 10, 20, 100, 200};
+    static const uint64_t want_order[] = {1, 3, 0, 2, 4};
+    static const uint64_t want_fiber[] = {0, 0, 1, 1, 2};
+    static const double want_sums[] = {703, 195, 110};
+    const struct slc_coo_view tensor = {3, 5, {i, j, k}, x};
+    struct slc_matrix u = {0};
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t order[5];
+    uint64_t fiber[5];
+    double sums[3] = {99, 99, 99};
+    double rows[6] = {99, 99, 99, 99, 99, 99};
+
+    CU_ASSERT_EQUAL(slc_reference_fibers(&tensor, 2, order, fiber), 3);
+    for (int n = 0; n < 5; n++) {
+        CU_ASSERT_EQUAL(order[n], want_order[n]);
+        CU_ASSERT_EQUAL(fiber[n], want_fiber[n]);
+    }
+    slc_reference_ttv(&tensor, 2, v, order, fiber, sums);
+    SLC_ASSERT_OK(slc_matrix_create(&u, SLC_F64, 3, 2, &err), &err);
+    set_rows(&u, u_values);
+    slc_reference_ttm(&tensor, 2, &u, order, fiber, rows);
+    for (int f = 0; f < 3; f++) {
+        CU_ASSERT_EQUAL(sums[f], want_sums[f]);
+        CU_ASSERT_EQUAL(rows[2 * f], want_sums[f]);
+        CU_ASSERT_EQUAL(rows[2 * f + 1], 2 * want_sums[f]);
+    }
+    slc_matrix_destroy(&u);
+}
+
+static void test_fibers_few(void)
+{
+    static const uint64_t i[] = {1, 2};
+    static const double x[] = {5, -7};
+    static const double v[] = {0, 7, 5};
+    const struct slc_coo_view one_mode = {1, 2, {i}, x};
+    const struct slc_coo_view empty = {1, 0, {i}, x};
+    uint64_t order[2];
+    uint64_t fiber[2];
+    double sum = 99;
+
+    CU_ASSERT_EQUAL(slc_reference_fibers(&empty, 0, order, fiber), 0);
+    CU_ASSERT_EQUAL(slc_reference_fibers(&one_mode, 0, order, fiber), 1);
+    slc_reference_ttv(&one_mode, 0, v, order, fiber, &sum);
+    CU_ASSERT_EQUAL(sum, 0.0);
+}
+
 static const struct slc_test tests[] = {
     {"MTTKRP of three nonzeros by hand", test_mttkrp_order_3},
     {"order 1: the empty product is 1", test_mttkrp_order_1},
+    {"fibers, SpTV and TTM of five nonzeros by hand", test_fibers_order_3},
+    {"no fiber without nonzeros, one with one mode", test_fibers_few},
     {"Gram matrix by hand", test_gram},
 };
 
