@@ -107,6 +107,17 @@ slc_panel_log2(const struct slc_kernel_set *set, enum slc_value_type type, uint6
 /* The set in use: the best this machine has, or the one that was forced. */
 const struct slc_kernel_set *slc_kernels(void);
 
+/*
+ * Run the kernels of `kernels` for elements of `type` over all panels of the span's columns, widest
+ * first.
+ */
+void slc_panels_add(const struct slc_kernel_set *kernels,
+                    enum slc_value_type type,
+                    const struct slc_mttkrp_span *span);
+void slc_panels_add_fibers(const struct slc_kernel_set *kernels,
+                           enum slc_value_type type,
+                           const struct slc_fiber_span *span);
+
 /* Bytes of the last-level cache; 32 MiB where the system does not say. */
 uint64_t slc_cpu_cache_bytes(void);
 

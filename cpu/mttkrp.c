@@ -202,17 +202,7 @@ static void span_narrow(const struct slc_cpu_backend *cpu,
 
 void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu, const struct slc_mttkrp_span *span)
 {
-    const unsigned class =
-        (span->factor_count < SLC_FACTOR_CLASSES ? span->factor_count : SLC_FACTOR_CLASSES) - 1;
-    slc_mttkrp_fn *const *widths =
-        cpu->type == SLC_F32 ? cpu->kernels->mttkrp_f32[class] : cpu->kernels->mttkrp_f64[class];
-
-    for (uint64_t column = 0; column < span->row_bytes;) {
-        const unsigned width = slc_mttkrp_panel_log2(cpu, span->row_bytes - column);
-
-        widths[width](span, column);
-        column += UINT64_C(1) << width;
-    }
+    slc_panels_add(cpu->kernels, cpu->type, span);
 }
 
 void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span)

@@ -198,12 +198,6 @@ void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
                           unsigned char *output,
                           struct slc_mttkrp_span *span);
 
-/* Width of the next panel of columns where so many bytes of a row are left. */
-static inline unsigned slc_mttkrp_panel_log2(const struct slc_cpu_backend *cpu, uint64_t left_bytes)
-{
-    return slc_panel_log2(cpu->kernels, cpu->type, left_bytes);
-}
-
 /*
  * Adds chunks of a tile in runs of fibers, up to its end or the first chunk whose runs are too
  * short to pay; the rest is left to the caller. Needs tile->next_fibers and an order of 2 or more.

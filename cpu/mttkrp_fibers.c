@@ -80,17 +80,7 @@ static void span_init(const struct slc_cpu_backend *cpu,
 void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
                                   const struct slc_fiber_span *span)
 {
-    const unsigned class =
-        span->factor_count < SLC_SHARED_CLASSES ? span->factor_count : SLC_SHARED_CLASSES - 1;
-    slc_fiber_fn *const *widths =
-        cpu->type == SLC_F32 ? cpu->kernels->fiber_f32[class] : cpu->kernels->fiber_f64[class];
-
-    for (uint64_t column = 0; column < span->row_bytes;) {
-        const unsigned width = slc_mttkrp_panel_log2(cpu, span->row_bytes - column);
-
-        widths[width](span, column);
-        column += UINT64_C(1) << width;
-    }
+    slc_panels_add_fibers(cpu->kernels, cpu->type, span);
 }
 
 void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
@@ -102,7 +92,7 @@ void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
         cpu->type == SLC_F32 ? cpu->kernels->groups->f32[class] : cpu->kernels->groups->f64[class];
 
     for (uint64_t column = 0; column < span->stride;) {
-        const unsigned width = slc_mttkrp_panel_log2(cpu, span->stride - column);
+        const unsigned width = slc_panel_log2(cpu->kernels, cpu->type, span->stride - column);
 
         widths[width](span, column);
         column += UINT64_C(1) << width;
