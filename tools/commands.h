@@ -13,6 +13,7 @@ extern const struct command command_generate;
 extern const struct command command_info;
 extern const struct command command_mttkrp;
 extern const struct command command_plan;
+extern const struct command command_ttv;
 
 /*
  * Parses the arguments into `values` (all-zero). False when the command is over already: after

@@ -114,7 +114,6 @@ parse_modes(const struct option *option, const char *text, void *field, struct s
 {
     struct option_modes modes = {0};
     const char *at = text;
-
     for (;;) {
         uint64_t number;
 
@@ -137,6 +136,40 @@ parse_modes(const struct option *option, const char *text, void *field, struct s
         }
     }
     *(struct option_modes *)field = modes;
+    return SLC_OK;
+}
+
+/* Modes that add to those of an earlier use of the option. */
+static enum slc_status
+parse_more_modes(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_modes *all = field;
+    struct option_modes more = {0};
+    const enum slc_status status = parse_modes(option, text, &more, err);
+
+    for (unsigned i = 0; i < more.count && status == SLC_OK; i++) {
+        for (unsigned k = 0; k < all->count; k++) {
+            if (all->mode[k] == more.mode[i]) {
+                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %u is given twice", option->name,
+                                more.mode[i] + 1);
+            }
+        }
+        /* Modes are below SLC_MAX_ORDER and differ, so that there is room for them. */
+        all->mode[all->count++] = more.mode[i];
+    }
+    return status;
+}
+
+static enum slc_status
+add_string(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_strings *strings = field;
+
+    if (strings->count == SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s is given more than %d times", option->name,
+                        SLC_MAX_ORDER);
+    }
+    strings->text[strings->count++] = text;
     return SLC_OK;
 }
 
@@ -213,6 +246,10 @@ store_value(const struct option *option, const char *text, void *values, struct 
         return parse_choice(option, text, field, err);
     case OPTION_MODES:
         return parse_modes(option, text, field, err);
+    case OPTION_MORE_MODES:
+        return parse_more_modes(option, text, field, err);
+    case OPTION_MORE_STRINGS:
+        return add_string(option, text, field, err);
     case OPTION_DIMS:
         return parse_dims(option, text, field, err);
     case OPTION_COUNTS:

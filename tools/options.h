@@ -19,20 +19,27 @@
 #include <stdint.h>
 
 enum option_kind {
-    OPTION_FLAG,   /* bool: true when given */
-    OPTION_U64,    /* uint64_t, minimum .. maximum of the table (maximum 0: no limit) */
-    OPTION_SIZE,   /* uint64_t bytes: 512MiB, 4G, 50% */
-    OPTION_DOUBLE, /* double, at least 0, finite */
-    OPTION_STRING, /* const char *, not empty */
-    OPTION_CHOICE, /* const char *, one of `choices` */
-    OPTION_MODES,  /* struct option_modes: 2,3,1 (stored from 0) */
-    OPTION_DIMS,   /* struct option_dims: 100x200x300 */
-    OPTION_COUNTS  /* struct option_counts: 1,2,4, each minimum .. maximum of the table */
+    OPTION_FLAG,         /* bool: true when given */
+    OPTION_U64,          /* uint64_t, minimum .. maximum of the table (maximum 0: no limit) */
+    OPTION_SIZE,         /* uint64_t bytes: 512MiB, 4G, 50% */
+    OPTION_DOUBLE,       /* double, at least 0, finite */
+    OPTION_STRING,       /* const char *, not empty */
+    OPTION_CHOICE,       /* const char *, one of `choices` */
+    OPTION_MODES,        /* struct option_modes: 2,3,1 (stored from 0) */
+    OPTION_MORE_MODES,   /* the same; given again, it adds to those before */
+    OPTION_MORE_STRINGS, /* struct option_strings: one more each time */
+    OPTION_DIMS,         /* struct option_dims: 100x200x300 */
+    OPTION_COUNTS        /* struct option_counts: 1,2,4, each minimum .. maximum of the table */
 };
 
 struct option_modes {
     unsigned count;
     unsigned mode[SLC_MAX_ORDER]; /* from 0 */
+};
+
+struct option_strings {
+    unsigned count;
+    const char *text[SLC_MAX_ORDER];
 };
 
 struct option_dims {

@@ -93,7 +93,17 @@ static json_t *value_to_json(const struct option *option, const void *field)
 
         return text != NULL ? json_string(text) : json_null();
     }
-    case OPTION_MODES: {
+    case OPTION_MORE_STRINGS: {
+        const struct option_strings *strings = field;
+        json_t *array = strings->count > 0 ? json_array() : json_null();
+
+        for (unsigned i = 0; i < strings->count; i++) {
+            (void)json_array_append_new(array, json_string(strings->text[i]));
+        }
+        return array;
+    }
+    case OPTION_MODES:
+    case OPTION_MORE_MODES: {
         const struct option_modes *modes = field;
         uint64_t numbers[SLC_MAX_ORDER];
 

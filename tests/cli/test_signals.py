@@ -4,7 +4,9 @@ nothing behind."""
 
 import os
 import re
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -108,6 +110,28 @@ def conversion(folder):
     check(os.listdir(folder) == [], f"left behind: {os.listdir(folder)}")
 
 
+def product(folder):
+    """A product with a vector that is stopped leaves what a stopped conversion leaves: nothing."""
+    store, vector = os.path.join(folder, "t.slc"), os.path.join(folder, "v.npy")
+    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 3000000, "-q")
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }".ljust(117) + b"\n"
+    with open(vector, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+                   + struct.pack("<f", 1.5) * 1000)
+    for _ in range(20):
+        child = subprocess.Popen([SLUICE, "ttv", "t.slc", "--mode", "3", "--vector", "v.npy", "-q",
+                                  "out.slc"], cwd=folder, stderr=subprocess.PIPE)
+        while not os.path.exists(os.path.join(folder, "out.slc.part")) and child.poll() is None:
+            time.sleep(0.001)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        if child.returncode != 0:
+            break
+        shutil.rmtree(os.path.join(folder, "out.slc"))  # it was through before the signal came
+    check(child.returncode == 130, f"exit {child.returncode}")
+    check(sorted(os.listdir(folder)) == ["t.slc", "v.npy"], f"left behind: {os.listdir(folder)}")
+
+
 def stopped_while_it_writes(args, text):
     """The exit code of a command that is stopped once it has begun to write TEXT."""
     for _ in range(50):
@@ -166,6 +190,7 @@ run([
     ("a second signal ends at once", twice),
     ("an ignored signal stays ignored", ignored),
     ("a stopped conversion leaves nothing", conversion),
+    ("a stopped product with a vector leaves nothing", product),
     ("stopped text outputs leave nothing", text_outputs),
     ("a stopped benchmark leaves nothing", benchmark),
 ])

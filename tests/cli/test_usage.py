@@ -9,7 +9,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
 
-COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "cpd", "bench")
+COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "cpd",
+            "bench")
 
 
 def help_starts_with_an_example(_folder):
@@ -149,6 +150,11 @@ run([
     wrong("not a list of modes", "cpd", "x.slc", "-r", "3", "--mode-order", "1,,2"),
     wrong("is not a size", "cpd", "x.slc", "-r", "3", "--memory", "3XB"),
     wrong("the value is empty", "cpd", "x.slc", "-r", "3", "--memory="),
+    wrong("mode 2 is given twice", "ttv", "x.slc", "y.slc", "--mode", "2", "--vector", "v.npy",
+          "--mode", "2", "--vector", "v.npy"),
+    wrong("the number of modes is 2, that of vectors 1", "ttv", "x.slc", "y.slc", "--mode", "1,2",
+          "--vector", "v.npy"),
+    wrong("--vector V.npy must be given", "ttv", "x.slc", "y.slc", "--mode", "1"),
     wrong("takes no value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
     wrong("like 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
     wrong("like 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),

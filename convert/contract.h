@@ -1,0 +1,62 @@
+/*
+ * `sluice ttv`: a tensor times a vector in one mode or more, as a store of the modes that are left:
+ *
+ *     Y = X x_n v,   y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
+ *
+ * (KB section 2.5: the contracted product with a vector; SpTV). Bounded memory whatever the sizes:
+ * tiles of the store are contracted as they are read, and what they leave is sorted and added up by
+ * the builder, as duplicates, in the order of the store. So the result depends on the store alone,
+ * not on threads or memory.
+ */
+#ifndef SLC_CONVERT_CONTRACT_H
+#define SLC_CONVERT_CONTRACT_H
+
+#include "base/error.h"
+#include "convert/builder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_contract_options {
+    const struct slc_files *files;
+    const char *store;
+    const char *output; /* OUT.slc; NULL where every mode has a vector, and only then */
+    unsigned vector_count;
+    struct {
+        unsigned mode;    /* 0-based, each at most once */
+        const char *path; /* .npy of dims[mode] finite numbers */
+    } vectors[SLC_MAX_ORDER];
+    enum slc_codec codec;
+    enum slc_relabel relabel;
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
+    uint64_t block_bytes;
+    uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
+    const char *temp_folder;
+    uint64_t max_temp;
+    unsigned threads;
+    bool overwrite;
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct slc_contract_report {
+    unsigned order; /* of the result */
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz;       /* of the store that was contracted */
+    uint64_t zero_sums; /* runs of a fiber whose products added up to zero: not built */
+    double scalar;      /* order 0 */
+    struct slc_builder_report build; /* order 1 or more */
+};
+
+/*
+ * Errors: SLC_ERR_USAGE (a mode twice, or that the tensor has not; an output for a number, or none
+ * for a store), SLC_ERR_INPUT naming file and position (a vector of another length, NaN or
+ * infinity; a sum beyond f64), SLC_ERR_BUDGET naming the smallest budget, those of reading the
+ * store and of the builder. Nothing is left on disk then.
+ */
+enum slc_status slc_contract(const struct slc_contract_options *options,
+                             struct slc_contract_report *report,
+                             struct slc_error *err) SLC_NODISCARD;
+
+#endif

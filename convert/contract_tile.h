@@ -1,0 +1,51 @@
+/*
+ * Contraction of tiles with vectors: every nonzero is multiplied by the entries of the vectors at
+ * its coordinates, neighbours that agree in all other modes are added up, and the sums are handed
+ * on with the coordinates that are left.
+ */
+#ifndef SLC_CONVERT_CONTRACT_TILE_H
+#define SLC_CONVERT_CONTRACT_TILE_H
+
+#include "base/block.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "convert/builder.h"
+
+#include <stdint.h>
+
+/* What is contracted with what. Borrowed, and only read by workers. */
+struct slc_contraction {
+    unsigned order;
+    unsigned vector_count; /* 1 or more */
+    unsigned vector_mode[SLC_MAX_ORDER];
+    const double *vector[SLC_MAX_ORDER]; /* by indices of the input */
+    unsigned kept_count;
+    unsigned kept_mode[SLC_MAX_ORDER];
+    const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per relabelled mode; elsewhere NULL */
+};
+
+/* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */
+typedef enum slc_status slc_contract_sink_fn(void *context,
+                                             unsigned worker,
+                                             const struct slc_entries *entries,
+                                             struct slc_error *err);
+
+/* Bytes of memory that slc_contract_tile works in, a multiple of 8. */
+uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
+
+/*
+ * Hands the sums of a whole tile to `sink`, a few thousand at a time. Sums of zero are left out,
+ * and counted in *zeros. The sums depend on the tile alone. `memory` is aligned for u64.
+ * Errors: those of decoding and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum is beyond
+ * the range of f64.
+ */
+enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
+                                  struct slc_tile_view *tile,
+                                  void *memory,
+                                  slc_contract_sink_fn *sink,
+                                  void *context,
+                                  unsigned worker,
+                                  uint64_t *zeros,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Tensor times vectors against numpy: every mode of real tensors, several modes at once, numbers."""
+
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import slc_format  # noqa: E402
+from tap import QUICK, bundled, check, run, sluice  # noqa: E402
+
+
+def vectors_of(folder, dims):
+    """A vector per mode, some of its numbers zero; the paths of their files."""
+    draw = np.random.default_rng(7)
+    vectors = [draw.normal(size=int(length)) for length in dims]
+    for mode, vector in enumerate(vectors):
+        vector[::5] = 0
+        np.save(os.path.join(folder, f"v{mode + 1}.npy"), vector)
+    return vectors
+
+
+def contracted(tensor, vectors, modes):
+    """Sums and sums of magnitudes per fiber that has nonzeros, by its coordinates."""
+    kept = [m for m in range(len(tensor["dims"])) if m not in modes]
+    products = tensor["values"].astype(np.float64)
+    for mode in modes:
+        products = products * vectors[mode][tensor["coords"][mode].astype(np.int64)]
+    if not kept:
+        return {(): (products.sum(), np.abs(products).sum())}
+    coords, fiber = np.unique(tensor["coords"][kept], axis=1, return_inverse=True)
+    sums = np.bincount(fiber, products)
+    scale = np.bincount(fiber, np.abs(products))
+    return {tuple(c): (s, m) for c, s, m in zip(coords.T.tolist(), sums, scale)}
+
+
+def compare(result, want):
+    """The worst error relative to the sum of magnitudes; a sum that is missing is zero."""
+    found = {tuple(c): v for c, v in zip(result["coords"].T.tolist(), result["values"])}
+    check(len(found) == len(result["values"]), "a coordinate twice")
+    check(all(value != 0 for value in found.values()), "a zero is stored")
+    check(set(found) <= set(want), "a coordinate that no fiber has")
+    return max((abs(found.get(c, 0.0) - s) / m for c, (s, m) in want.items() if m > 0), default=0.0)
+
+
+def arguments(folder, modes):
+    return [a for m in modes
+            for a in ("--mode", m + 1, "--vector", os.path.join(folder, f"v{m + 1}.npy"))]
+
+
+def real(name, *convert):
+    def test(folder):
+        store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+        sluice("convert", bundled(name), store, "-q", *convert)
+        tensor = slc_format.read_store(store)
+        order = len(tensor["dims"])
+        vectors = vectors_of(folder, tensor["dims"])
+        choices = [(m,) for m in range(order)] + [(0, order - 1)] + [tuple(range(1, order))]
+        for modes in choices:
+            sluice("ttv", store, *arguments(folder, modes), out, "-q", "-f")
+            result = slc_format.read_store(out)
+            kept = [tensor["dims"][m] for m in range(order) if m not in modes]
+            check(result["dims"] == kept, f"{result['dims']} are not {kept}")
+            worst = compare(result, contracted(tensor, vectors, modes))
+            check(worst <= 1e-12, f"modes {modes}: {worst}")
+            sluice("check", out, "-q")
+        modes = tuple(range(order))
+        number, messages = sluice("ttv", store, *arguments(folder, modes), "--progress", "never")
+        check(messages == "", messages)
+        total, magnitude = contracted(tensor, vectors, modes)[()]
+        check(abs(float(number) - total) <= 1e-12 * magnitude, f"{number} is not {total}")
+    return test
+
+
+def one_by_one(folder):
+    """Contracting mode after mode ends where contracting all at once does: every result is a store."""
+    store = os.path.join(folder, "x0.slc")
+    sluice("generate", store, "--dims", "40x50x60x7", "--nnz", 20000, "-q")
+    tensor = slc_format.read_store(store)
+    vectors = vectors_of(folder, tensor["dims"])
+    for step in range(3):
+        following = os.path.join(folder, f"x{step + 1}.slc")
+        sluice("ttv", store, "--mode", 1, "--vector", os.path.join(folder, f"v{step + 1}.npy"),
+               following, "-q", "--relabel", "frequency", "-t", step + 1)
+        store = following
+    number, _ = sluice("ttv", store, "--mode", 1, "--vector", os.path.join(folder, "v4.npy"), "-q")
+    total, magnitude = contracted(tensor, vectors, (0, 1, 2, 3))[()]
+    check(abs(float(number) - total) <= 1e-12 * magnitude, f"{number} is not {total}")
+
+
+def small_memory(folder):
+    """Twice the budget in nonzeros, and the same bytes as with plenty."""
+    store = os.path.join(folder, "x.slc")
+    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz",
+           300000 if QUICK else 3000000, "-q")
+    np.save(os.path.join(folder, "v.npy"), np.random.default_rng(1).normal(size=2000))
+    written = []
+    for memory in ("1GiB", "40MiB"):
+        out = os.path.join(folder, "y.slc")
+        sluice("ttv", store, "--mode", 2, "--vector", os.path.join(folder, "v.npy"), out, "-q", "-f",
+               "--memory", memory, "-t", 2)
+        with open(os.path.join(out, "blco.blk"), "rb") as file:
+            written.append(file.read())
+    check(written[0] == written[1], "memory changes the result")
+
+
+run([
+    ("reals, three modes", real("genten-aminoacid_data")),
+    ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
+    ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2")),
+    ("mode after mode", one_by_one),
+    ("small memory", small_memory),
+])
