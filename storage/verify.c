@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_FINDINGS = 64 };
@@ -364,6 +365,21 @@ static bool is_listed(const struct verifier *verifier, const char *name)
     return listed;
 }
 
+/* Whether `name` is the file, or its journal, of a sorted layout that is not finished. */
+static bool is_unfinished(const struct verifier *verifier, const char *name)
+{
+    bool unfinished = false;
+
+    for (unsigned mode = 0; mode < verifier->manifest.order && !unfinished; mode++) {
+        char file[64];
+
+        (void)snprintf(file, sizeof file, "sorted-%u.blk.tmp", mode + 1);
+        unfinished = strncmp(name, file, strlen(file)) == 0 &&
+                     (name[strlen(file)] == '\0' || strcmp(name + strlen(file), ".journal") == 0);
+    }
+    return unfinished;
+}
+
 /*
  * One name in the folder. With a sound manifest, what it does not list is a finding; without, block
  * files are found by name and checked on their own, so that one knows whether the data is whole.
@@ -377,6 +393,8 @@ static int check_name(void *context, const char *name, char kind)
         if (kind == 'f' && length > 4 && strcmp(name + length - 4, ".blk") == 0) {
             check_file(verifier, name, NULL);
         }
+    } else if (kind == 'f' && is_unfinished(verifier, name)) {
+        verifier->report.unfinished++;
     } else if (!is_listed(verifier, name)) {
         struct slc_error fault = SLC_ERROR_INIT;
         char *path = slc_path_join(verifier->path, name);

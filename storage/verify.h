@@ -28,7 +28,8 @@ struct slc_verify_report {
     uint64_t blocks;
     uint64_t bytes;
     uint64_t layouts;
-    uint64_t nnz; /* of all layouts together */
+    uint64_t nnz;        /* of all layouts together */
+    uint64_t unfinished; /* files of layouts whose building was interrupted: no part of the store */
     uint64_t findings;
 };
 

@@ -70,6 +70,12 @@ static int run(const struct command *command, int argc, char **argv)
         }
         printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
+        if (report.unfinished > 0) {
+            printf("%" PRIu64
+                   " file%s beside it of a layout that is not finished; the same command "
+                   "goes on with it\n",
+                   report.unfinished, report.unfinished == 1 ? "" : "s");
+        }
     }
     return 0;
 }

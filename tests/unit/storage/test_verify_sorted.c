@@ -149,6 +149,34 @@ static void short_tiles(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/* A layout that is not finished is no fault, nor is it part of the store. */
+static void unfinished(void)
+{
+    static const struct {
+        const char *name;
+        bool unfinished;
+    } cases[] = {{"sorted-1.blk.tmp", true},           {"sorted-3.blk.tmp.journal", true},
+                 {"sorted-4.blk.tmp", false},          {"sorted-0.blk.tmp", false},
+                 {"sorted-01.blk.tmp", false},         {"sorted-1.blk.tmp.journals", false},
+                 {"sorted-1.blk.tmp.journal~", false}, {"sorted-1.blk.tm", false}};
+    struct slc_made_tensor tensor;
+
+    write_store(&tensor, 10);
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_verify_report report;
+        char path[400];
+
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].name);
+        slc_forged_save(&(struct slc_forged){(uint8_t[]){'x'}, 1}, path);
+        CU_ASSERT_EQUAL(verify(true, 1, &report, &err),
+                        cases[i].unfinished ? SLC_OK : SLC_ERR_FORMAT);
+        CU_ASSERT_EQUAL(report.unfinished, cases[i].unfinished);
+        CU_ASSERT_EQUAL(remove(path), 0);
+    }
+    slc_made_tensor_destroy(&tensor);
+}
+
 /* Without nonzeros only the order of keys tells that a layout is another store's. */
 static void other_keys(void)
 {
@@ -174,6 +202,7 @@ static const struct slc_test tests[] = {
     {"flipped bits", flips},
     {"tiles that end early", short_tiles},
     {"keys of another store", other_keys},
+    {"layouts that are not finished", unfinished},
 };
 
 int main(int argc, char **argv)
