@@ -71,9 +71,9 @@ static int run(const struct command *command, int argc, char **argv)
         printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
         if (report.unfinished > 0) {
-            printf("%" PRIu64
-                   " file%s beside it of a layout that is not finished; the same command "
-                   "goes on with it\n",
+            printf("beside them %" PRIu64
+                   " file%s of a layout that is not finished: asked for again, "
+                   "it goes on from there\n",
                    report.unfinished, report.unfinished == 1 ? "" : "s");
         }
     }
