@@ -272,7 +272,7 @@ static void altered(void)
     for (unsigned i = 0; i < 2; i++) {
         slc_forged_load(&left[i], names[i]);
     }
-    for (uint64_t round = 0; round < (slc_test_quick() ? 200 : 1600); round++) {
+    for (uint64_t round = 0; round < (slc_test_quick() ? 100 : 400); round++) {
         unsigned which = (unsigned)(round / 2 % 2);
         uint64_t at = slc_random_below(seed, 1, round, left[which].size);
 
