@@ -4,11 +4,14 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/folder_lock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char another_run[] =
+    "another run is writing this output: wait until it is done, or name another";
 
 static char *with_suffix(const char *path, size_t length, const char *suffix)
 {
@@ -64,20 +67,31 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return found;
 }
 
-/* perm-1.bin to perm-16.bin, finished or not. */
-static bool is_permutation(const char *name)
+/* `name` is PREFIX, a mode from 1 and one of the suffixes. */
+static bool
+is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
 {
+    size_t length = strlen(prefix);
     bool found = false;
 
-    for (unsigned mode = 1; mode <= SLC_MAX_ORDER; mode++) {
-        char own[32];
+    for (unsigned mode = 1; mode <= SLC_MAX_ORDER && strncmp(name, prefix, length) == 0; mode++) {
+        char digits[16];
+        int count = snprintf(digits, sizeof digits, "%u", mode);
 
-        (void)snprintf(own, sizeof own, "perm-%u.bin", mode);
-        found = found || strcmp(name, own) == 0;
-        (void)snprintf(own, sizeof own, "perm-%u.bin.tmp", mode);
-        found = found || strcmp(name, own) == 0;
+        found = found || (strncmp(name + length, digits, (size_t)count) == 0 &&
+                          is_one_of(name + length + count, suffixes, suffix_count));
     }
     return found;
+}
+
+/* Permutations and further layouts, finished or not. */
+static bool is_of_a_mode(const char *name)
+{
+    static const char *const permutations[] = {".bin", ".bin.tmp"};
+    static const char *const layouts[] = {".blk", ".blk.tmp", ".blk.tmp.journal"};
+
+    return is_numbered(name, "perm-", permutations, sizeof permutations / sizeof permutations[0]) ||
+           is_numbered(name, "sorted-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
 static int count_name(void *context, const char *name, char kind)
@@ -86,9 +100,9 @@ static int count_name(void *context, const char *name, char kind)
                                         "tensor.json.tmp", "spill.tmp"};
     static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
-    bool known =
-        kind == 'f' ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_permutation(name)
-                    : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
+    bool known = kind == 'f'
+                     ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_of_a_mode(name)
+                     : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
 
     census->store = census->store || strcmp(name, "tensor.json") == 0;
     census->foreign = census->foreign || !known;
@@ -108,59 +122,6 @@ static enum slc_status take_census(const struct slc_files *files,
         return slc_fail_errno(err, -code, path, "listing the folder");
     }
     return SLC_OK;
-}
-
-/*
- * Locks the open folder, which was at `path`. *taken: another run has it locked, or has removed it.
- * Negated errno; 0 also where the file system has no locks.
- */
-static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
-{
-    struct slc_file_stat locked, named;
-    int code = files->lock(files->self, fd);
-
-    *taken = code == -EWOULDBLOCK;
-    if (code < 0) {
-        return 0;
-    }
-    code = files->stat_fd(files->self, fd, &locked);
-    if (code >= 0) {
-        code = files->stat_path(files->self, path, &named);
-        *taken = code == -ENOENT ||
-                 (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
-    }
-    return *taken || code > 0 ? 0 : code;
-}
-
-/*
- * Locks the folder at `path` until `*fd` is closed. *taken: another run has it. Errors: SLC_ERR_IO.
- */
-static enum slc_status lock_folder(
-    const struct slc_files *files, const char *path, int *fd, bool *taken, struct slc_error *err)
-{
-    int opened = files->open(files->self, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int code = opened < 0 ? opened : lock_open(files, opened, path, taken);
-
-    *fd = opened;
-    if (opened < 0) {
-        *taken = opened == -ENOENT;
-    }
-    if (*taken) {
-        (void)slc_fail(
-            err, SLC_ERR_IO,
-            "another run is writing this output: wait until it is done, or name another");
-        slc_error_locate_file(err, path);
-        return SLC_ERR_IO;
-    }
-    return code < 0 ? slc_fail_errno(err, -code, path, "locking the folder") : SLC_OK;
-}
-
-static void unlock_folder(const struct slc_files *files, int *fd)
-{
-    if (*fd >= 0) {
-        files->close(files->self, *fd);
-        *fd = -1;
-    }
 }
 
 /* What a crashed run left at `path`, if anything, goes; anything else is an error. */
@@ -188,12 +149,12 @@ remove_leftover(const struct slc_files *files, const char *path, struct slc_erro
         slc_error_locate_file(err, path);
         return status;
     }
-    status = lock_folder(files, path, &lock, &taken, err);
+    status = slc_folder_lock(files, path, another_run, &lock, &taken, err);
     if (status == SLC_OK) {
         slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
         status = slc_folder_remove(files, path, err);
     }
-    unlock_folder(files, &lock);
+    slc_folder_unlock(files, &lock);
     return status;
 }
 
@@ -210,7 +171,7 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     if (code < 0) {
         return slc_fail_errno(err, -code, folder->part, "creating the output folder");
     }
-    status = lock_folder(folder->files, folder->part, &folder->lock, &taken, err);
+    status = slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
     folder->made = !taken; /* what another run has is not this one's to remove */
     return status;
 }
@@ -413,7 +374,7 @@ void slc_build_folder_end(struct slc_build_folder *folder)
         }
     }
     if (folder->output != NULL) {
-        unlock_folder(folder->files, &folder->lock);
+        slc_folder_unlock(folder->files, &folder->lock);
     }
     slc_free(folder->output);
     slc_free(folder->part);

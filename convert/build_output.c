@@ -9,12 +9,10 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "convert/build_memory.h"
+#include "convert/tile_cut.h"
 
 #include <assert.h>
 #include <string.h>
-
-/* Largest extent of a tile in a mode, docs/FORMAT.md section 5. */
-#define EXTENT_MAX (UINT64_C(0xffffffff) - 1)
 
 struct stage {
     uint64_t lo[SLC_TILE_NNZ];
@@ -22,25 +20,17 @@ struct stage {
     double values[SLC_TILE_NNZ];
 };
 
-/* Coordinate range of the tile under assembly, in the modes that can exceed EXTENT_MAX. */
-struct extents {
-    uint64_t min[SLC_MAX_ORDER];
-    uint64_t max[SLC_MAX_ORDER];
-};
-
 struct slc_output {
     const struct slc_sort_plan *plan;
     struct slc_tiles *tiles;
     unsigned workers;
-    unsigned wide_modes;
-    unsigned wide_mode[SLC_MAX_ORDER];
+    struct slc_tile_cutter cutter;
 
     /* Stages; `stage` is being filled. */
     struct slc_buffer stage_memory;
     uint32_t *stage_borrowed; /* tiles of a stage that are not in the file yet: 0 or 1 */
     unsigned stage;
     uint32_t stage_nnz;
-    struct extents stage_extents;
 
     /* The coordinate that the next bucket may continue. */
     bool open;
@@ -65,7 +55,6 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
 {
     struct slc_output *o = slc_calloc(1, sizeof *o);
     enum slc_status status = SLC_OK;
-    unsigned i;
 
     if (o == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
@@ -73,11 +62,7 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
     o->plan = options->plan;
     o->tiles = options->tiles;
     o->workers = options->workers;
-    for (i = 0; i < o->plan->layout.order; i++) {
-        if (options->dims[i] - 1 > EXTENT_MAX) {
-            o->wide_mode[o->wide_modes++] = i;
-        }
-    }
+    slc_tile_cutter_init(&o->cutter, &o->plan->layout, options->dims);
     o->stage_borrowed = slc_calloc(o->workers + 1, sizeof *o->stage_borrowed);
     if (o->stage_borrowed == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
@@ -127,46 +112,6 @@ static enum slc_status close_stage(struct slc_output *output, struct slc_error *
                              err);
 }
 
-/*
- * How many of `count` nonzeros fit a tile whose ranges so far are `extents` (`started`: it has
- * any). Only modes longer than 2^32 - 1 are looked at; without such a mode this costs nothing.
- */
-static uint32_t fitting(const struct slc_output *output,
-                        const uint64_t *lo,
-                        const uint64_t *hi,
-                        uint64_t upper,
-                        uint32_t count,
-                        bool started,
-                        struct extents *extents)
-{
-    const struct slc_key_layout *layout = &output->plan->layout;
-    uint32_t i;
-    unsigned w;
-
-    for (i = 0; i < count && output->wide_modes > 0; i++) {
-        struct extents next = *extents;
-
-        for (w = 0; w < output->wide_modes; w++) {
-            unsigned mode = output->wide_mode[w];
-            uint64_t below = (uint64_t)__builtin_popcountll(layout->mask_lo[mode]);
-            uint64_t coord = slc_bits_gather(lo[i], layout->mask_lo[mode]);
-
-            if (below < 64) {
-                coord |= slc_bits_gather(hi == NULL ? upper : hi[i], layout->mask_hi[mode])
-                         << below;
-            }
-            next.min[w] = started ? slc_min_u64(next.min[w], coord) : coord;
-            next.max[w] = started ? slc_max_u64(next.max[w], coord) : coord;
-            if (next.max[w] - next.min[w] > EXTENT_MAX) {
-                return i;
-            }
-        }
-        *extents = next;
-        started = true;
-    }
-    return count;
-}
-
 static void stage_copy(struct slc_output *output,
                        const uint64_t *lo,
                        const uint64_t *hi,
@@ -207,7 +152,7 @@ static enum slc_status append(struct slc_output *output,
         uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
         uint32_t want = (uint32_t)slc_min_u64(room, count - i);
         const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
-        uint32_t fit = fitting(output, lo + i, hi_at, upper, want, started, &output->stage_extents);
+        uint32_t fit = slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, want, started);
 
         if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
             struct slc_tile_source tile = {.nnz = fit,

@@ -8,9 +8,13 @@
 
 enum { TILES_MAX = 256 };
 
+/* Where a tile stands. */
+enum beginning { WITHIN_PARTITION, OF_PARTITION, OF_CONTINUED_PARTITION };
+
 struct listed_tile {
     struct slc_tile_source source;
     uint32_t *borrowed;
+    enum beginning beginning;
 };
 
 struct slc_tiles {
@@ -19,9 +23,10 @@ struct slc_tiles {
     struct slc_encoder **encoders;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t listed;   /* tiles so far */
-    uint64_t taken;    /* by an encoder */
-    uint64_t appended; /* in the file */
+    enum beginning next; /* of the tile that is listed next */
+    uint64_t listed;     /* tiles so far */
+    uint64_t taken;      /* by an encoder */
+    uint64_t appended;   /* in the file */
     uint64_t encode_ns, write_ns;
     struct slc_error fault; /* the first one; status SLC_OK while all is well */
     struct listed_tile ring[TILES_MAX];
@@ -115,9 +120,23 @@ enum slc_status slc_tiles_status(const struct slc_tiles *tiles, struct slc_error
     return tiles->fault.status;
 }
 
+static enum slc_status append(struct slc_writer *writer,
+                              enum beginning beginning,
+                              const struct slc_tile_blob *blob,
+                              struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (beginning != WITHIN_PARTITION) {
+        status = slc_writer_next_partition(writer, beginning == OF_CONTINUED_PARTITION, err);
+    }
+    return status == SLC_OK ? slc_writer_append(writer, blob, err) : status;
+}
+
 /* Appends tile number `at` when its turn comes. The lock is held. */
 static enum slc_status append_in_turn(struct slc_tiles *tiles,
                                       uint64_t at,
+                                      enum beginning beginning,
                                       const struct slc_tile_blob *blob,
                                       struct slc_error *err)
 {
@@ -132,7 +151,7 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
     }
     pthread_mutex_unlock(&tiles->lock);
     start = slc_clock_ns();
-    status = slc_writer_append(tiles->writer, blob, err);
+    status = append(tiles->writer, beginning, blob, err);
     start = slc_clock_ns() - start;
     pthread_mutex_lock(&tiles->lock);
     tiles->write_ns += start;
@@ -159,7 +178,7 @@ bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
     pthread_mutex_lock(&tiles->lock);
     tiles->encode_ns += start;
     if (status == SLC_OK) {
-        status = append_in_turn(tiles, at, &blob, &err);
+        status = append_in_turn(tiles, at, tile->beginning, &blob, &err);
     }
     if (status != SLC_OK) {
         slc_tiles_fail(tiles, &err);
@@ -188,12 +207,21 @@ enum slc_status slc_tiles_put(struct slc_tiles *tiles,
     }
     status = slc_tiles_status(tiles, err);
     if (status == SLC_OK) {
-        tiles->ring[tiles->listed++ % TILES_MAX] = (struct listed_tile){*source, borrowed};
+        tiles->ring[tiles->listed++ % TILES_MAX] =
+            (struct listed_tile){*source, borrowed, tiles->next};
+        tiles->next = WITHIN_PARTITION;
         ++*borrowed;
         slc_tiles_wake(tiles);
     }
     pthread_mutex_unlock(&tiles->lock);
     return status;
+}
+
+void slc_tiles_next_partition(struct slc_tiles *tiles, bool continued)
+{
+    pthread_mutex_lock(&tiles->lock);
+    tiles->next = continued ? OF_CONTINUED_PARTITION : OF_PARTITION;
+    pthread_mutex_unlock(&tiles->lock);
 }
 
 enum slc_status slc_tiles_release(struct slc_tiles *tiles,

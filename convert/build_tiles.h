@@ -41,6 +41,9 @@ enum slc_status slc_tiles_put(struct slc_tiles *tiles,
                               uint32_t *borrowed,
                               struct slc_error *err) SLC_NODISCARD;
 
+/* The tile that is listed next is the first of a partition (slc_writer_next_partition). */
+void slc_tiles_next_partition(struct slc_tiles *tiles, bool continued);
+
 /* Encodes what is listed, and waits for others, until *borrowed is 0. Errors: as above. */
 enum slc_status slc_tiles_release(struct slc_tiles *tiles,
                                   unsigned worker,

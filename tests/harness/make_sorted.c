@@ -50,7 +50,10 @@ static void add_partitions(struct slc_made_sorted *sorted,
                            uint64_t end,
                            uint64_t target_nnz)
 {
-    for (uint64_t at = begin; at < end; at += target_nnz) {
+    uint64_t pieces = (end - begin + target_nnz - 1) / target_nnz;
+    uint64_t piece_nnz = (end - begin + pieces - 1) / pieces;
+
+    for (uint64_t at = begin; at < end; at += piece_nnz) {
         sorted->begin[sorted->partition_count] = at;
         sorted->continued[sorted->partition_count++] = at > begin;
     }

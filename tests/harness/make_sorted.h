@@ -18,7 +18,8 @@ struct slc_made_sorted {
 
 /*
  * Cuts the tensor into partitions: as many whole rows of `mode` as have at most `target_nnz`
- * nonzeros, and larger rows alone, in pieces of `target_nnz`. Ends the program when memory does.
+ * nonzeros, and larger rows alone, in as few pieces as possible, equal but for the last. Ends the
+ * program when memory does.
  */
 void slc_made_sorted_create(struct slc_made_sorted *sorted,
                             const struct slc_made_tensor *tensor,

@@ -1,0 +1,62 @@
+/* See convert/folder_lock.h. */
+#include "convert/folder_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/*
+ * Locks the open folder, which was at `path`. *taken: another run has it locked, or has removed it.
+ * Negated errno; 0 also where the file system has no locks.
+ */
+static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
+{
+    struct slc_file_stat locked, named;
+    int code = files->lock(files->self, fd);
+
+    *taken = code == -EWOULDBLOCK;
+    if (code < 0) {
+        return 0;
+    }
+    code = files->stat_fd(files->self, fd, &locked);
+    if (code >= 0) {
+        code = files->stat_path(files->self, path, &named);
+        *taken = code == -ENOENT ||
+                 (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
+    }
+    return *taken || code > 0 ? 0 : code;
+}
+
+enum slc_status slc_folder_lock(const struct slc_files *files,
+                                const char *path,
+                                const char *advice,
+                                int *fd,
+                                bool *taken,
+                                struct slc_error *err)
+{
+    int opened = files->open(files->self, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int code = opened;
+
+    *taken = false;
+    if (opened >= 0) {
+        code = lock_open(files, opened, path, taken);
+    }
+
+    *fd = opened;
+    if (opened < 0) {
+        *taken = opened == -ENOENT;
+    }
+    if (*taken) {
+        (void)slc_fail(err, SLC_ERR_IO, "%s", advice);
+        slc_error_locate_file(err, path);
+        return SLC_ERR_IO;
+    }
+    return code < 0 ? slc_fail_errno(err, -code, path, "locking the folder") : SLC_OK;
+}
+
+void slc_folder_unlock(const struct slc_files *files, int *fd)
+{
+    if (*fd >= 0) {
+        files->close(files->self, *fd);
+        *fd = -1;
+    }
+}

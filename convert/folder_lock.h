@@ -1,0 +1,24 @@
+/* One writer at a time in a folder: a lock that lasts as long as a descriptor of it is open. */
+#ifndef SLC_CONVERT_FOLDER_LOCK_H
+#define SLC_CONVERT_FOLDER_LOCK_H
+
+#include "base/error.h"
+#include "storage/files.h"
+
+#include <stdbool.h>
+
+/*
+ * Opens and locks the folder at `path`. *taken: another run has it locked, or has moved or removed
+ * it meanwhile, which is an error with the message `advice`. Where the file system has no locks,
+ * nobody is kept out. Owns: slc_folder_unlock, also after an error. Errors: SLC_ERR_IO.
+ */
+enum slc_status slc_folder_lock(const struct slc_files *files,
+                                const char *path,
+                                const char *advice,
+                                int *fd,
+                                bool *taken,
+                                struct slc_error *err) SLC_NODISCARD;
+/* Takes a descriptor that is -1, and leaves one. */
+void slc_folder_unlock(const struct slc_files *files, int *fd);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * See convert/sorted_build.h. Scans and encoding take turns, each with all workers: a batch of
+ * ranges is gathered, then one worker lists its tiles and all encode them. Of a range larger than
+ * memory, as many tiles as are complete are encoded, and the rest waits for what comes next.
+ */
+#include "convert/sorted_build.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "convert/build_tiles.h"
+#include "convert/tile_cut.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Raised when partitions are cut in another way: files begun by an older program are not resumed.
+ */
+#define CUTS_VERSION 1U
+
+struct build {
+    const struct slc_sorted_options *options;
+    const struct slc_layout_info *info;
+    struct slc_sorted_report *report;
+    struct slc_sorted_plan plan;
+    struct slc_gather *gather;
+    struct slc_writer *writer;
+    struct slc_tiles *tiles;
+    struct slc_tile_cutter cutter;
+    struct slc_buffer area;
+    struct slc_gathered gathered;
+
+    /* Tiles are listed in the order of the file. */
+    uint64_t part;      /* the partition at hand .. */
+    uint64_t part_done; /* .. and how many of its nonzeros are listed */
+    uint64_t available; /* gathered nonzeros .. */
+    uint64_t listed;    /* .. of which these are in a tile */
+    uint32_t borrowed;  /* tiles in the area */
+    bool all_listed;    /* guarded by the tiles' lock */
+    struct slc_error fault;
+};
+
+static uint64_t tag_of(const struct slc_layout_info *info)
+{
+    const uint64_t parts[] = {CUTS_VERSION, info->header_hash, info->content_sum,
+                              slc_sorted_part_nnz(info->nnz)};
+
+    return slc_hash64(parts, sizeof parts);
+}
+
+/* The next tile, cut from what is gathered; *nnz is 0 where that may not be all of it. */
+static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
+{
+    const struct slc_gathered *gathered = &build->gathered;
+    uint64_t at = build->listed;
+    uint64_t want =
+        slc_min_u64(SLC_TILE_NNZ, build->plan.cuts.parts[build->part].nnz - build->part_done);
+    uint32_t have = (uint32_t)slc_min_u64(want, build->available - at);
+    const uint64_t *hi = gathered->key_hi == NULL ? NULL : gathered->key_hi + at;
+    uint32_t fit = slc_tile_cutter_fit(&build->cutter, gathered->key_lo + at, hi, 0, have, false);
+    bool one_upper = hi != NULL && fit > 0 && hi[0] == hi[fit - 1]; /* they ascend */
+
+    *nnz = fit == have && have < want ? 0 : fit;
+    return (struct slc_tile_source){.nnz = fit,
+                                    .key_lo = gathered->key_lo + at,
+                                    .key_hi = one_upper ? NULL : hi,
+                                    .upper = one_upper ? hi[0] : 0,
+                                    .values = gathered->values + at};
+}
+
+/* Lists the tiles of what is gathered. */
+static enum slc_status list_tiles(struct build *build, unsigned worker, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    while (build->listed < build->available && status == SLC_OK) {
+        const struct slc_sorted_part *part = &build->plan.cuts.parts[build->part];
+        struct slc_tile_source tile;
+        uint32_t nnz;
+
+        if (slc_stop_wanted(build->options->stop)) {
+            return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        }
+        tile = cut_tile(build, &nnz);
+        if (nnz == 0) {
+            break;
+        }
+        if (build->part_done == 0 && build->part > 0) {
+            slc_tiles_next_partition(build->tiles, part->continued);
+        }
+        status = slc_tiles_put(build->tiles, worker, &tile, &build->borrowed, err);
+        build->listed += nnz;
+        build->part_done += nnz;
+        if (build->part_done == part->nnz) {
+            build->part++;
+            build->part_done = 0;
+        }
+    }
+    return status;
+}
+
+static void emit_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct build *build = context;
+    struct slc_tiles *tiles = build->tiles;
+
+    (void)workers;
+    if (worker == 0) {
+        struct slc_error ignored = SLC_ERROR_INIT;
+        enum slc_status status = list_tiles(build, worker, &build->fault);
+
+        /* What is listed is written in any case: the writer is never left amid a tile. */
+        if (slc_tiles_release(tiles, worker, &build->borrowed, &ignored) != SLC_OK &&
+            status == SLC_OK) {
+            build->fault = ignored;
+        }
+        slc_tiles_lock(tiles);
+        build->all_listed = true;
+        slc_tiles_wake(tiles);
+        slc_tiles_unlock(tiles);
+        return;
+    }
+    slc_tiles_lock(tiles);
+    while (!build->all_listed && !slc_tiles_failed(tiles)) {
+        if (!slc_tiles_encode_next(tiles, worker)) {
+            slc_tiles_wait(tiles);
+        }
+    }
+    slc_tiles_unlock(tiles);
+}
+
+/* Encodes and writes what is gathered, but for a last tile that may not be complete. */
+static enum slc_status emit(struct build *build, struct slc_error *err)
+{
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    build->all_listed = false;
+    slc_error_clear(&build->fault);
+    status = slc_team_run(build->plan.workers, emit_worker, build, err);
+    if (status == SLC_OK && build->fault.status != SLC_OK) {
+        status = build->fault.status;
+        if (err != NULL && err->status == SLC_OK) {
+            *err = build->fault;
+        }
+    }
+    build->report->emit_seconds += slc_seconds_since(start_ns);
+    return status;
+}
+
+/* Moves what is left of the area to its beginning. */
+static void move_rest(struct build *build)
+{
+    const struct slc_gathered *gathered = &build->gathered;
+    uint64_t rest = build->available - build->listed;
+
+    memmove(gathered->key_lo, gathered->key_lo + build->listed, rest * sizeof *gathered->key_lo);
+    memmove(gathered->values, gathered->values + build->listed, rest * sizeof *gathered->values);
+    if (gathered->key_hi != NULL) {
+        memmove(gathered->key_hi, gathered->key_hi + build->listed,
+                rest * sizeof *gathered->key_hi);
+    }
+    build->available = rest;
+    build->listed = 0;
+}
+
+static enum slc_status
+build_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
+{
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status =
+        slc_gather_ranges(build->gather, build->plan.ranges + first, count, &build->gathered, err);
+
+    build->report->gather_scans++;
+    build->report->gather_seconds += slc_seconds_since(start_ns);
+    build->listed = 0;
+    build->available = 0;
+    for (uint64_t r = first; r < first + count; r++) {
+        build->available += build->plan.ranges[r].nnz;
+    }
+    return status == SLC_OK ? emit(build, err) : status;
+}
+
+/* One range in as many scans as it takes, without its first `done` nonzeros. */
+static enum slc_status build_large(struct build *build,
+                                   const struct slc_row_range *range,
+                                   uint64_t done,
+                                   struct slc_error *err)
+{
+    const struct slc_gathered *area = &build->gathered;
+    struct slc_gather_place place = {.tile = 0, .skip = done};
+    enum slc_status status = SLC_OK;
+
+    build->available = 0;
+    while (done < range->nnz && status == SLC_OK) {
+        uint64_t start_ns = slc_clock_ns();
+        uint64_t rest = build->available;
+        uint64_t count = slc_min_u64(build->plan.area_nnz - rest, range->nnz - done);
+        const struct slc_gathered out = {area->key_lo + rest,
+                                         area->key_hi == NULL ? NULL : area->key_hi + rest,
+                                         area->values + rest};
+
+        status = slc_gather_piece(build->gather, range, &place, count, &out, err);
+        build->report->gather_scans++;
+        build->report->gather_seconds += slc_seconds_since(start_ns);
+        build->listed = 0;
+        build->available += count;
+        done += count;
+        if (status == SLC_OK) {
+            status = emit(build, err);
+            move_rest(build);
+        }
+    }
+    return status;
+}
+
+/* All partitions from build->part on. */
+static enum slc_status build_parts(struct build *build, struct slc_error *err)
+{
+    const struct slc_sorted_plan *plan = &build->plan;
+    enum slc_status status = SLC_OK;
+    uint64_t range = 0, done = 0;
+
+    for (uint64_t p = 0; p < build->part; p++) {
+        done += plan->cuts.parts[p].nnz;
+    }
+    while (range < plan->range_count && done >= plan->ranges[range].nnz) {
+        done -= plan->ranges[range++].nnz;
+    }
+    while (range < plan->range_count && status == SLC_OK) {
+        uint64_t batch = done > 0 ? 0 : slc_sorted_plan_batch(plan, range);
+
+        status = batch > 0 ? build_batch(build, range, batch, err)
+                           : build_large(build, &plan->ranges[range], done, err);
+        range += slc_max_u64(batch, 1);
+        done = 0;
+    }
+    assert(status != SLC_OK || build->part == plan->cuts.count);
+    return status;
+}
+
+/* Memory for nonzeros, and what encodes them. */
+static enum slc_status take_memory(struct build *build, struct slc_error *err)
+{
+    const struct slc_sorted_plan *plan = &build->plan;
+    enum slc_status status = slc_buffer_create(
+        &build->area, plan->area_bytes,
+        plan->area_bytes % (2 << 20) == 0 ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    build->gathered.key_lo = build->area.data;
+    build->gathered.values = (double *)(void *)(build->gathered.key_lo + plan->area_nnz);
+    if (build->info->keys.bits > 64) {
+        build->gathered.key_hi = build->gathered.key_lo + 2 * plan->area_nnz;
+    }
+    slc_tile_cutter_init(&build->cutter, &build->info->keys, build->info->dims);
+    status = slc_gather_create(
+        &(struct slc_gather_options){.files = build->options->files,
+                                     .reader = build->options->reader,
+                                     .workers = plan->workers,
+                                     .mode = build->options->mode,
+                                     .ranges_max = slc_max_u64(plan->range_count, 1),
+                                     .stop = build->options->stop,
+                                     .progress = build->options->progress},
+        &build->gather, err);
+    if (status == SLC_OK) {
+        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &build->info->keys,
+                                                              .codec = build->info->codec,
+                                                              .workers = plan->workers,
+                                                              .writer = build->writer},
+                                  &build->tiles, err);
+    }
+    return status;
+}
+
+static enum slc_status open_writer(struct build *build, struct slc_error *err)
+{
+    const struct slc_layout_info *info = build->info;
+    const struct slc_writer_options options = {.files = build->options->files,
+                                               .path = build->options->path,
+                                               .layout = SLC_LAYOUT_SORTED,
+                                               .layout_mode = build->options->mode,
+                                               .order = info->order,
+                                               .dims = info->dims,
+                                               .relabelled_modes = info->relabelled_modes,
+                                               .run = info->keys.run,
+                                               .codec = info->codec};
+    struct slc_writer_kept kept = {.partitions = 0};
+    enum slc_status status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count,
+                                               &build->writer, &kept, err);
+
+    build->part = kept.partitions;
+    build->report->kept_partitions = kept.partitions;
+    return status;
+}
+
+/* What was written has to be what the header of the file that was read tells of. */
+static enum slc_status check_summary(const struct build *build, struct slc_error *err)
+{
+    const struct slc_writer_summary *summary = &build->report->summary;
+    const struct slc_layout_info *info = build->info;
+
+    if (summary->nnz == info->nnz && summary->content_sum == info->content_sum &&
+        summary->value_type == info->value_type) {
+        return SLC_OK;
+    }
+    (void)slc_fail(err, SLC_ERR_DAMAGED,
+                   "%" PRIu64 " nonzeros with content sum %016" PRIx64
+                   " were sorted, but the header tells of %" PRIu64 " with %016" PRIx64
+                   ": sluice check says where the file is damaged",
+                   summary->nnz, summary->content_sum, info->nnz, info->content_sum);
+    slc_error_locate_file(err, slc_reader_path(build->options->reader));
+    return SLC_ERR_DAMAGED;
+}
+
+/* Ends the writer: finished, or to be resumed. */
+static enum slc_status
+end_writer(struct build *build, enum slc_status status, struct slc_error *err)
+{
+    struct slc_writer *writer = build->writer;
+
+    build->writer = NULL;
+    if (status == SLC_OK) {
+        status = slc_writer_finish(writer, &build->report->summary, err);
+        return status == SLC_OK ? check_summary(build, err) : status;
+    }
+    if (status == SLC_ERR_DAMAGED) {
+        slc_writer_abandon(writer);
+    } else if (writer != NULL) {
+        struct slc_error second = SLC_ERROR_INIT;
+
+        /* The first fault is what the caller hears of; a later call verifies what was kept. */
+        (void)!slc_writer_suspend(writer, &second);
+    }
+    return status;
+}
+
+enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
+                                 struct slc_sorted_report *report,
+                                 struct slc_error *err)
+{
+    struct build *build = slc_calloc(1, sizeof *build);
+    enum slc_status status;
+
+    if (build == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to build a layout");
+    }
+    memset(report, 0, sizeof *report);
+    build->options = options;
+    build->report = report;
+    build->info = slc_reader_info(options->reader);
+    status = slc_sorted_plan_make(options, &build->plan, err);
+    if (status == SLC_OK) {
+        report->partitions = build->plan.cuts.count;
+        report->split_rows = build->plan.cuts.split_rows;
+        report->count_scans = build->plan.count_scans;
+        report->count_seconds = build->plan.count_seconds;
+        status = open_writer(build, err);
+    }
+    if (status == SLC_OK) {
+        status = take_memory(build, err);
+    }
+    if (status == SLC_OK) {
+        status = build_parts(build, err);
+    }
+    if (build->tiles != NULL) {
+        slc_tiles_seconds(build->tiles, &report->encode_seconds, &report->write_seconds);
+    }
+    slc_tiles_destroy(build->tiles);
+    status = end_writer(build, status, err);
+    slc_gather_destroy(build->gather);
+    slc_buffer_destroy(&build->area);
+    slc_sorted_plan_destroy(&build->plan);
+    slc_free(build);
+    return status;
+}

@@ -1,0 +1,36 @@
+/*
+ * Writes the block file of a layout sorted-n from that of the layout blco: partitions are gathered
+ * (convert/sorted_gather.h), as many in one scan as there is memory for, and encoded from where
+ * they lie. The file has the same bytes for any number of threads and any memory.
+ */
+#ifndef SLC_CONVERT_SORTED_BUILD_H
+#define SLC_CONVERT_SORTED_BUILD_H
+
+#include "base/error.h"
+#include "convert/sorted_plan.h"
+#include "storage/writer.h"
+
+#include <stdint.h>
+
+struct slc_sorted_report {
+    uint64_t partitions, split_rows;
+    uint64_t kept_partitions; /* of an earlier, interrupted build */
+    unsigned count_scans;
+    uint64_t gather_scans;
+    double count_seconds, gather_seconds;
+    double emit_seconds;                  /* encoding and writing, by the clock .. */
+    double encode_seconds, write_seconds; /* .. and of all workers */
+    struct slc_writer_summary summary;
+};
+
+/*
+ * Writes options->path, or goes on with what an interrupted build left there (storage/writer.h).
+ * Errors: as slc_sorted_plan_make; SLC_ERR_DAMAGED where the nonzeros read are not those that the
+ * file's header tells of; SLC_ERR_NOSPACE, SLC_ERR_IO; SLC_ERR_INTERRUPTED. After all but damage
+ * the file and its journal stay, and the next call goes on with them.
+ */
+enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
+                                 struct slc_sorted_report *report,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,54 @@
+/* How a layout sorted-n is built: its partitions, and which of them are gathered in one scan. */
+#ifndef SLC_CONVERT_SORTED_PLAN_H
+#define SLC_CONVERT_SORTED_PLAN_H
+
+#include "base/error.h"
+#include "convert/sorted_cuts.h"
+#include "convert/sorted_gather.h"
+
+#include <stdint.h>
+
+struct slc_sorted_options {
+    const struct slc_files *files;
+    const struct slc_reader *reader; /* of the layout blco */
+    unsigned mode;
+    const char *path; /* the block file to be written */
+    unsigned workers;
+    uint64_t memory_bytes;       /* for everything the build maps and allocates */
+    uint64_t budget_bytes;       /* for messages: the whole budget .. */
+    uint64_t beside_bytes;       /* .. and what the caller takes of it */
+    const struct slc_stop *stop; /* may be NULL */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+};
+
+struct slc_sorted_plan {
+    unsigned workers;
+    uint64_t area_nnz;   /* nonzeros that are gathered at a time */
+    uint64_t area_bytes; /* what they take */
+    uint64_t need_bytes; /* of everything */
+    struct slc_sorted_cuts cuts;
+    /* Of each partition, but one for all pieces of a row; ascending. */
+    struct slc_row_range *ranges;
+    uint64_t range_count;
+    uint64_t batches;     /* scans that gather */
+    unsigned count_scans; /* and those that counted before */
+    double count_seconds;
+};
+
+/* The smallest memory_bytes that is enough, for one worker. */
+uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
+
+/*
+ * Divides memory, counts the rows and cuts them. Owns: slc_sorted_plan_destroy, which takes an
+ * all-zero struct. Errors: SLC_ERR_BUDGET naming the smallest memory that is enough; those of
+ * slc_row_count.
+ */
+enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
+                                     struct slc_sorted_plan *plan,
+                                     struct slc_error *err) SLC_NODISCARD;
+void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
+
+/* How many ranges from `first` on are gathered in one scan; 0: that one does not fit as a whole. */
+uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first);
+
+#endif

@@ -1,0 +1,372 @@
+/*
+ * Building sorted layouts: the same bytes as an independent writer makes, for any number of threads
+ * and any memory; long modes, keys above 64 bits and tiles cut by extent; interrupted and failing
+ * builds go on to the same bytes; damage is found.
+ */
+#include "base/fault.h"
+#include "convert/sorted_build.h"
+#include "faulty_files.h"
+#include "make_sorted.h"
+#include "slc_test.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define P2(n) (UINT64_C(1) << (n))
+
+struct shape {
+    const char *what;
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz;
+};
+
+/* At least 8 Ki nonzeros make a partition. */
+static const struct shape shapes[] = {
+    {"one nonzero", 2, {5, 6}, 1},
+    {"no nonzeros", 3, {5, 6, 7}, 0},
+    {"a vector", 1, {60000}, 40000},
+    {"short and long rows", 2, {3, 30000}, 50000},
+    {"one row larger than memory", 3, {1, 4000, 3000}, 300000},
+    {"four modes", 4, {50, 60, 700, 80}, 70000},
+    {"tiles cut by extent", 2, {P2(36), 40}, 20000},
+    {"long keys", 3, {P2(40), P2(40), 20}, 20000},
+    {"six modes", 6, {2, 30, 4, 50, 6, 70}, 30000},
+};
+
+struct fixture {
+    struct slc_made_tensor tensor;
+    struct slc_faulty faulty;
+    struct slc_store store;
+    char folder[4096];
+    char expected[4224], built[4224];
+};
+
+static void open_fixture(struct fixture *f, const struct shape *shape)
+{
+    static unsigned number;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    (void)snprintf(f->folder, sizeof f->folder, "%s/x%u.slc", slc_test_folder(), number++);
+    (void)snprintf(f->expected, sizeof f->expected, "%s/expected", f->folder);
+    (void)snprintf(f->built, sizeof f->built, "%s/built", f->folder);
+    slc_made_tensor_create(&f->tensor, shape->order, shape->dims, shape->nnz, SLC_MADE_COUNTS,
+                           slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(&f->tensor, NULL, f->folder, SLC_CODEC_PACKED, 40000, &err),
+                  &err);
+    slc_faulty_init(&f->faulty);
+    SLC_ASSERT_OK(slc_store_open(&f->faulty.table, f->folder, &f->store, &err), &err);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    slc_store_close(&f->store);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&f->faulty), 0);
+    slc_made_tensor_destroy(&f->tensor);
+}
+
+static struct slc_sorted_options
+options_of(const struct fixture *f, unsigned mode, unsigned workers)
+{
+    return (struct slc_sorted_options){.files = &f->faulty.table,
+                                       .reader = f->store.reader,
+                                       .mode = mode,
+                                       .path = f->built,
+                                       .workers = workers,
+                                       .memory_bytes = P2(30)};
+}
+
+static void *load(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    struct stat info;
+    void *data;
+
+    CU_ASSERT_FATAL(file != NULL && fstat(fileno(file), &info) == 0);
+    *bytes = (size_t)info.st_size;
+    data = malloc(*bytes + 1);
+    CU_ASSERT_FATAL(data != NULL && fread(data, 1, *bytes, file) == *bytes);
+    (void)fclose(file);
+    return data;
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    size_t a_bytes, b_bytes;
+    void *a_data = load(a, &a_bytes);
+    void *b_data = load(b, &b_bytes);
+    bool same = a_bytes == b_bytes && memcmp(a_data, b_data, a_bytes) == 0;
+
+    free(a_data);
+    free(b_data);
+    return same;
+}
+
+static bool exists(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0;
+}
+
+static bool journal_exists(const struct fixture *f)
+{
+    char path[5000];
+
+    (void)snprintf(path, sizeof path, "%s.journal", f->built);
+    return exists(path);
+}
+
+/* What an independent writer makes of it; modes of at most 65,536 rows are counted row by row. */
+static void write_expected(struct fixture *f, unsigned mode)
+{
+    struct slc_writer_summary summary;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_sorted sorted;
+
+    (void)unlink(f->expected);
+    if (f->tensor.dims[mode] > 65536) {
+        struct slc_sorted_options options = options_of(f, mode, 1);
+        struct slc_sorted_report report;
+
+        options.path = f->expected;
+        SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
+        return;
+    }
+    slc_made_sorted_create(&sorted, &f->tensor, mode, slc_sorted_part_nnz(f->tensor.nnz));
+    SLC_ASSERT_OK(
+        slc_made_sorted_write(&sorted, NULL, f->expected, SLC_CODEC_PACKED, 0, &summary, &err),
+        &err);
+    slc_made_sorted_destroy(&sorted);
+}
+
+static void test_bytes(void)
+{
+    static const unsigned team_sizes[] = {1, 2, 5};
+
+    for (size_t s = 0; s < SLC_COUNT(shapes); s++) {
+        struct fixture f;
+
+        open_fixture(&f, &shapes[s]);
+        for (unsigned mode = 0; mode < shapes[s].order; mode++) {
+            write_expected(&f, mode);
+            for (unsigned variant = 0; variant < 4; variant++) {
+                unsigned workers = variant < 3 ? team_sizes[variant] : 2;
+                struct slc_sorted_options options = options_of(&f, mode, workers);
+                struct slc_sorted_report report;
+                struct slc_error err = SLC_ERROR_INIT;
+                struct slc_reader *reader;
+
+                if (variant == 3) {
+                    options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader));
+                }
+                SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
+                CU_ASSERT(same_files(f.expected, f.built));
+                CU_ASSERT_FALSE(journal_exists(&f));
+                CU_ASSERT(variant != 3 || f.tensor.nnz < 131072 || report.gather_scans > 2);
+                SLC_ASSERT_OK(slc_reader_open(NULL, f.built, &reader, &err), &err);
+                CU_ASSERT_EQUAL(slc_reader_info(reader)->partition_count, report.partitions);
+                CU_ASSERT_EQUAL(slc_reader_info(reader)->nnz, f.tensor.nnz);
+                CU_ASSERT_EQUAL(slc_reader_info(reader)->content_sum,
+                                slc_reader_info(f.store.reader)->content_sum);
+                slc_reader_close(reader);
+                CU_ASSERT_EQUAL(unlink(f.built), 0);
+            }
+        }
+        close_fixture(&f);
+    }
+}
+
+static void test_budget(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_sorted_options options;
+    struct slc_sorted_report report;
+    struct fixture f;
+
+    open_fixture(&f, &shapes[5]);
+    options = options_of(&f, 0, 2);
+    options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader)) - 1;
+    options.budget_bytes = P2(31);
+    options.beside_bytes = P2(30);
+    SLC_ASSERT_FAILS(slc_sorted_build(&options, &report, &err), SLC_ERR_BUDGET, &err,
+                     "the budget is 2048.0 MiB");
+    CU_ASSERT_FALSE(exists(f.built));
+    close_fixture(&f);
+}
+
+/* Several scans in the least memory, rows in pieces and whole ones. */
+static const struct shape large = {"", 3, {40, 7, 3000}, 180000};
+
+static struct {
+    int raised; /* the stop flag */
+    atomic_int calls_left;
+} interruption;
+
+static void raise_in_progress(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+    (void)context;
+    CU_ASSERT_FATAL(phase != NULL && done <= total);
+    if (atomic_fetch_sub(&interruption.calls_left, 1) == 1) {
+        __atomic_store_n(&interruption.raised, 2, __ATOMIC_RELAXED);
+    }
+}
+
+/* After a stop at any moment the next build goes on, to the same bytes. */
+static void test_stops(void)
+{
+    const struct slc_stop stop = {.flag = &interruption.raised};
+    uint64_t kept = 0;
+    struct fixture f;
+
+    open_fixture(&f, &large);
+    write_expected(&f, 0);
+    for (int k = 1;; k++) {
+        struct slc_sorted_options options = options_of(&f, 0, 2);
+        struct slc_sorted_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader));
+        options.stop = &stop;
+        options.progress = raise_in_progress;
+        interruption.raised = 0;
+        atomic_store(&interruption.calls_left, k);
+        status = slc_sorted_build(&options, &report, &err);
+        if (interruption.raised == 0) {
+            SLC_ASSERT_OK(status, &err);
+            break;
+        }
+        if (status == SLC_OK) { /* too late to stop */
+            CU_ASSERT(same_files(f.expected, f.built));
+            CU_ASSERT_EQUAL(unlink(f.built), 0);
+            continue;
+        }
+        CU_ASSERT_EQUAL(status, SLC_ERR_INTERRUPTED);
+        options.stop = NULL;
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
+        kept += report.kept_partitions;
+        CU_ASSERT(same_files(f.expected, f.built));
+        CU_ASSERT_FALSE(journal_exists(&f));
+        CU_ASSERT_EQUAL(unlink(f.built), 0);
+    }
+    CU_ASSERT(kept > 0);
+    close_fixture(&f);
+}
+
+/*
+ * Every operation on files fails, and all later ones of its kind, as when the process or the disk
+ * is gone: the next build goes on, to the same bytes.
+ */
+static void test_faults(void)
+{
+    static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_WRITE, SLC_FAULTY_READ, SLC_FAULTY_OPEN,
+                                                 SLC_FAULTY_SYNC, SLC_FAULTY_TRUNCATE};
+    uint64_t kept = 0;
+    struct fixture f;
+
+    open_fixture(&f, &large);
+    write_expected(&f, 0);
+    for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
+        bool fired = true;
+
+        for (uint64_t k = 1; fired; k++) {
+            struct slc_sorted_options options = options_of(&f, 0, 2);
+            struct slc_sorted_report report;
+            struct slc_error err = SLC_ERROR_INIT;
+            enum slc_status status;
+
+            options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader));
+            slc_faulty_fail_from(&f.faulty, kinds[i], k, i == 0 ? ENOSPC : EIO);
+            status = slc_sorted_build(&options, &report, &err);
+            fired = slc_faulty_fired(&f.faulty);
+            slc_faulty_fail(&f.faulty, SLC_FAULTY_READ, 0, 0);
+            CU_ASSERT(fired || status == SLC_OK);
+            CU_ASSERT(status == SLC_OK || status == (i == 0 ? SLC_ERR_NOSPACE : SLC_ERR_IO));
+            CU_ASSERT_EQUAL(err.status, status);
+            if (status != SLC_OK) {
+                slc_error_clear(&err);
+                SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
+                kept += report.kept_partitions;
+            }
+            CU_ASSERT(same_files(f.expected, f.built));
+            CU_ASSERT_FALSE(journal_exists(&f));
+            CU_ASSERT_EQUAL(unlink(f.built), 0);
+            k += slc_test_quick() ? 4 : 0;
+        }
+    }
+    CU_ASSERT(kept > 0);
+    close_fixture(&f);
+}
+
+static void test_memory_and_threads(void)
+{
+    struct fixture f;
+
+    open_fixture(&f, &shapes[5]);
+    write_expected(&f, 1);
+    for (enum slc_fault_kind kind = 0; kind < SLC_FAULT_KINDS; kind++) {
+        for (uint64_t k = 1;; k++) {
+            struct slc_sorted_options options = options_of(&f, 1, 3);
+            struct slc_sorted_report report;
+            struct slc_error err = SLC_ERROR_INIT;
+            enum slc_status status;
+
+            slc_fault_arm(kind, k);
+            status = slc_sorted_build(&options, &report, &err);
+            if (slc_fault_seen(kind) < k) {
+                slc_fault_arm(kind, 0);
+                SLC_ASSERT_OK(status, &err);
+                break;
+            }
+            slc_fault_arm(kind, 0);
+            CU_ASSERT_EQUAL(status, kind == SLC_FAULT_ALLOCATION ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM);
+        }
+        CU_ASSERT(same_files(f.expected, f.built));
+        CU_ASSERT_EQUAL(unlink(f.built), 0);
+    }
+    close_fixture(&f);
+}
+
+/* A bit flipped on the way from the drive, in any read: named, and nothing is left. */
+static void test_damage(void)
+{
+    struct fixture f;
+    bool fired = true;
+
+    open_fixture(&f, &shapes[5]);
+    for (uint64_t k = 1; fired; k++) {
+        struct slc_sorted_options options = options_of(&f, 2, 2);
+        struct slc_sorted_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        enum slc_status status;
+
+        slc_faulty_flip(&f.faulty, k, 977 * k);
+        status = slc_sorted_build(&options, &report, &err);
+        fired = slc_faulty_fired(&f.faulty);
+        CU_ASSERT_EQUAL(status, fired ? SLC_ERR_DAMAGED : SLC_OK);
+        CU_ASSERT_EQUAL(exists(f.built), !fired);
+        CU_ASSERT_FALSE(journal_exists(&f));
+    }
+    close_fixture(&f);
+}
+
+static const struct slc_test tests[] = {
+    {"the same bytes by every way", test_bytes},
+    {"the smallest budget is named", test_budget},
+    {"a stopped build goes on", test_stops},
+    {"a build goes on after every fault of files", test_faults},
+    {"failing memory and threads", test_memory_and_threads},
+    {"damage is found", test_damage},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("sorted_build", tests, SLC_COUNT(tests), argc, argv);
+}
