@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""sluice layout from outside: added, listed, dropped; the same file after kills at any moment; budgets
+hold; a signal stops it."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, run, sluice  # noqa: E402
+
+
+def made(folder, nnz=300000, dims="3000x200x9"):
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", "--block-bytes", "64KiB")
+    return store
+
+
+def layout(*arguments):
+    return subprocess.run([SLUICE, "layout", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def whole(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def add_list_drop(folder):
+    store = made(folder)
+    out = layout(store, "--sorted", "1,3", "-v").stdout
+    check(re.search(r"^sorted-1: \d+ partitions, 0 rows in pieces; .* bytes per nonzero", out, re.M), out)
+    check(re.search(r"^sorted-3: \d+ partitions, 9 rows in pieces; ", out, re.M), out)
+    check("sorted-1: is there already" in layout(store, "--sorted", "all").stdout, "built again")
+    names = [line.split()[0] for line in layout(store).stdout.splitlines()]
+    check(names == ["blco.blk", "sorted-1.blk", "sorted-2.blk", "sorted-3.blk"], str(names))
+    sluice("check", store, "-q")
+    check("sorted-2: dropped" in layout(store, "--drop", "sorted-2,sorted-3").stdout, "not dropped")
+    check(sorted(os.listdir(store)) == ["blco.blk", "sorted-1.blk", "tensor.json"], str(os.listdir(store)))
+    sluice("convert", "-", store, "-q", "-f", input="1 1 1 1\n")
+    check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], str(os.listdir(store)))
+
+
+def dry_run(folder):
+    store = made(folder)
+    before = sorted(os.listdir(store))
+    out = layout(store, "--sorted", "1", "--dry-run").stdout
+    check(re.search(r"sorted-1: \d+ partitions.*\n  scans +1 to count rows, 1 to gather", out), out)
+    check("memory" in out and "disk" in out and sorted(os.listdir(store)) == before, out)
+
+
+def wrong(folder):
+    store = made(folder, nnz=1000)
+    for arguments, code, part in ((["--sorted", "4"], 2, "modes from 1 to 3"),
+                                  (["--sorted", "0"], 2, "modes from 1 to 3"),
+                                  (["--sorted", "1,,2"], 2, "modes from 1 to 3"),
+                                  (["--drop", "blco"], 2, "sorted-K"),
+                                  (["--drop", "sorted-1"], 2, "no layout sorted-1"),
+                                  (["--sorted", "1", "--drop", "sorted-1"], 2, "added and dropped"),
+                                  (["--sorted", "1", "--memory", "1MiB"], 4, "--memory ")):
+        done = layout(store, *arguments)
+        check(done.returncode == code and part in done.stderr, f"{arguments}: {done.returncode} {done.stderr}")
+    check(layout(os.path.join(folder, "none.slc"), "--sorted", "1").returncode in (3, 5), "no such store")
+
+
+def budget(folder):
+    """The budget that a refusal names is enough, and gives the same bytes as plenty of memory."""
+    store = made(folder, nnz=3000000)
+    refused = layout(store, "--sorted", "1", "--memory", "1MiB", "-t", "1")
+    least = int(re.search(r"--memory (\d+)MiB", refused.stderr).group(1))
+    out = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v").stdout
+    check(int(re.search(r"(\d+) to gather", out).group(1)) > 5, out)
+    peak = re.search(r"^([\d.]+) MiB at most", out, re.M)
+    check(peak and float(peak.group(1)) <= least, f"{least} MiB: {out}")
+    small = whole(os.path.join(store, "sorted-1.blk"))
+    layout(store, "--drop", "sorted-1")
+    layout(store, "--sorted", "1", "-t", "3")
+    check(whole(os.path.join(store, "sorted-1.blk")) == small, "other bytes with more memory and threads")
+
+
+def killed(folder):
+    """Killed at random moments, again and again: the store stays sound, and the file comes out the same."""
+    store = made(folder, nnz=2000000)
+    sluice("layout", store, "--sorted", "2", "-q")
+    expected = whole(os.path.join(store, "sorted-2.blk"))
+    draw = random.Random(1)
+    finished = 0
+    sluice("layout", store, "--drop", "sorted-2", "-q")
+    for _ in range(12):
+        child = subprocess.Popen([SLUICE, "layout", store, "--sorted", "2", "-q", "--memory", "60MiB"],
+                                 stderr=subprocess.PIPE, text=True)
+        time.sleep(draw.uniform(0, 0.5))
+        child.kill()
+        child.communicate()
+        if "sorted-2.blk" in layout(store).stdout:
+            finished += 1
+            check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
+            sluice("layout", store, "--drop", "sorted-2", "-q")
+        elif not os.path.exists(os.path.join(store, "sorted-2.blk")):  # in place, but not listed yet
+            sluice("check", store, "-q")
+    sluice("layout", store, "--sorted", "2", "-q")
+    sluice("check", store, "-q")
+    check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
+    check(sorted(os.listdir(store)) == ["blco.blk", "sorted-2.blk", "tensor.json"], str(os.listdir(store)))
+
+
+def stopped(folder):
+    store = made(folder, nnz=3000000)
+    child = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()  # the first is done
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, messages = child.communicate(timeout=60)
+    check(child.returncode == 130 and time.monotonic() - start < 10, f"exit {child.returncode}: {messages}")
+    check("sorted-1.blk" in layout(store).stdout, "what was done is gone")
+    check("sorted-1: is there already" in layout(store, "--sorted", "all").stdout, "not resumed")
+    sluice("check", store, "-q")
+
+
+def two(folder):
+    store = made(folder, nnz=3000000)
+    first = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    first.stdout.readline()
+    second = layout(store, "--drop", "sorted-1")
+    first.communicate(timeout=300)
+    check(first.returncode == 0 and second.returncode == 5, f"exits {first.returncode}, {second.returncode}")
+    check("another run" in second.stderr, second.stderr)
+
+
+run([
+    ("layouts are added, listed and dropped", add_list_drop),
+    ("a dry run changes nothing", dry_run),
+    ("wrong words", wrong),
+    ("the budget that is named is enough", budget),
+    ("kills at any moment", killed),
+    ("a signal stops it", stopped),
+    ("two at once", two),
+])

@@ -1,0 +1,316 @@
+/* sluice layout: adds layouts to a store, or drops some, or tells which it has. */
+#include "base/memory.h"
+#include "base/team.h"
+#include "commands.h"
+#include "common_options.h"
+#include "console.h"
+#include "convert/relayout.h"
+#include "format.h"
+#include "progress.h"
+#include "signals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    const char *sorted;
+    const char *drop;
+    bool dry_run;
+    uint64_t memory;
+    uint64_t threads;
+    const char *progress;
+    bool verbose;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "sorted",
+     .kind = OPTION_STRING,
+     .value = "MODES",
+     .help = "add layouts sorted by these modes: 1,3 or all",
+     .offset = offsetof(struct arguments, sorted)},
+    {.name = "drop",
+     .kind = OPTION_STRING,
+     .value = "LAYOUTS",
+     .help = "remove layouts, before others are added: sorted-1,sorted-3",
+     .offset = offsetof(struct arguments, drop)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "count rows and tell what would be built, read and written; change nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .help = "tell scans and times of each layout, too",
+     .offset = offsetof(struct arguments, verbose)},
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+/* Sets of modes, a bit each. */
+struct wish {
+    uint32_t add;
+    uint32_t drop;
+};
+
+/* A mode from 1 to `order`, up to a comma or the end; 0 where it is something else. */
+static unsigned parse_mode(const char **text, unsigned order)
+{
+    unsigned mode = 0;
+
+    for (; **text >= '0' && **text <= '9' && mode <= order; ++*text) {
+        mode = mode * 10 + (unsigned)(**text - '0');
+    }
+    if ((**text != ',' && **text != '\0') || mode > order) {
+        return 0;
+    }
+    *text += **text == ',';
+    return mode;
+}
+
+/*
+ * The modes of a list, each behind `prefix`. Errors: SLC_ERR_USAGE.
+ */
+static enum slc_status parse_list(const char *option,
+                                  const char *list,
+                                  const char *prefix,
+                                  unsigned order,
+                                  uint32_t *modes,
+                                  struct slc_error *err)
+{
+    const char *text = list;
+
+    while (*text != '\0') {
+        unsigned mode = 0;
+
+        if (strncmp(text, prefix, strlen(prefix)) == 0) {
+            text += strlen(prefix);
+            mode = parse_mode(&text, order);
+        }
+        if (mode == 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s '%s': modes from 1 to %u, each as %sK, with commas between",
+                            option, list, order, prefix);
+        }
+        *modes |= UINT32_C(1) << (mode - 1);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_wish(const struct arguments *args, unsigned order, struct wish *wish, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (args->sorted != NULL && strcmp(args->sorted, "all") == 0) {
+        wish->add = (UINT32_C(1) << order) - 1;
+    } else if (args->sorted != NULL) {
+        status = parse_list("sorted", args->sorted, "", order, &wish->add, err);
+    }
+    if (status == SLC_OK && args->drop != NULL) {
+        status = parse_list("drop", args->drop, "sorted-", order, &wish->drop, err);
+    }
+    if (status == SLC_OK && (wish->add & wish->drop) != 0) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "the same layout is to be added and dropped: drop it first to build it "
+                          "again");
+    }
+    return status;
+}
+
+static bool has_mode(uint32_t modes, unsigned mode)
+{
+    return (modes >> mode & 1) != 0;
+}
+
+static void list_layouts(const struct slc_manifest *manifest)
+{
+    double nnz = manifest->nnz > 0 ? (double)manifest->nnz : 1;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+        struct format_text size;
+
+        printf("%-14s %s in %" PRIu64 " block%s, %.2f bytes per nonzero, codec %s\n", layout->file,
+               format_data(&size, (double)layout->file_bytes), layout->block_count,
+               layout->block_count == 1 ? "" : "s", (double)layout->file_bytes / nnz,
+               slc_codec_name(layout->codec));
+    }
+}
+
+static void
+print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_sorted_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->store.reader);
+    struct format_text a, b;
+    /* As the nonzeros take now, half a page of padding for each partition and its entry. */
+    double disk =
+        (double)info->file_bytes + (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
+
+    printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces\n", mode + 1,
+           format_count(&a, plan->cuts.count), plan->cuts.count == 1 ? "" : "s",
+           plan->cuts.split_rows, plan->cuts.split_rows == 1 ? "" : "s");
+    printf("  %-12s %u to count rows, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
+           plan->batches);
+    printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
+           format_memory(&a, plan->need_bytes), plan->workers, plan->workers == 1 ? "" : "s",
+           format_memory(&b, plan->area_bytes));
+    printf("  %-12s about %s\n", "disk", format_data(&a, disk));
+}
+
+static void print_report(const struct slc_relayout *layouts,
+                         unsigned mode,
+                         const struct slc_sorted_report *report,
+                         bool verbose)
+{
+    double nnz = layouts->store.manifest.nnz > 0 ? (double)layouts->store.manifest.nnz : 1;
+    double seconds = report->count_seconds + report->gather_seconds + report->emit_seconds;
+    struct format_text a, b, c;
+
+    printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces; %s, %.2f bytes per nonzero; "
+           "%.2fs, %snnz/s\n",
+           mode + 1, format_count(&a, report->partitions), report->partitions == 1 ? "" : "s",
+           report->split_rows, report->split_rows == 1 ? "" : "s",
+           format_data(&b, (double)report->summary.file_bytes),
+           (double)report->summary.file_bytes / nnz, seconds,
+           format_scaled(&c, seconds > 0 ? nnz / seconds : 0));
+    if (report->kept_partitions > 0) {
+        printf("  %-12s %s partitions were there from an interrupted build\n", "resumed",
+               format_count(&a, report->kept_partitions));
+    }
+    if (verbose) {
+        printf("  %-12s %u to count rows (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs)\n",
+               "scans", report->count_scans, report->count_seconds, report->gather_scans,
+               report->gather_seconds);
+        printf("  %-12s %.2fs; all threads: encode %.2fs, write %.2fs\n", "output",
+               report->emit_seconds, report->encode_seconds, report->write_seconds);
+    }
+}
+
+static enum slc_status add_layout(struct slc_relayout *layouts,
+                                  const struct arguments *args,
+                                  unsigned mode,
+                                  struct slc_error *err)
+{
+    struct slc_sorted_plan plan = {.ranges = NULL};
+    struct slc_sorted_report report;
+    enum slc_status status;
+
+    if (slc_manifest_find(&layouts->store.manifest, SLC_LAYOUT_SORTED, mode) != NULL) {
+        console_settle();
+        if (!args->quiet) {
+            printf("sorted-%u: is there already\n", mode + 1);
+        }
+        return SLC_OK;
+    }
+    if (args->dry_run) {
+        status = slc_relayout_plan_sorted(layouts, mode, &plan, err);
+        console_settle();
+        if (status == SLC_OK) {
+            print_plan(layouts, mode, &plan);
+        }
+        slc_sorted_plan_destroy(&plan);
+        return status;
+    }
+    status = slc_relayout_add_sorted(layouts, mode, &report, err);
+    console_settle();
+    if (status == SLC_OK && !args->quiet) {
+        print_report(layouts, mode, &report, args->verbose);
+        (void)fflush(stdout);
+    }
+    return status;
+}
+
+static enum slc_status drop_layout(struct slc_relayout *layouts,
+                                   const struct arguments *args,
+                                   unsigned mode,
+                                   struct slc_error *err)
+{
+    enum slc_status status = args->dry_run ? SLC_OK : slc_relayout_drop_sorted(layouts, mode, err);
+
+    if (status == SLC_OK && !args->quiet) {
+        printf("sorted-%u: %s\n", mode + 1, args->dry_run ? "would be dropped" : "dropped");
+    }
+    return status;
+}
+
+static enum slc_status
+change(struct slc_relayout *layouts, const struct arguments *args, struct slc_error *err)
+{
+    const unsigned order = layouts->store.manifest.order;
+    struct wish wish = {0, 0};
+    enum slc_status status = parse_wish(args, order, &wish, err);
+
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        if (has_mode(wish.drop, mode)) {
+            status = drop_layout(layouts, args, mode, err);
+        }
+    }
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        if (has_mode(wish.add, mode)) {
+            status = add_layout(layouts, args, mode, err);
+        }
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.sorted = NULL};
+    struct slc_relayout layouts = {.lock = -1};
+    struct slc_error err = SLC_ERROR_INIT;
+    const struct slc_stop stop = {.flag = signals_stop()};
+    struct operands operands;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    status = signals_start(NULL, NULL, &err);
+    if (status == SLC_OK) {
+        const struct slc_relayout_options open = {
+            .store = operands.text[0],
+            .memory_bytes = args.memory,
+            .workers = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers(),
+            .stop = &stop,
+            .progress = progress_phase};
+
+        status = slc_relayout_open(&open, &layouts, &err);
+    }
+    if (status == SLC_OK) {
+        status = change(&layouts, &args, &err);
+    }
+    if (status == SLC_OK && args.sorted == NULL && args.drop == NULL) {
+        list_layouts(&layouts.store.manifest);
+    } else if (status == SLC_OK && args.verbose) {
+        struct format_text a, b;
+
+        printf("%s at most, budget %s\n", format_memory(&a, slc_memory_peak()),
+               format_memory(&b, args.memory));
+    }
+    slc_relayout_close(&layouts);
+    if (status != SLC_OK) {
+        console_settle();
+        code = console_error(&err);
+    }
+    return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+}
+
+const struct command command_layout = {
+    .name = "layout",
+    .summary = "add or drop further orders of a store's nonzeros",
+    .example = "sluice layout flights-4d.slc --sorted 1,3 --memory 2GiB",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "Without --sorted and --drop: tells which layouts there are.\n"
+             "A command that was stopped goes on when it is given again.",
+    .run = run,
+};
