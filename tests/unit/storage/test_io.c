@@ -180,7 +180,7 @@ static void test_map_residency(void)
     enum { SLOTS = 4, SLOT_PAGES = 64, BLOCKS = 64 };
     const struct variant variant = {SLC_IO_MMAP, false};
     const char *path = make_file(slc_test_folder(), "window.blk", BLOCKS * SLOT_PAGES * PAGE);
-    struct slc_io_request requests[SLOTS];
+    struct slc_io_request requests[SLOTS] = {{0}};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io *io = open_variant(&variant, NULL, path, SLOTS, SLOT_PAGES);
     long before = resident_file_kib();

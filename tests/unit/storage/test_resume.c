@@ -58,8 +58,8 @@ static void create_sample(struct sample *sample)
     struct slc_made_tensor tensor;
 
     new_paths();
-    slc_made_tensor_create(&tensor, 2, dims, 800, SLC_MADE_DOUBLES, 7);
-    slc_made_sorted_create(&sample->sorted, &tensor, 0, 100);
+    slc_made_tensor_create(&tensor, 2, dims, 1600, SLC_MADE_DOUBLES, 7);
+    slc_made_sorted_create(&sample->sorted, &tensor, 0, 200);
     slc_made_tensor_destroy(&tensor);
     for (uint64_t i = 0; i < sample->sorted.tensor.nnz / 2; i++) {
         sample->sorted.tensor.values[i] = 1 + (double)(i % 5);
