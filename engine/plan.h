@@ -123,7 +123,8 @@ enum slc_status slc_plan_make(const struct slc_layouts *layouts,
 
 /*
  * The same with `blco` alone where that is the better choice: sorted layouts are taken unless an
- * iteration would read more from them, or copies per mode will serve instead. What is not taken is
+ * iteration would read more from them, copies per mode have room, or only `blco` fits. Where it
+ * does not, they are taken if they do. The smallest budget is that of either. What is not taken is
  * closed and leaves `layouts`. A deterministic plan takes what there is: its bits may depend on the
  * layouts of a store, but not on the budget.
  */

@@ -19,23 +19,30 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 struct slc_error *err)
 {
     const struct slc_layouts blco = slc_layouts_one(layouts->reader[0]);
-    struct slc_plan alone;
-    enum slc_status status;
+    struct slc_plan sorted, alone;
+    bool sorted_fits, alone_fits, take_sorted;
 
     if (layouts->count == 1 || request->deterministic || request->layouts == SLC_LAYOUTS_SORTED) {
         return slc_plan_make(layouts, request, plan, err);
     }
-    status = slc_plan_make(&blco, request, &alone, err);
-    if (status == SLC_OK && slc_plan_make(layouts, request, plan, NULL) == SLC_OK &&
-        !prefers_blco(plan, &alone)) {
-        plan->other_read_bytes = alone.iteration_read_bytes;
-        return SLC_OK;
+    sorted.minimum_bytes = UINT64_MAX;
+    alone.minimum_bytes = UINT64_MAX;
+    sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
+    alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
+    if (!sorted_fits && !alone_fits) {
+        /* Once more, for the message of the one that works with less. */
+        return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
+                             plan, err);
     }
-    if (status == SLC_OK) {
-        alone.other_read_bytes = plan->iteration_read_bytes;
+    take_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
+    *plan = take_sorted ? sorted : alone;
+    plan->minimum_bytes = slc_min_u64(sorted.minimum_bytes, alone.minimum_bytes);
+    if (sorted_fits && alone_fits) {
+        plan->other_read_bytes = (take_sorted ? &alone : &sorted)->iteration_read_bytes;
     }
-    *plan = alone;
-    slc_layouts_close(layouts);
-    *layouts = blco;
-    return status;
+    if (!take_sorted) {
+        slc_layouts_close(layouts);
+        *layouts = blco;
+    }
+    return SLC_OK;
 }

@@ -124,7 +124,7 @@ static void report_passes(const struct slc_plan *plan, unsigned order)
     if (plan->other_read_bytes == UINT64_MAX) {
         printf("\n");
     } else if (plan->copies_bytes > 0) {
-        printf("(copies per mode will serve instead of sorted layouts)\n");
+        printf("(copies per mode, for which there is room, are made from blco)\n");
     } else {
         printf("(%s would read %s per iteration)\n",
                plan->layout_count > 1 ? "blco alone" : "sorted ones",

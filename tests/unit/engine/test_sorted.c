@@ -454,6 +454,64 @@ static void plans_take_what_reads_less(void)
     destroy_sorted_store(&made);
 }
 
+/*
+ * Plans with one byte less than the smallest budget of one choice of layouts, in which the other
+ * may fit. The resident process may pass a step in between: then once more.
+ */
+static enum slc_status plan_below_smallest(struct sorted_run *run,
+                                           const char *path,
+                                           struct slc_plan_request *request,
+                                           enum slc_layout_choice choice)
+{
+    enum slc_status status;
+    uint64_t process_bytes;
+
+    do {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        request->layouts = choice;
+        request->memory_bytes = 1;
+        CU_ASSERT_EQUAL(plan_run(run, path, request, NULL), SLC_ERR_BUDGET);
+        process_bytes = run->plan.process_bytes;
+        request->memory_bytes = run->plan.minimum_bytes - 1;
+        close_run(run);
+        request->layouts = SLC_LAYOUTS_AUTO;
+        status = plan_run(run, path, request, &err);
+        close_run(run);
+    } while (run->plan.process_bytes != process_bytes);
+    return status;
+}
+
+static void plans_take_what_fits(void)
+{
+    static const uint64_t dims[MODES] = {300, 200, 100};
+    struct slc_plan_request request = fixture_request(RANK);
+    struct sorted_store made;
+    struct sorted_run run;
+
+    make_sorted_store(&made, "fits", dims, 400000, 7, 50000);
+    request.copies = SLC_COPIES_NEVER;
+
+    /* Two threads need scratch on blco, to keep additions apart, and none on sorted layouts. */
+    request.threads = 2;
+    CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO), SLC_OK);
+    CU_ASSERT_EQUAL(run.plan.layout_count, 4);
+    CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
+    CU_ASSERT_TRUE(run.plan.minimum_bytes <= run.plan.budget_bytes);
+
+    /* One thread adds directly: blco has fewer indices to hold. */
+    request.threads = 1;
+    CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_SORTED), SLC_OK);
+    CU_ASSERT_EQUAL(run.plan.layout_count, 1);
+    CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
+
+    /* Neither fits: the smaller of the smallest budgets is named. */
+    CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO),
+                    SLC_ERR_BUDGET);
+    CU_ASSERT_EQUAL(run.plan.minimum_bytes, run.plan.budget_bytes + 1);
+    destroy_sorted_store(&made);
+}
+
 static void refuses_what_is_not_there(void)
 {
     static const uint64_t dims[MODES] = {30, 20, 10};
@@ -500,6 +558,7 @@ static const struct slc_test tests[] = {
     {"the oracle's numbers, the same bits in every way", same_bits_in_every_way},
     {"a decomposition from sorted layouts", decompositions_agree},
     {"plans take what reads less", plans_take_what_reads_less},
+    {"plans take what fits", plans_take_what_fits},
     {"what is not there is refused", refuses_what_is_not_there},
 };
 
