@@ -10,14 +10,12 @@
 #include "storage/npy_header.h"
 #include "storage/output.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    HEADER_ALIGN = 64, /* NumPy aligns the data so, for mapping it */
     SCRATCH_BYTES = 256 * 1024,
     /* Most columns read: keeps every pitch within 32 bits, far above any rank. */
     MAX_COLS = 1 << 30
@@ -25,27 +23,21 @@ enum {
 
 static enum slc_status write_header(struct slc_output *output,
                                     enum slc_value_type type,
-                                    const char *shape,
+                                    unsigned dimensions,
+                                    uint64_t rows,
+                                    uint64_t cols,
                                     struct slc_error *err)
 {
-    char text[192];
+    const struct slc_npy_header header = {.kind = 'f',
+                                          .item_bytes = (uint8_t)slc_value_bytes(type),
+                                          .dimensions = dimensions,
+                                          .shape = {rows, cols}};
     uint8_t *room;
-    enum slc_status status;
-    int length =
-        snprintf(text, sizeof text, "{'descr': '<f%u', 'fortran_order': False, 'shape': %s, }",
-                 slc_value_bytes(type), shape);
-    /* Magic, version, length, text, spaces and a newline fill whole units of 64 bytes. */
-    size_t total = (10 + (size_t)length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+    enum slc_status status = slc_output_reserve(output, SLC_NPY_STORED_BYTES, &room, err);
 
-    assert(length > 0 && (size_t)length < sizeof text);
-    status = slc_output_reserve(output, total, &room, err);
     if (status == SLC_OK) {
-        memset(room, ' ', total);
-        memcpy(room, SLC_NPY_MAGIC "\x01\x00", SLC_NPY_MAGIC_BYTES + 2);
-        slc_store_u16(room + 8, (uint16_t)(total - 10));
-        memcpy(room + 10, text, (size_t)length);
-        room[total - 1] = '\n';
-        output->used += total;
+        slc_npy_header_store(&header, room);
+        output->used += SLC_NPY_STORED_BYTES;
     }
     return status;
 }
@@ -94,14 +86,12 @@ enum slc_status slc_npy_write(const struct slc_files *files,
     const uint8_t *data = matrix->buffer.data;
     struct slc_output output;
     enum slc_status status;
-    char shape[64];
 
-    snprintf(shape, sizeof shape, "(%" PRIu64 ", %" PRIu32 ")", matrix->rows, matrix->cols);
     status = slc_output_open(&output, files, path, err);
     if (status != SLC_OK) {
         return status;
     }
-    status = write_header(&output, matrix->type, shape, err);
+    status = write_header(&output, matrix->type, 2, matrix->rows, matrix->cols, err);
     for (uint64_t row = 0; row < matrix->rows && status == SLC_OK; row++) {
         status = write_values(&output, matrix->type, data + row * pitch_bytes, matrix->cols, err);
     }
@@ -120,14 +110,12 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
 {
     struct slc_output output;
     enum slc_status status;
-    char shape[64];
 
-    snprintf(shape, sizeof shape, "(%" PRIu64 ",)", count);
     status = slc_output_open(&output, files, path, err);
     if (status != SLC_OK) {
         return status;
     }
-    status = write_header(&output, SLC_F64, shape, err);
+    status = write_header(&output, SLC_F64, 1, count, 1, err);
     if (status == SLC_OK) {
         status = write_values(&output, SLC_F64, values, count, err);
     }
@@ -293,18 +281,15 @@ static enum slc_status read_items(const struct source *source,
     return SLC_OK;
 }
 
-/* Reads the open file into *matrix, which stays empty after an error. */
-static enum slc_status read_open(struct source *source,
-                                 enum slc_value_type type,
-                                 uint64_t expect_rows,
-                                 uint32_t expect_cols,
-                                 struct slc_matrix *matrix,
-                                 struct slc_error *err)
+/* Reads the header of the open file and checks it; `text` has SCRATCH_BYTES bytes. */
+static enum slc_status read_shape(struct source *source,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  uint8_t *text,
+                                  struct slc_error *err)
 {
-    struct slc_matrix read = {.rows = 0};
     struct slc_file_stat stat;
     enum slc_status status;
-    uint8_t *scratch = NULL;
     int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
 
     if (rc < 0) {
@@ -314,28 +299,40 @@ static enum slc_status read_open(struct source *source,
         return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
     }
     source->file_bytes = stat.bytes;
-    scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
-    if (scratch == NULL) {
+    status = read_header(source, (char *)text, err);
+    return status == SLC_OK ? check_shape(source, expect_rows, expect_cols, err) : status;
+}
+
+/* Opens a file and reads its shape. Owns: close_source, also after an error. */
+static enum slc_status open_source(struct source *source,
+                                   uint64_t expect_rows,
+                                   uint32_t expect_cols,
+                                   uint8_t **scratch,
+                                   struct slc_error *err)
+{
+    *scratch = NULL;
+    source->fd = source->files->open(source->files->self, source->path, O_RDONLY, 0);
+    if (source->fd < 0) {
+        return slc_fail_errno(err, -source->fd, source->path, "opening the file");
+    }
+    *scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
+    if (*scratch == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", source->path);
     }
-    status = read_header(source, (char *)scratch, err);
-    if (status == SLC_OK) {
-        status = check_shape(source, expect_rows, expect_cols, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&read, type, source->header.shape[0],
-                                   (uint32_t)source->header.shape[1], err);
-    }
-    if (status == SLC_OK) {
-        status = read_items(source, &read, scratch, err);
-    }
-    if (status == SLC_OK) {
-        *matrix = read;
-    } else {
-        slc_matrix_destroy(&read);
-    }
+    return read_shape(source, expect_rows, expect_cols, *scratch, err);
+}
+
+/* Closes what was opened, and completes the message of an error. */
+static void
+close_source(struct source *source, uint8_t *scratch, enum slc_status status, struct slc_error *err)
+{
     slc_free(scratch);
-    return status;
+    if (source->fd >= 0) {
+        (void)source->files->close(source->files->self, source->fd);
+        if (status != SLC_OK) {
+            slc_error_locate_file(err, source->path);
+        }
+    }
 }
 
 enum slc_status slc_npy_read(const struct slc_files *files,
@@ -346,18 +343,43 @@ enum slc_status slc_npy_read(const struct slc_files *files,
                              struct slc_matrix *matrix,
                              struct slc_error *err)
 {
-    struct source source = {.files = files != NULL ? files : slc_files_system(), .path = path};
-    enum slc_status status;
+    struct source source = {.files = slc_files_or_system(files), .path = path};
+    struct slc_matrix read = {.rows = 0};
+    uint8_t *scratch;
+    enum slc_status status = open_source(&source, expect_rows, expect_cols, &scratch, err);
 
     memset(matrix, 0, sizeof *matrix);
-    source.fd = source.files->open(source.files->self, path, O_RDONLY, 0);
-    if (source.fd < 0) {
-        return slc_fail_errno(err, -source.fd, path, "opening the file");
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&read, type, source.header.shape[0],
+                                   (uint32_t)source.header.shape[1], err);
     }
-    status = read_open(&source, type, expect_rows, expect_cols, matrix, err);
-    (void)source.files->close(source.files->self, source.fd);
-    if (status != SLC_OK) {
-        slc_error_locate_file(err, path);
+    if (status == SLC_OK) {
+        status = read_items(&source, &read, scratch, err);
+    }
+    close_source(&source, scratch, status, err);
+    if (status == SLC_OK) {
+        *matrix = read;
+    } else {
+        slc_matrix_destroy(&read);
+    }
+    return status;
+}
+
+enum slc_status slc_npy_shape(const struct slc_files *files,
+                              const char *path,
+                              uint64_t expect_rows,
+                              uint64_t *rows,
+                              uint32_t *cols,
+                              struct slc_error *err)
+{
+    struct source source = {.files = slc_files_or_system(files), .path = path};
+    uint8_t *scratch;
+    enum slc_status status = open_source(&source, expect_rows, 0, &scratch, err);
+
+    close_source(&source, scratch, status, err);
+    if (status == SLC_OK) {
+        *rows = source.header.shape[0];
+        *cols = (uint32_t)source.header.shape[1];
     }
     return status;
 }

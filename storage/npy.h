@@ -39,4 +39,13 @@ enum slc_status slc_npy_read(const struct slc_files *files,
                              struct slc_matrix *matrix,
                              struct slc_error *err) SLC_NODISCARD;
 
+/* The shape of such an array, without reading the rest of the file. Errors: those of slc_npy_read.
+ */
+enum slc_status slc_npy_shape(const struct slc_files *files,
+                              const char *path,
+                              uint64_t expect_rows,
+                              uint64_t *rows,
+                              uint32_t *cols,
+                              struct slc_error *err) SLC_NODISCARD;
+
 #endif

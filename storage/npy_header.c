@@ -1,13 +1,15 @@
 /*
- * Parser of .npy headers. The text is a Python literal; only what NumPy writes for numeric arrays
- * is accepted, in any order and spacing. Every step checks the end of the text, so nothing is read
- * beyond it.
+ * Parser and writer of .npy headers. The text is a Python literal; only what NumPy writes for
+ * numeric arrays is accepted, in any order and spacing. Every step checks the end of the text, so
+ * nothing is read beyond it.
  */
 #include "storage/npy_header.h"
 
 #include "base/bytes.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct scanner {
@@ -245,4 +247,29 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
                         *text_bytes, SLC_NPY_MAX_HEADER);
     }
     return SLC_OK;
+}
+
+void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
+{
+    /* Two numbers of 20 digits leave room for the newline. */
+    char text[SLC_NPY_STORED_BYTES - 10];
+    char shape[48];
+    int length;
+
+    if (header->dimensions == 1) {
+        (void)snprintf(shape, sizeof shape, "%" PRIu64 ",", header->shape[0]);
+    } else {
+        (void)snprintf(shape, sizeof shape, "%" PRIu64 ", %" PRIu64, header->shape[0],
+                       header->shape[1]);
+    }
+    length =
+        snprintf(text, sizeof text, "{'descr': '%c%c%u', 'fortran_order': %s, 'shape': (%s), }",
+                 header->big_endian ? '>' : '<', header->kind, header->item_bytes,
+                 header->fortran_order ? "True" : "False", shape);
+    assert(length > 0 && (size_t)length < sizeof text);
+    memset(bytes, ' ', SLC_NPY_STORED_BYTES);
+    memcpy(bytes, SLC_NPY_MAGIC "\x01\x00", SLC_NPY_MAGIC_BYTES + 2);
+    slc_store_u16(bytes + 8, SLC_NPY_STORED_BYTES - 10);
+    memcpy(bytes + 10, text, (size_t)length);
+    bytes[SLC_NPY_STORED_BYTES - 1] = '\n';
 }

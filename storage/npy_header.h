@@ -14,7 +14,10 @@ enum {
     SLC_NPY_MAGIC_BYTES = 6,
     SLC_NPY_START_BYTES = 12, /* magic, version and the longer form of the header's length */
     /* Longest header text read. One of a two-dimensional array takes about 100 bytes. */
-    SLC_NPY_MAX_HEADER = 65536
+    SLC_NPY_MAX_HEADER = 65536,
+    /* Of a stored header, whatever its shape, so that it can be written before that is known. A
+     * multiple of 64, to which NumPy aligns the data for mapping it. */
+    SLC_NPY_STORED_BYTES = 128
 };
 
 struct slc_npy_header {
@@ -45,5 +48,9 @@ enum slc_status slc_npy_header_parse(const char *text,
                                      size_t text_bytes,
                                      struct slc_npy_header *header,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Writes the header of format 1.0 that says the same, a shape of one dimension without `shape[1]`.
+ */
+void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes);
 
 #endif

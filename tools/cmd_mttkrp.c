@@ -62,10 +62,10 @@ static enum slc_status find_rank(const struct slc_manifest *manifest,
                                  uint32_t *rank,
                                  struct slc_error *err)
 {
-    struct slc_matrix factor = {0};
     unsigned shortest = mode == 0 ? 1 : 0;
     char name[32];
     char *path;
+    uint64_t rows;
     enum slc_status status;
 
     if (manifest->order == 1) {
@@ -82,10 +82,7 @@ static enum slc_status find_rank(const struct slc_manifest *manifest,
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status =
-        slc_npy_read(slc_files_system(), path, SLC_F64, manifest->dims[shortest], 0, &factor, err);
-    *rank = factor.cols;
-    slc_matrix_destroy(&factor);
+    status = slc_npy_shape(slc_files_system(), path, manifest->dims[shortest], &rows, rank, err);
     slc_free(path);
     return status;
 }

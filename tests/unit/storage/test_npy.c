@@ -62,7 +62,8 @@ static void round_trip(void)
             struct slc_matrix written;
             struct slc_matrix read;
             struct slc_forged bytes;
-            uint64_t header;
+            uint64_t header, rows;
+            uint32_t cols;
 
             SLC_ASSERT_OK(slc_matrix_create(&written, (enum slc_value_type)type, shapes[i].rows,
                                             shapes[i].cols, &err),
@@ -74,6 +75,10 @@ static void round_trip(void)
                           &err);
             CU_ASSERT_EQUAL(differing(&written, &read), 0);
             slc_matrix_destroy(&read);
+            SLC_ASSERT_OK(slc_npy_shape(NULL, path, 0, &rows, &cols, &err), &err);
+            CU_ASSERT(rows == shapes[i].rows && cols == shapes[i].cols);
+            SLC_ASSERT_FAILS(slc_npy_shape(NULL, path, rows + 1, &rows, &cols, &err), SLC_ERR_INPUT,
+                             &err, "is needed");
             /* What NumPy asks of the header: aligned, ended by a newline. */
             slc_forged_load(&bytes, path);
             header = 10 + (uint64_t)slc_load_u16(bytes.bytes + 8);
