@@ -19,6 +19,7 @@
 #include "engine/owned.h"
 #include "engine/relabel.h"
 #include "engine/solve/cp_als.h"
+#include "engine/ttm.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -173,12 +174,24 @@ static void plan_kernels(const struct slc_layouts *layouts, struct slc_plan *pla
     }
     plan->scratch_bytes = 0;
     computed_modes(info, request, &first, &end);
-    for (unsigned n = first; n < end; n++) {
+    for (unsigned n = first; n < end && request->operation != SLC_OP_TTM; n++) {
         job.mode = n;
         job.output = &shapes[n];
         job.partitions = plan->partitions[n];
         plan_strategy(&job, room, plan);
     }
+}
+
+/* The matrix, and the least of what a product needs beside it. */
+static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
+{
+    const struct slc_plan_request *request = &plan->request;
+    const uint64_t rows = info->dims[request->mode];
+    const struct slc_matrix shape = matrix_shape(request->precision, rows, request->rank);
+    const struct slc_ttm_job job = {.order = info->order, .mode = request->mode, .matrix = &shape};
+
+    plan->factor_bytes = slc_matrix_footprint(request->precision, rows, request->rank);
+    plan->output_bytes = slc_ttm_memory_min(&job, plan->threads);
 }
 
 static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *plan)
@@ -187,6 +200,10 @@ static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *p
     uint64_t rows_max = 0;
     unsigned first, end;
 
+    if (request->operation == SLC_OP_TTM) {
+        plan_ttm(info, plan);
+        return;
+    }
     computed_modes(info, request, &first, &end);
     for (unsigned n = 0; n < info->order; n++) {
         const bool computed = n >= first && n < end;
@@ -426,7 +443,8 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan_layouts(layouts, plan);
     plan->decoder_bytes =
         slc_plan_times(plan->threads, slc_decoder_memory_bytes(info, request->precision));
-    plan->label_bytes = slc_relabel_memory_bytes(info);
+    plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
+                                                         : slc_relabel_memory_bytes(info);
     plan_matrices(info, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
     plan->process_bytes = slc_memory_resident() + LIBRARY_BYTES +

@@ -23,7 +23,7 @@ enum slc_schedule {
 const char *slc_schedule_name(enum slc_schedule schedule); /* "auto", "largest", "file" */
 bool slc_schedule_parse(const char *name, enum slc_schedule *schedule);
 
-enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD };
+enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
 
 /*
  * Whether a decomposition holds a copy of the tensor per mode (owned_begin of base/backend.h)
@@ -41,8 +41,8 @@ bool slc_copies_parse(const char *name, enum slc_copies *copies);
 /* What the user asked for. */
 struct slc_plan_request {
     enum slc_operation operation;
-    unsigned mode; /* of MTTKRP; ignored for CPD, which does all */
-    uint32_t rank;
+    unsigned mode;                 /* of MTTKRP and TTM; ignored for CPD, which does all */
+    uint32_t rank;                 /* of TTM: columns of the matrix */
     enum slc_value_type precision; /* of factors and arithmetic in the kernels */
     unsigned threads;              /* 0: all */
     bool deterministic;
@@ -83,11 +83,12 @@ struct slc_plan {
     uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */
     uint64_t index_bytes;   /* the reader */
     uint64_t factor_bytes;  /* all factor matrices */
-    uint64_t output_bytes;  /* MTTKRP output, the largest */
+    uint64_t output_bytes;  /* MTTKRP output, the largest; of TTM, rows and buffers (ttm.h) */
     uint64_t dense_bytes;   /* dense algebra, R x R matrices */
     uint64_t scratch_bytes; /* kernels, the largest over modes */
     uint64_t decoder_bytes; /* all workers */
-    uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved */
+    uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved;
+                               of TTM, all permutations, to name fibers by */
     unsigned slot_count;
     uint64_t slot_bytes;
     unsigned layout_count;

@@ -60,7 +60,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
         return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
                         request->rank, (int)SLC_MAX_RANK);
     }
-    if (request->operation == SLC_OP_MTTKRP && request->mode >= info->order) {
+    if (request->operation != SLC_OP_CPD && request->mode >= info->order) {
         return slc_fail(err, SLC_ERR_USAGE, "mode %u does not exist; the tensor has modes 1 to %u",
                         request->mode + 1, info->order);
     }

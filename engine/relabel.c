@@ -23,6 +23,18 @@ uint64_t slc_relabel_memory_bytes(const struct slc_layout_info *info)
     return bytes;
 }
 
+uint64_t slc_relabel_all_bytes(const struct slc_layout_info *info)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < info->order; n++) {
+        if ((info->relabelled_modes >> n & 1) != 0) {
+            bytes += slc_labels_memory_bytes(info->dims[n]);
+        }
+    }
+    return bytes;
+}
+
 /* Row i becomes what row from[i] was; afterwards from[i] = i. `held` has room for a row. */
 static void move_rows(struct slc_matrix *matrix, uint32_t *from, void *held)
 {

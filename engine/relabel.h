@@ -29,5 +29,7 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
 
 /* For the longest relabelled mode of this layout; 0 where no mode is relabelled. */
 uint64_t slc_relabel_memory_bytes(const struct slc_layout_info *info);
+/* For all of them at the same time. */
+uint64_t slc_relabel_all_bytes(const struct slc_layout_info *info);
 
 #endif

@@ -31,6 +31,16 @@ void fixture_random(struct fixture_tensor *tensor,
                     uint64_t draws,
                     uint64_t seed)
 {
+    fixture_random_run(tensor, order, dims, (struct slc_fiber_run){0, 0}, draws, seed);
+}
+
+void fixture_random_run(struct fixture_tensor *tensor,
+                        unsigned order,
+                        const uint64_t *dims,
+                        struct slc_fiber_run run,
+                        uint64_t draws,
+                        uint64_t seed)
+{
     struct drawn *drawn = calloc(draws + 1, sizeof *drawn);
     struct slc_key_layout layout;
     struct slc_error err = SLC_ERROR_INIT;
@@ -38,8 +48,9 @@ void fixture_random(struct fixture_tensor *tensor,
 
     memset(tensor, 0, sizeof *tensor);
     CU_ASSERT_PTR_NOT_NULL_FATAL(drawn);
-    SLC_ASSERT_OK(slc_key_layout_init(&layout, order, dims, &err), &err);
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, order, dims, run, &err), &err);
     tensor->order = order;
+    tensor->run = run;
     memcpy(tensor->dims, dims, order * sizeof *dims);
     for (uint64_t i = 0; i < draws; i++) {
         for (unsigned n = 0; n < order; n++) {
@@ -161,6 +172,7 @@ void fixture_store(const struct fixture_tensor *tensor,
                                          .layout = SLC_LAYOUT_BLCO,
                                          .order = tensor->order,
                                          .dims = tensor->dims,
+                                         .run = tensor->run,
                                          .codec = codec,
                                          .block_bytes = block_bytes};
     struct slc_key_layout layout;
@@ -172,7 +184,8 @@ void fixture_store(const struct fixture_tensor *tensor,
     snprintf(path, 512, "%.400s/%.64s.slc", folder, name);
     snprintf(block_path, sizeof block_path, "%.512s/blco.blk", path);
     CU_ASSERT_EQUAL_FATAL(files->make_folder(files->self, path), 0);
-    SLC_ASSERT_OK(slc_key_layout_init(&layout, tensor->order, tensor->dims, &err), &err);
+    SLC_ASSERT_OK(slc_key_layout_init_run(&layout, tensor->order, tensor->dims, tensor->run, &err),
+                  &err);
     SLC_ASSERT_OK(slc_encoder_create(&layout, codec, &encoder, &err), &err);
     SLC_ASSERT_OK(slc_writer_open(&options, &writer, &err), &err);
     for (uint64_t begin = 0, tile = 0, count; begin < tensor->nnz; begin += count, tile++) {

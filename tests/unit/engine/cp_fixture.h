@@ -16,7 +16,8 @@
 struct fixture_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz; /* distinct coordinates, ascending by key */
+    struct slc_fiber_run run; /* of the keys */
+    uint64_t nnz;             /* distinct coordinates, ascending by key */
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
     uint32_t tile_nnz[3]; /* of the store's tiles in turn; 0: full tiles */
@@ -28,6 +29,13 @@ void fixture_random(struct fixture_tensor *tensor,
                     const uint64_t *dims,
                     uint64_t draws,
                     uint64_t seed);
+/* The same under keys with a fiber run. */
+void fixture_random_run(struct fixture_tensor *tensor,
+                        unsigned order,
+                        const uint64_t *dims,
+                        struct slc_fiber_run run,
+                        uint64_t draws,
+                        uint64_t seed);
 void fixture_destroy(struct fixture_tensor *tensor);
 struct slc_coo_view fixture_view(const struct fixture_tensor *tensor);
 
