@@ -96,6 +96,14 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
     return slc_key_layout_init_run(layout, order, dims, none, err);
 }
 
+bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode)
+{
+    assert(mode < layout->order);
+    /* A mode has at most 62 bits, so that the lowest ones are in one word. */
+    return layout->mask_hi[mode] == 0 &&
+           layout->mask_lo[mode] == (UINT64_C(1) << layout->mode_bits[mode]) - 1;
+}
+
 uint64_t slc_bits_gather(uint64_t source, uint64_t mask)
 {
     uint64_t result = 0;

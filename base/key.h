@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 __extension__ typedef unsigned __int128 slc_u128;
@@ -55,6 +56,13 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                                     unsigned order,
                                     const uint64_t *dims,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether nonzeros in ascending key order lie fiber by fiber of `mode`: all its bits stand below
+ * those of the other modes, so that the keys of a fiber differ in the low mode_bits[mode] bits
+ * alone and no other fiber's key lies between them.
+ */
+bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode);
 
 /* The key of the two halves in which files and records hold it. */
 static inline slc_u128 slc_key_join(uint64_t lo, uint64_t hi)

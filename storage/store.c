@@ -262,6 +262,27 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
     return SLC_OK;
 }
 
+enum slc_status slc_store_open_fibers(const struct slc_store *store,
+                                      unsigned mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
+{
+    if (slc_manifest_find(&store->manifest, SLC_LAYOUT_FIBER, mode) != NULL) {
+        return slc_store_open_layout(store, SLC_LAYOUT_FIBER, mode, memory_bytes, reader, err);
+    }
+    *reader =
+        slc_key_layout_fibers(&slc_reader_info(store->reader)->keys, mode) ? store->reader : NULL;
+    return SLC_OK;
+}
+
+void slc_store_close_layout(const struct slc_store *store, struct slc_reader *reader)
+{
+    if (reader != store->reader) {
+        slc_reader_close(reader);
+    }
+}
+
 void slc_store_close(struct slc_store *store)
 {
     slc_reader_close(store->reader);

@@ -159,6 +159,20 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * The layout in which the store's nonzeros lie fiber by fiber of `mode` in ascending key order
+ * (slc_key_layout_fibers): `fiber-n` where the store has it, else `blco` where its keys are of that
+ * kind, else none, and *reader is NULL. Owns: slc_store_close_layout on *reader.
+ * Errors: as slc_store_open_layout.
+ */
+enum slc_status slc_store_open_fibers(const struct slc_store *store,
+                                      unsigned mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err) SLC_NODISCARD;
+/* Closes a reader unless it is the store's own, of `blco`. Takes NULL. */
+void slc_store_close_layout(const struct slc_store *store, struct slc_reader *reader);
+
+/*
  * Whether two block files of a store give the same key to the same coordinates.
  * Errors: SLC_ERR_DAMAGED, naming the file of `reader`.
  */

@@ -47,6 +47,25 @@ static void documented_example(void)
     CU_ASSERT_EQUAL(layout.mask_lo[2], 0x14);
 }
 
+/* Nonzeros lie fiber by fiber where no other fiber's key is between those of one. */
+static void whole_fibers(void)
+{
+    const uint64_t dims[4] = {5, 1, 9, 3};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_key_layout layout;
+
+    for (unsigned bits = 0; bits <= 5; bits++) {
+        SLC_ASSERT_OK(
+            slc_key_layout_init_run(&layout, 4, dims, (struct slc_fiber_run){2, bits}, &err), &err);
+        CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 0));
+        CU_ASSERT(slc_key_layout_fibers(&layout, 1)); /* a single index: every nonzero is one */
+        CU_ASSERT_EQUAL(slc_key_layout_fibers(&layout, 2), bits >= 4);
+        CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 3));
+    }
+    SLC_ASSERT_OK(slc_key_layout_init(&layout, 1, dims, &err), &err);
+    CU_ASSERT(slc_key_layout_fibers(&layout, 0)); /* a vector is a fiber */
+}
+
 static void random_shapes(void)
 {
     uint64_t seed = slc_test_seed();
@@ -135,6 +154,7 @@ static void limits(void)
 
 static const struct slc_test tests[] = {
     {"the documented example", documented_example},
+    {"whole fibers stand together", whole_fibers},
     {"random shapes: naive key, round trip, comparison", random_shapes},
     {"limits of order, length and bits", limits},
 };

@@ -43,6 +43,30 @@ static void open_store(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/* Of a mode without bits every layout has whole fibers; of others this store has none. */
+static void fibers_open(void)
+{
+    const uint64_t dims[3] = {50, 1, 70};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_reader *reader;
+    struct slc_store store;
+
+    new_store_folder();
+    slc_made_tensor_create(&tensor, 3, dims, 900, SLC_MADE_COUNTS, slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, store_folder, SLC_CODEC_PACKED, 0, &err),
+                  &err);
+    SLC_ASSERT_OK(slc_store_open(NULL, store_folder, &store, &err), &err);
+    SLC_ASSERT_OK(slc_store_open_fibers(&store, 1, UINT64_MAX, &reader, &err), &err);
+    CU_ASSERT_PTR_EQUAL(reader, store.reader);
+    slc_store_close_layout(&store, reader);
+    SLC_ASSERT_OK(slc_store_open_fibers(&store, 0, UINT64_MAX, &reader, &err), &err);
+    CU_ASSERT_PTR_NULL(reader);
+    slc_store_close_layout(&store, reader);
+    slc_store_close(&store);
+    slc_made_tensor_destroy(&tensor);
+}
+
 /* Manifest and block file that are each sound but do not belong together. */
 static void mixed_up(void)
 {
@@ -279,6 +303,7 @@ static const struct slc_test tests[] = {
     {"a store opens", open_store},
     {"manifest and blocks that do not belong together", mixed_up},
     {"further layouts open", open_layouts},
+    {"layouts with whole fibers open", fibers_open},
     {"sums of squares of a further layout", sums_of_squares},
     {"keys of a further layout", other_keys},
     {"every failing operation of opening a store", open_faults},
