@@ -51,10 +51,9 @@ enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
         return slc_fail(err, SLC_ERR_USAGE, "a tensor has 1 to %d modes, not %u", SLC_MAX_ORDER,
                         order);
     }
-    if (run.mode >= order || run.bits > SLC_FIBER_BITS_MAX) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "fibers of mode %u and %u bits; modes go from 1 to %u, bits from 0 to %d",
-                        run.mode + 1, run.bits, order, SLC_FIBER_BITS_MAX);
+    if (run.mode >= order) {
+        return slc_fail(err, SLC_ERR_USAGE, "fibers of mode %u; modes go from 1 to %u",
+                        run.mode + 1, order);
     }
     memset(&made, 0, sizeof made);
     made.order = order;
@@ -94,6 +93,12 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
     const struct slc_fiber_run none = {0, 0};
 
     return slc_key_layout_init_run(layout, order, dims, none, err);
+}
+
+bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_layout *b)
+{
+    return a->order == b->order && memcmp(a->mask_lo, b->mask_lo, sizeof a->mask_lo) == 0 &&
+           memcmp(a->mask_hi, b->mask_hi, sizeof a->mask_hi) == 0;
 }
 
 bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode)

@@ -27,8 +27,13 @@ __extension__ typedef unsigned __int128 slc_u128;
 /* Which bits stand lowest; all zero is plain ALTO order. */
 struct slc_fiber_run {
     unsigned mode;
-    unsigned bits; /* 0 to SLC_FIBER_BITS_MAX */
+    unsigned bits;
 };
+
+static inline bool slc_fiber_run_same(struct slc_fiber_run a, struct slc_fiber_run b)
+{
+    return a.mode == b.mode && a.bits == b.bits;
+}
 
 struct slc_key_layout {
     unsigned order;                    /* N, 1 to SLC_MAX_ORDER */
@@ -42,7 +47,7 @@ struct slc_key_layout {
 /*
  * Computes the layout of keys for `dims` with the fiber run `run`.
  * Errors: SLC_ERR_USAGE when order is 0 or above SLC_MAX_ORDER, a length is 0 or above
- * SLC_MAX_MODE_LENGTH, or the run is not one of SLC_FIBER_BITS_MAX bits at most in a mode there is;
+ * SLC_MAX_MODE_LENGTH, or the run is of a mode that is not there;
  * SLC_ERR_UNSUPPORTED, naming the bits needed, above SLC_MAX_KEY_BITS.
  * `layout` is unchanged after an error.
  */
@@ -56,6 +61,9 @@ enum slc_status slc_key_layout_init(struct slc_key_layout *layout,
                                     unsigned order,
                                     const uint64_t *dims,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Whether two layouts give the same keys to the same coordinates. */
+bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_layout *b);
 
 /*
  * Whether nonzeros in ascending key order lie fiber by fiber of `mode`: all its bits stand below

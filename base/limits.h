@@ -7,7 +7,8 @@ enum {
     SLC_MAX_ORDER = 16,
     /* Bits of a linearized coordinate. Real five-mode tensors need 93. */
     SLC_MAX_KEY_BITS = 128,
-    /* Key bits of one mode that may stand below all others (base/key.h). */
+    /* Key bits of one mode that may stand below all others (base/key.h), but where the layout is
+       one of whole fibers. */
     SLC_FIBER_BITS_MAX = 24,
     /* Nonzeros of a group: the unit of bit packing, one warp's or one vector loop's work. */
     SLC_GROUP_NNZ = 128,

@@ -54,6 +54,9 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
     }
     for (i = 0; i < t->workers && status == SLC_OK; i++) {
         status = slc_encoder_create(options->layout, options->codec, &t->encoders[i], err);
+        if (status == SLC_OK && options->content != NULL) {
+            status = slc_encoder_sum_over(t->encoders[i], options->content, err);
+        }
     }
     if (status != SLC_OK) {
         slc_tiles_destroy(t);

@@ -18,6 +18,7 @@
 
 struct slc_tiles_options {
     const struct slc_key_layout *layout;
+    const struct slc_key_layout *content; /* of content sums; NULL: `layout` */
     enum slc_codec codec;
     unsigned workers;
     struct slc_writer *writer; /* borrowed */

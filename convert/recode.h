@@ -1,16 +1,16 @@
 /*
  * Keys of one layout and index base to keys of another, or to coordinates. A key's bits move as the
- * layouts say, so a table per byte of the key gives where its bits go: a load and an OR per byte.
- * Another index base is no matter of bits: keys go to coordinates and back then.
+ * layouts say (base/key_moves.h). Another index base is no matter of bits: keys go to coordinates
+ * and back then.
  *
- * Memory: 2 KiB (4 KiB to more than 64 bits) per byte of a key, at most 64 KiB; none where the
- * layouts are the same.
+ * Memory: the tables of the moves; none where the layouts are the same.
  */
 #ifndef SLC_CONVERT_RECODE_H
 #define SLC_CONVERT_RECODE_H
 
 #include "base/error.h"
 #include "base/key.h"
+#include "base/key_moves.h"
 #include "convert/key_tables.h"
 
 #include <stdbool.h>
@@ -22,9 +22,7 @@ struct slc_recoder {
     const struct slc_key_tables *to; /* NULL: coordinates are all that is wanted */
     bool rebased;
     uint64_t base_shift; /* what is added to coordinates, modulo 2^64 */
-    unsigned bytes;      /* tables of 256 */
-    bool two_words;      /* of bits that tables give */
-    uint64_t *lo, *hi;
+    struct slc_key_moves moves;
     unsigned order;
     unsigned offset[SLC_MAX_ORDER]; /* of a mode's bits, where tables give coordinates */
     unsigned mode_bits[SLC_MAX_ORDER];

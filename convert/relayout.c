@@ -153,7 +153,8 @@ static enum slc_status check_file(const struct slc_relayout *layouts,
         status = slc_manifest_check_layout(&layouts->store.manifest, layout, reader, err);
     }
     if (status == SLC_OK) {
-        status = slc_store_check_keys(&slc_reader_info(layouts->store.reader)->keys, reader, err);
+        status = slc_store_check_keys(&slc_reader_info(layouts->store.reader)->content_keys, reader,
+                                      err);
     }
     slc_reader_close(reader);
     return status;

@@ -1,7 +1,7 @@
 /*
  * The layouts of one store that an operation may read: `blco`, which serves every mode, and sorted
- * ones, each for its own. All of them hold the same nonzeros under the same keys, so that one
- * decoder and one set of slots serve passes over any of them.
+ * ones, each for its own. All of them hold the same nonzeros, in keys of the same bits in various
+ * orders, so that decoders of one size and one set of slots serve passes over any of them.
  */
 #ifndef SLC_ENGINE_LAYOUTS_H
 #define SLC_ENGINE_LAYOUTS_H

@@ -194,7 +194,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
     if (status == SLC_OK) {
         status = make_cache(stream, plan, err);
     }
-    /* The layouts have the same keys, so that any of them will do. */
+    /* Of any layout: each pass binds them to its own. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
@@ -509,6 +509,9 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     atomic_store(&stream->blocks_done, 0);
     slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
     slc_stream_tiles_begin(stream);
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
+    }
     stream->workers[0].progress_ns = start_ns;
 
     if (slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault) !=

@@ -127,7 +127,7 @@ static enum slc_status check_tile(struct check *check,
                         index, tile->nnz);
     }
     if (index == 0 ? first != slc_key_join(entry->first_key_lo, entry->first_key_hi)
-                   : slc_layout_by_key(check->info->layout) && first <= totals->last_key) {
+                   : first <= totals->last_key) {
         return slc_fail(check->err, SLC_ERR_DAMAGED, "the first key of tile %" PRIu32 " is not %s",
                         index,
                         index == 0 ? "the one in the index" : "above the previous tile's last");
@@ -250,7 +250,7 @@ static enum slc_status check_end(struct check *check, slc_u128 last_key)
                         "a byte after the block's data is %u instead of 0", view->data[check->at]);
     }
     check->at = SLC_BLOCK_HEADER_BYTES;
-    if (slc_layout_by_key(check->info->layout) && view->block + 1 < check->info->block_count) {
+    if (view->block + 1 < check->info->block_count) {
         struct slc_block_entry next;
 
         slc_reader_entry(view->reader, view->block + 1, &next);

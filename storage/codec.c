@@ -73,10 +73,10 @@ static struct scratch_sizes scratch_sizes(const struct slc_key_layout *layout, e
     struct scratch_sizes sizes = {0, 0, 0, 0, 0, 0};
 
     sizes.out = round64(slc_encoder_bound(layout, codec, SLC_TILE_NNZ) + 8);
+    sizes.gaps = UINT64_C(8) * SLC_TILE_NNZ;
     if (codec == SLC_CODEC_BLCO) {
         return sizes;
     }
-    sizes.gaps = UINT64_C(8) * SLC_TILE_NNZ;
     sizes.lz4_state = round64((uint64_t)LZ4_sizeofState());
     if (codec == SLC_CODEC_LZ4) {
         sizes.planes = (gap_bytes_max(layout) + UINT64_C(8)) * SLC_TILE_NNZ;
@@ -99,7 +99,8 @@ static uint64_t scratch_bytes(const struct slc_key_layout *layout, enum slc_code
 uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_codec codec)
 {
     return sizeof(struct slc_encoder) +
-           slc_buffer_footprint(scratch_bytes(layout, codec), SLC_PAGES_SMALL);
+           slc_buffer_footprint(scratch_bytes(layout, codec), SLC_PAGES_SMALL) +
+           slc_key_moves_memory_bytes(layout->bits, layout->bits);
 }
 
 static void *carve(uint8_t **free_bytes, uint64_t bytes)
@@ -143,11 +144,22 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
     return SLC_OK;
 }
 
+enum slc_status slc_encoder_sum_over(struct slc_encoder *encoder,
+                                     const struct slc_key_layout *content,
+                                     struct slc_error *err)
+{
+    slc_key_moves_destroy(&encoder->content);
+    return slc_key_layout_same(&encoder->keys, content)
+               ? SLC_OK
+               : slc_key_moves_between(&encoder->content, &encoder->keys, content, err);
+}
+
 void slc_encoder_destroy(struct slc_encoder *encoder)
 {
     if (encoder == NULL) {
         return;
     }
+    slc_key_moves_destroy(&encoder->content);
     slc_buffer_destroy(&encoder->memory);
     slc_free(encoder);
 }
@@ -264,13 +276,43 @@ static void find_ranges(const struct slc_encoder *encoder,
     }
 }
 
+/* The nonzeros under the keys that content sums are over, which stand where gaps will. */
+static struct slc_tile_source under_content_keys(struct slc_encoder *encoder,
+                                                 const struct slc_tile_source *source)
+{
+    struct slc_tile_source moved = *source;
+
+    moved.key_lo = encoder->gap_lo;
+    moved.key_hi = encoder->gap_hi;
+    moved.upper = 0;
+    for (uint32_t i = 0; i < source->nnz; i++) {
+        if (encoder->gap_hi == NULL) {
+            encoder->gap_lo[i] =
+                (uint64_t)slc_key_moves_apply(&encoder->content, source->key_lo[i], 0, false);
+        } else {
+            slc_u128 key =
+                slc_key_moves_apply(&encoder->content, source->key_lo[i], key_hi(source, i), true);
+
+            encoder->gap_lo[i] = (uint64_t)key;
+            encoder->gap_hi[i] = (uint64_t)(key >> 64);
+        }
+    }
+    return moved;
+}
+
 static void survey_values(struct slc_encoder *encoder,
                           const struct slc_tile_source *source,
                           struct slc_tile_blob *blob)
 {
     struct slc_value_survey *survey = &encoder->survey;
 
-    slc_encode_ops()->survey(source, survey);
+    if (encoder->content.bytes > 0) {
+        const struct slc_tile_source moved = under_content_keys(encoder, source);
+
+        slc_encode_ops()->survey(&moved, survey);
+    } else {
+        slc_encode_ops()->survey(source, survey);
+    }
     blob->sum_of_squares = survey->squares;
     blob->content_sum = survey->content;
     blob->all_f32 = survey->all_f32;

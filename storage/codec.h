@@ -51,7 +51,14 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
                                    struct slc_encoder **encoder,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_encoder_destroy(struct slc_encoder *encoder);
-/* Bytes of memory an encoder holds, for plans. */
+/*
+ * From here on content sums are over the keys of `content`, of the same lengths, into which those
+ * of tiles are turned. Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_encoder_sum_over(struct slc_encoder *encoder,
+                                     const struct slc_key_layout *content,
+                                     struct slc_error *err) SLC_NODISCARD;
+/* Bytes of memory an encoder holds at most, for plans. */
 uint64_t slc_encoder_memory_bytes(const struct slc_key_layout *layout, enum slc_codec codec);
 
 /* Bases of a tile of codec `packed`. */

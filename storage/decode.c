@@ -47,6 +47,14 @@ static void *carve(uint8_t **free_bytes, uint64_t bytes)
     return part;
 }
 
+void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info *info)
+{
+    decoder->keys = info->keys;
+    memcpy(decoder->dims, info->dims, sizeof decoder->dims);
+    /* The loops that find runs shift words of 32 bits. */
+    decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;
+}
+
 enum slc_status slc_decoder_create(const struct slc_layout_info *info,
                                    enum slc_value_type value_type,
                                    struct slc_decoder **decoder,
@@ -66,8 +74,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
         slc_free(made);
         return status;
     }
-    made->keys = info->keys;
-    memcpy(made->dims, info->dims, sizeof made->dims);
+    slc_decoder_bind(made, info);
     made->value_type = value_type;
     free_bytes = made->memory.data;
     made->key_room = carve(&free_bytes, chunk * 8);
@@ -422,7 +429,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
         return fail_damaged(decoder, &damage, err);
     }
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
-    tile->next_fibers = decoder->keys.run.bits > 0 && !decoder->two_words ? next_fibers : NULL;
+    tile->next_fibers = decoder->finds_runs && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
     decoder->byte_runs = tile->next_fibers != NULL && has_byte_runs(decoder);
     place_keys(decoder);

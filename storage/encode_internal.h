@@ -4,6 +4,7 @@
 #ifndef SLC_STORAGE_ENCODE_INTERNAL_H
 #define SLC_STORAGE_ENCODE_INTERNAL_H
 
+#include "base/key_moves.h"
 #include "base/memory.h"
 #include "storage/bitpack.h"
 #include "storage/codec.h"
@@ -21,6 +22,7 @@ struct slc_encoder {
     struct slc_key_layout keys;
     enum slc_codec codec;
     struct slc_buffer memory;
+    struct slc_key_moves content; /* to the keys that content sums are over; no tables: the same */
 
     uint8_t *out;     /* slc_encoder_bound bytes and a word of slack */
     uint64_t *gap_lo; /* per nonzero; gap_hi is NULL for keys of at most 64 bits */

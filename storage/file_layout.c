@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The reserved bits that have a meaning: bit n says that mode n is relabelled. */
+/* Of the reserved bits: bit n says that mode n is relabelled. */
 #define RELABELLED_BITS UINT64_C(0xffff)
 
 uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to)
@@ -28,13 +28,15 @@ uint64_t slc_find_nonzero(const uint8_t *bytes, uint64_t from, uint64_t to)
 void slc_header_encode(struct slc_file_header *header, uint8_t *page)
 {
     struct slc_layout_info *info = &header->info;
+    const bool own_sum = slc_fiber_run_same(info->keys.run, info->content_keys.run);
 
     memset(page, 0, SLC_HEADER_BYTES);
     memcpy(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES);
     slc_store_u16(page + SLC_HEADER_MAJOR, SLC_FORMAT_MAJOR);
     slc_store_u16(page + SLC_HEADER_MINOR, SLC_FORMAT_MINOR);
     slc_store_u32(page + SLC_HEADER_OWN_BYTES, SLC_HEADER_BYTES);
-    slc_store_u64(page + SLC_HEADER_RESERVED_BITS, info->relabelled_modes);
+    slc_store_u64(page + SLC_HEADER_RESERVED_BITS,
+                  info->relabelled_modes | (own_sum ? 0 : SLC_CONTENT_RUN_BIT));
     page[SLC_HEADER_LAYOUT] = (uint8_t)info->layout;
     page[SLC_HEADER_LAYOUT_MODE] = (uint8_t)info->layout_mode;
     page[SLC_HEADER_VALUE_TYPE] = (uint8_t)info->value_type;
@@ -51,6 +53,10 @@ void slc_header_encode(struct slc_file_header *header, uint8_t *page)
     slc_store_u64(page + SLC_HEADER_CONTENT_SUM, info->content_sum);
     page[SLC_HEADER_RUN_MODE] = (uint8_t)info->keys.run.mode;
     page[SLC_HEADER_RUN_BITS] = (uint8_t)info->keys.run.bits;
+    if (!own_sum) {
+        page[SLC_HEADER_CONTENT_MODE] = (uint8_t)info->content_keys.run.mode;
+        page[SLC_HEADER_CONTENT_BITS] = (uint8_t)info->content_keys.run.bits;
+    }
     for (unsigned mode = 0; mode < info->order; mode++) {
         slc_store_u64(page + SLC_HEADER_DIMS + 8 * mode, info->dims[mode]);
     }
@@ -148,7 +154,8 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
                         slc_load_u32(page + SLC_HEADER_OWN_BYTES), SLC_HEADER_BYTES);
     }
     *at = SLC_HEADER_RESERVED_BITS;
-    if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & ~RELABELLED_BITS) != 0) {
+    if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) &
+         ~(RELABELLED_BITS | SLC_CONTENT_RUN_BIT)) != 0) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "the file uses features (reserved bits %016" PRIx64
                         ") that this program does not know: use a newer one",
@@ -157,26 +164,88 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     return SLC_OK;
 }
 
+/* A run as the header has it at `mode_at` and behind: one that there can be, of `most` bits. */
+static enum slc_status check_run(const uint8_t *page,
+                                 const struct slc_layout_info *info,
+                                 uint64_t mode_at,
+                                 unsigned most,
+                                 uint64_t *at,
+                                 struct slc_error *err)
+{
+    const unsigned mode = page[mode_at];
+    const unsigned bits = page[mode_at + 1];
+    unsigned bits_max;
+
+    *at = mode_at;
+    if (mode >= info->order || (bits == 0 && mode != 0)) {
+        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u of %u", bits, mode + 1,
+                        info->order);
+    }
+    *at = mode_at + 1;
+    bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[mode]), most);
+    if (bits > bits_max) {
+        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u, where at most %u fit",
+                        bits, mode + 1, bits_max);
+    }
+    return SLC_OK;
+}
+
+/* The run that the content sum is over: the file's own unless a reserved bit tells another. */
+static enum slc_status check_content_run(const uint8_t *page,
+                                         struct slc_layout_info *info,
+                                         uint64_t *at,
+                                         struct slc_error *err)
+{
+    const struct slc_fiber_run run = {page[SLC_HEADER_CONTENT_MODE], page[SLC_HEADER_CONTENT_BITS]};
+    enum slc_status status;
+
+    if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & SLC_CONTENT_RUN_BIT) == 0) {
+        info->content_keys = info->keys;
+        *at = SLC_HEADER_CONTENT_MODE;
+        return run.mode == 0 && run.bits == 0
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_FORMAT,
+                              "a content sum over runs of %u bits in mode %u, but the reserved bit "
+                              "for that is not set",
+                              run.bits, run.mode + 1);
+    }
+    status = check_run(page, info, SLC_HEADER_CONTENT_MODE, SLC_FIBER_BITS_MAX, at, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    *at = SLC_HEADER_CONTENT_MODE;
+    if (slc_fiber_run_same(run, info->keys.run)) {
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "a content sum over runs of %u bits in mode %u, which are the file's own",
+                        run.bits, run.mode + 1);
+    }
+    return slc_key_layout_init_run(&info->content_keys, info->order, info->dims, run, err);
+}
+
 /* The order of the nonzeros: key bits of the modes, and which of them stand lowest. */
 static enum slc_status
 check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, struct slc_error *err)
 {
     const struct slc_fiber_run run = {page[SLC_HEADER_RUN_MODE], page[SLC_HEADER_RUN_BITS]};
-    unsigned bits_max;
+    const bool whole = info->layout == SLC_LAYOUT_FIBER;
+    enum slc_status status = check_run(page, info, SLC_HEADER_RUN_MODE,
+                                       whole ? SLC_MAX_KEY_BITS : SLC_FIBER_BITS_MAX, at, err);
 
-    *at = SLC_HEADER_RUN_MODE;
-    if (run.mode >= info->order || (run.bits == 0 && run.mode != 0)) {
-        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u of %u", run.bits,
-                        run.mode + 1, info->order);
-    }
-    *at = SLC_HEADER_RUN_BITS;
-    bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[run.mode]), SLC_FIBER_BITS_MAX);
-    if (run.bits > bits_max) {
-        return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u, where at most %u fit",
-                        run.bits, run.mode + 1, bits_max);
+    if (status != SLC_OK) {
+        return status;
     }
     *at = SLC_HEADER_DIMS;
-    return slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err);
+    status = slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    *at = SLC_HEADER_RUN_MODE;
+    if (whole && !slc_key_layout_fibers(&info->keys, info->layout_mode)) {
+        return slc_fail(err, SLC_ERR_FORMAT,
+                        "runs of %u bits in mode %u, though the file holds whole fibers of mode %u",
+                        run.bits, run.mode + 1, info->layout_mode + 1);
+    }
+    return check_content_run(page, info, at, err);
 }
 
 /* Layout, types and lengths. */
@@ -194,7 +263,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "%u modes, but 1 to %d are supported",
                         info->order, SLC_MAX_ORDER);
     }
-    info->relabelled_modes = slc_load_u64(page + SLC_HEADER_RESERVED_BITS);
+    info->relabelled_modes = slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & RELABELLED_BITS;
     *at = SLC_HEADER_RESERVED_BITS;
     if (info->relabelled_modes >> info->order != 0) {
         return slc_fail(err, SLC_ERR_FORMAT,

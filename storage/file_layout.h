@@ -41,7 +41,9 @@ enum {
     SLC_HEADER_CONTENT_SUM = 104,
     SLC_HEADER_RUN_MODE = 112,
     SLC_HEADER_RUN_BITS = 113,
-    SLC_HEADER_ZERO_A = 114, /* 14 zero bytes */
+    SLC_HEADER_CONTENT_MODE = 114, /* zero, as the bits, unless SLC_CONTENT_RUN_BIT is set */
+    SLC_HEADER_CONTENT_BITS = 115,
+    SLC_HEADER_ZERO_A = 116, /* 12 zero bytes */
     SLC_HEADER_DIMS = 128,
     SLC_HEADER_ZERO_B = 256, /* zero up to the hash */
     SLC_HEADER_HASH = 4088,
@@ -70,6 +72,9 @@ enum {
     SLC_CLOSING_HASH = 4088
 };
 
+/* Of the reserved bits: the content sum is over keys with another run than the file's own. */
+#define SLC_CONTENT_RUN_BIT (UINT64_C(1) << 16)
+
 /* Bytes of one index entry of a tensor of `order` modes. */
 static inline uint64_t slc_index_entry_bytes(unsigned order)
 {
@@ -79,19 +84,12 @@ static inline uint64_t slc_index_entry_bytes(unsigned order)
 /* The flag of a partition that holds a further piece of the row before it. */
 #define SLC_PARTITION_CONTINUED UINT32_C(1)
 
-/* Whether the nonzeros of this layout are in key order, at least within partitions. */
-static inline bool slc_layout_by_key(enum slc_layout_kind layout)
-{
-    return layout == SLC_LAYOUT_BLCO || layout == SLC_LAYOUT_SORTED;
-}
-
 /* Whether keys go on ascending from a block of partition `before` to the next one, `next`. */
 static inline bool slc_keys_go_on(const struct slc_layout_info *info,
                                   uint32_t before,
                                   const struct slc_block_entry *next)
 {
-    return info->layout == SLC_LAYOUT_BLCO ||
-           (info->layout == SLC_LAYOUT_SORTED && (next->partition == before || next->continued));
+    return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
 /* The header with what only the file's own structure needs. */

@@ -26,6 +26,11 @@ struct slc_layout_info {
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t relabelled_modes; /* bit n: indices of mode n are those of the store's permutation */
     struct slc_key_layout keys;
+    /*
+     * What the content sum is taken over: keys of the same coordinates with the run of the store's
+     * `blco`, so that all layouts of a store have one sum whatever their own runs are.
+     */
+    struct slc_key_layout content_keys;
     uint64_t nnz;
     double sum_of_squares;
     uint64_t content_sum;
@@ -145,6 +150,8 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
                                    struct slc_decoder **decoder,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_decoder_destroy(struct slc_decoder *decoder);
+/* From here on the decoder takes blocks of another layout of the same store. Cost: some copying. */
+void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info *info);
 uint64_t slc_decoder_memory_bytes(const struct slc_layout_info *info,
                                   enum slc_value_type value_type);
 

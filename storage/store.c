@@ -211,20 +211,21 @@ enum slc_status slc_store_open(const struct slc_files *files,
     return slc_store_open_within(files, path, UINT64_MAX, store, err);
 }
 
-enum slc_status slc_store_check_keys(const struct slc_key_layout *keys,
+enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
                                      const struct slc_reader *reader,
                                      struct slc_error *err)
 {
-    const struct slc_fiber_run *run = &slc_reader_info(reader)->keys.run;
+    const struct slc_fiber_run *run = &slc_reader_info(reader)->content_keys.run;
     enum slc_status status;
 
-    if (run->mode == keys->run.mode && run->bits == keys->run.bits) {
+    if (slc_fiber_run_same(*run, content_keys->run)) {
         return SLC_OK;
     }
     status = slc_fail(err, SLC_ERR_DAMAGED,
-                      "the file has fiber runs of %u bits in mode %u, another layout of the store "
-                      "has %u in mode %u: the files do not belong together",
-                      run->bits, run->mode + 1, keys->run.bits, keys->run.mode + 1);
+                      "the file's content sum is over fiber runs of %u bits in mode %u, that of "
+                      "another layout of the store over %u in mode %u: the files do not belong "
+                      "together",
+                      run->bits, run->mode + 1, content_keys->run.bits, content_keys->run.mode + 1);
     slc_error_locate_file(err, slc_reader_path(reader));
     return status;
 }
@@ -252,7 +253,7 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
         status = slc_manifest_check_layout(&store->manifest, listed, opened, err);
     }
     if (status == SLC_OK) {
-        status = slc_store_check_keys(&slc_reader_info(store->reader)->keys, opened, err);
+        status = slc_store_check_keys(&slc_reader_info(store->reader)->content_keys, opened, err);
     }
     if (status != SLC_OK) {
         slc_reader_close(opened);

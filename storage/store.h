@@ -146,8 +146,8 @@ enum slc_status slc_store_open(const struct slc_files *files,
 void slc_store_close(struct slc_store *store);
 
 /*
- * Opens a further layout of an open store: checks it against the manifest and against `blco`, whose
- * keys it shares. Owns: slc_reader_close on *reader.
+ * Opens a further layout of an open store: checks it against the manifest and against `blco`, over
+ * whose keys its content sum is taken. Owns: slc_reader_close on *reader.
  * Errors: SLC_ERR_USAGE where the store has no such layout (slc_manifest_find tells before),
  * SLC_ERR_BUDGET as slc_store_open_within, and as slc_store_open_listed.
  */
@@ -173,10 +173,10 @@ enum slc_status slc_store_open_fibers(const struct slc_store *store,
 void slc_store_close_layout(const struct slc_store *store, struct slc_reader *reader);
 
 /*
- * Whether two block files of a store give the same key to the same coordinates.
+ * Whether the content sums of two block files of a store are over the same keys.
  * Errors: SLC_ERR_DAMAGED, naming the file of `reader`.
  */
-enum slc_status slc_store_check_keys(const struct slc_key_layout *keys,
+enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
                                      const struct slc_reader *reader,
                                      struct slc_error *err) SLC_NODISCARD;
 

@@ -272,7 +272,7 @@ static enum slc_status check_listed(struct verifier *verifier,
         status = slc_store_check_keys(&verifier->keys, reader, err);
     }
     if (!verifier->have_keys) {
-        verifier->keys = slc_reader_info(reader)->keys;
+        verifier->keys = slc_reader_info(reader)->content_keys;
         verifier->have_keys = true;
     }
     return status;

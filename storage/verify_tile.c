@@ -47,7 +47,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
     slc_u128 next_key;
 
     load_tile(block, index, &tile);
-    if (!slc_layout_by_key(info->layout) || tile.nnz == SLC_TILE_NNZ) {
+    if (tile.nnz == SLC_TILE_NNZ) {
         return SLC_OK;
     }
     if (index + 1 < block->entry.tile_count) {
@@ -127,6 +127,7 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                                       struct tile_tally *tally,
                                       struct slc_error *err)
 {
+    const bool same_sum = slc_fiber_run_same(info->keys.run, info->content_keys.run);
     const double *values = chunk->values;
 
     for (uint32_t i = 0; i < chunk->nnz; i++) {
@@ -154,6 +155,9 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                             info->value_type == SLC_F32 ? "f32" : "f64");
         }
         tally->sum_of_squares += values[i] * values[i];
+        if (!same_sum) {
+            key = slc_key_encode(&info->content_keys, coords);
+        }
         tally->content_sum +=
             slc_content_term((uint64_t)key, (uint64_t)(key >> 64), slc_bits_f64(values[i]));
     }

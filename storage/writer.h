@@ -37,6 +37,8 @@ struct slc_writer_options {
     const uint64_t *dims;
     uint64_t relabelled_modes; /* bit n: the store has a permutation of mode n */
     struct slc_fiber_run run;  /* of the keys (base/key.h); all zero: plain ALTO order */
+    /* Of the keys that tiles' content sums are over (slc_encoder_sum_over); NULL: `run`. */
+    const struct slc_fiber_run *content_run;
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
     uint64_t sync_bytes;  /* with a journal, bytes of blocks between syncs; 0: the default below */

@@ -149,6 +149,11 @@ prepare(struct slc_writer *writer, const struct slc_writer_options *options, str
     enum slc_status status =
         slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
 
+    if (status == SLC_OK) {
+        status = slc_key_layout_init_run(
+            &info->content_keys, options->order, options->dims,
+            options->content_run == NULL ? info->keys.run : *options->content_run, err);
+    }
     if (status != SLC_OK) {
         return status;
     }

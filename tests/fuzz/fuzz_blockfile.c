@@ -25,7 +25,8 @@ struct image {
 static struct image images[] = {{.name = "tiny-packed.slc/blco.blk", .blocks = 1},
                                 {.name = "tiny-lz4.slc/blco.blk", .blocks = 1},
                                 {.name = "tiny-blco.slc/blco.blk", .blocks = 1},
-                                {.name = "tiny-sorted.slc/sorted-2.blk", .blocks = 3}};
+                                {.name = "tiny-sorted.slc/sorted-2.blk", .blocks = 3},
+                                {.name = "tiny-runs.slc/sorted-2.blk", .blocks = 2}};
 
 static size_t index_at(const struct image *image)
 {

@@ -162,6 +162,8 @@ enum slc_status slc_made_sorted_write(const struct slc_made_sorted *sorted,
         .layout_mode = sorted->mode,
         .order = sorted->tensor.order,
         .dims = sorted->tensor.dims,
+        .run = sorted->tensor.keys.run,
+        .content_run = &sorted->tensor.content_keys.run,
         .codec = codec,
         .block_bytes = block_bytes,
     };

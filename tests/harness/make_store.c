@@ -70,6 +70,7 @@ void slc_made_tensor_create(struct slc_made_tensor *tensor,
         fprintf(stderr, "make_store: these lengths have no keys\n");
         abort();
     }
+    tensor->content_keys = tensor->keys;
     for (uint64_t i = 0; i < nnz; i++) {
         uint64_t coords[SLC_MAX_ORDER];
 
@@ -94,6 +95,37 @@ void slc_made_tensor_create(struct slc_made_tensor *tensor,
         tensor->values[tensor->nnz++] = drawn[i].value;
     }
     free(drawn);
+}
+
+void slc_made_tensor_rekey(const struct slc_made_tensor *tensor,
+                           struct slc_fiber_run run,
+                           struct slc_made_tensor *other)
+{
+    struct nonzero *moved = need(tensor->nnz, sizeof *moved);
+
+    *other = *tensor;
+    if (slc_key_layout_init_run(&other->keys, tensor->order, tensor->dims, run, NULL) != SLC_OK) {
+        fprintf(stderr, "make_store: there is no such run\n");
+        abort();
+    }
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+
+        slc_key_decode(&tensor->keys, slc_key_join(tensor->key_lo[i], tensor->key_hi[i]), coords);
+        moved[i] = (struct nonzero){slc_key_encode(&other->keys, coords), tensor->values[i]};
+    }
+    if (tensor->nnz > 0) {
+        qsort(moved, tensor->nnz, sizeof *moved, by_key);
+    }
+    other->key_lo = need(tensor->nnz, sizeof *other->key_lo);
+    other->key_hi = need(tensor->nnz, sizeof *other->key_hi);
+    other->values = need(tensor->nnz, sizeof *other->values);
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
+        other->key_lo[i] = (uint64_t)moved[i].key;
+        other->key_hi[i] = (uint64_t)(moved[i].key >> 64);
+        other->values[i] = moved[i].value;
+    }
+    free(moved);
 }
 
 void slc_made_tensor_destroy(struct slc_made_tensor *tensor)
@@ -143,6 +175,7 @@ enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
     if (status != SLC_OK) {
         return status;
     }
+    status = slc_encoder_sum_over(encoder, &tensor->content_keys, err);
     for (uint64_t begin = 0; begin < tensor->nnz && status == SLC_OK;) {
         uint64_t end = slc_made_tile_end(tensor, begin);
         struct slc_tile_source source = {
@@ -177,6 +210,8 @@ enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
         .layout = SLC_LAYOUT_BLCO,
         .order = tensor->order,
         .dims = tensor->dims,
+        .run = tensor->keys.run,
+        .content_run = &tensor->content_keys.run,
         .codec = codec,
         .block_bytes = block_bytes,
     };

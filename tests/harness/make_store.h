@@ -24,6 +24,7 @@ struct slc_made_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     struct slc_key_layout keys;
+    struct slc_key_layout content_keys; /* that content sums are over: those drawn under */
     uint64_t nnz;
     uint64_t *key_lo;
     uint64_t *key_hi;
@@ -40,6 +41,13 @@ void slc_made_tensor_create(struct slc_made_tensor *tensor,
                             uint64_t nnz,
                             enum slc_made_values values,
                             uint64_t seed);
+/*
+ * The same nonzeros under keys with the fiber run `run`, in their order; content sums stay. Ends
+ * the program when memory does. Owns: slc_made_tensor_destroy.
+ */
+void slc_made_tensor_rekey(const struct slc_made_tensor *tensor,
+                           struct slc_fiber_run run,
+                           struct slc_made_tensor *other);
 void slc_made_tensor_destroy(struct slc_made_tensor *tensor);
 
 /* Where the tile that starts at nonzero `begin` ends. */

@@ -25,6 +25,11 @@ for codec in ("packed", "lz4", "blco"):
 folder = os.path.join(golden, "tiny-sorted.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, sorted_by={0: 2, 1: 2})
+# Mode 2 in other keys than blco: runs of mode 1, so that rows of a partition are in another order.
+folder = os.path.join(golden, "tiny-runs.slc")
+shutil.rmtree(folder, ignore_errors=True)
+slc_format.write_store(folder, DIMS, COORDS, VALUES, run=(2, 1), sorted_by={0: 2, 1: 3},
+                       sorted_runs={0: (0, 0), 1: (0, 2)})
 folder = os.path.join(golden, "tiny-relabelled.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, labels=LABELS)

@@ -286,6 +286,13 @@ def content_sum(keys_lo, keys_hi, values):
         return int(terms.sum(dtype=np.uint64))
 
 
+def sum_of(dims, coords, keys, head, values):
+    """The content sum, over keys with the run that the header names for it; `keys`: the file's."""
+    if head["content_run"] != head["run"]:
+        keys = split_keys(keys_of(dims, coords, head["content_run"]))
+    return content_sum(*keys, values)
+
+
 @np.errstate(over="ignore")
 def sum_squares(values):
     return float(np.add.accumulate(values * values)[-1]) if len(values) else 0.0
@@ -305,11 +312,19 @@ def split_keys(keys):
 # ---- sections 4 and 5: reading a block file
 
 
+def read_run(pair, dims, most):
+    run = (pair[0], pair[1])
+    require(run[0] < len(dims) and (run[1] > 0 or run[0] == 0), "fiber mode")
+    require(run[1] <= min(most, mode_bits(dims[run[0]])), "fiber bits")
+    return run
+
+
 def read_header(page, file_bytes):
     require(page[:8] == MAGIC, "bad magic")
     require(struct.unpack_from("<Q", page, 4088)[0] == hash64(page[:4088]), "header hash")
     major, _minor, header_bytes, reserved = struct.unpack_from("<HHIQ", page, 8)
-    require(major == 1 and header_bytes == PAGE and reserved >> 16 == 0, "version or reserved bits")
+    require(major == 1 and header_bytes == PAGE and reserved >> 17 == 0, "version or reserved bits")
+    own_sum, reserved = reserved >> 16 == 0, reserved & 0xFFFF
     layout, mode, value_type, order, codec = struct.unpack_from("<BBBBI", page, 32)
     names = ("nnz", "sum_bits", "blocks", "tiles", "index_at", "index_bytes", "index_hash",
              "file_bytes", "content")
@@ -319,12 +334,15 @@ def read_header(page, file_bytes):
     require(reserved >> order == 0, "relabelled modes")
     dims = struct.unpack_from("<16Q", page, 128)
     require(not any(dims[order:]) and all(dims[:order]), "dims")
-    run = (page[112], page[113])
-    require(run[0] < order and (run[1] > 0 or run[0] == 0), "fiber mode")
-    require(run[1] <= min(24, mode_bits(dims[run[0]])), "fiber bits")
-    require(not any(page[114:128]) and not any(page[256:4088]), "unused header bytes")
+    run = read_run(page[112:114], dims[:order], 64 if layout == 3 else 24)
+    require(layout != 3 or mode_bits(dims[mode]) == 0 or run == (mode, mode_bits(dims[mode]))
+            or key_positions(dims[:order], run) == key_positions(dims[:order], (mode, 64)),
+            "fibers of the layout's mode")
+    content_run = run if own_sum else read_run(page[114:116], dims[:order], 24)
+    require(not any(page[114:116]) if own_sum else content_run != run, "run of the content sum")
+    require(not any(page[116:128]) and not any(page[256:4088]), "unused header bytes")
     require(head["file_bytes"] == file_bytes, "file size")
-    head.update(order=order, run=run, dims=list(dims[:order]), value_type=value_type, codec=codec,
+    head.update(order=order, run=run, content_run=content_run, dims=list(dims[:order]), value_type=value_type, codec=codec,
                 layout=layout, mode=mode, relabelled=[n for n in range(order) if reserved >> n & 1],
                 sum_of_squares=struct.unpack_from("<d", page, 48)[0])
     return head
@@ -368,7 +386,7 @@ def read_block(data, entry, number, head):
                 and (coords.max(axis=1) - low == extent).all(), "coordinate range of a tile")
         require(np.isfinite(values).all() and (values != 0).all(), "values")
         require(sum_squares(values) == squares, "sum of squares of a tile")
-        require(content_sum(lo, hi, values) == content, "content sum of a tile")
+        require(sum_of(dims, coords, (lo, hi), head, values) == content, "content sum of a tile")
         place += size
         total += tile_nnz
         yield dict(keys=keys, coords=coords, values=values, squares=squares, content=content)
@@ -408,7 +426,7 @@ class Partitions:
 
 def read_block_file(path):
     """Reads and checks everything. Returns dict(dims, coords, values, header, block_nnz,
-    partitions); nonzeros in the order of keys whatever the layout."""
+    partitions); nonzeros in the order of the keys of `blco` whatever the layout."""
     with open(path, "rb") as file:
         raw = file.read()
     require(len(raw) >= 2 * PAGE and len(raw) % PAGE == 0, "file size")
@@ -429,7 +447,7 @@ def read_block_file(path):
     require(not any(index[head["blocks"] * entry_bytes:]), "index padding")
 
     place, tiles_seen, squares, content = PAGE, 0, 0.0, 0
-    coords, values, all_keys, block_nnz, last_key = [], [], [], [], -1
+    coords, values, block_nnz, last_key = [], [], [], -1
     partitions = Partitions(head)
     for b in range(head["blocks"]):
         at = b * entry_bytes
@@ -452,7 +470,6 @@ def read_block_file(path):
             own_squares += tile["squares"]
             own_content = (own_content + tile["content"]) & MASK64
             tiles.append(tile)
-            all_keys.append(tile["keys"])
         block_coords = np.concatenate([t["coords"] for t in tiles], axis=1)
         require(int(tiles[0]["keys"][0]) == (k_lo | k_hi << 64), "first key of a block")
         require(own_squares == b_squares and own_content == b_content, "sums of a block")
@@ -473,8 +490,8 @@ def read_block_file(path):
     all_f32 = fits_f32(values)
     require(head["value_type"] == (1 if all_f32 else 2), "value type")
     require((coords < np.array(head["dims"], dtype=np.uint64)[:, None]).all(), "coordinates")
-    if head["layout"] == 2 and all_keys:
-        order = np.argsort(np.concatenate(all_keys))
+    if head["layout"] > 1 and block_nnz:
+        order = np.argsort(keys_of(head["dims"], coords, head["content_run"]))
         coords, values = coords[:, order], values[order]
     return dict(dims=head["dims"], coords=coords, values=values, header=head,
                 block_nnz=block_nnz, partitions=partitions.list)
@@ -560,7 +577,8 @@ def read_store(folder):
     layouts = {key: read_layout(folder, manifest, entry) for key, entry in entries.items()}
     tensor = layouts[("blco", 0)]
     for key, other in layouts.items():
-        require(other["header"]["run"] == tensor["header"]["run"], "fiber runs differ")
+        require(other["header"]["content_run"] == tensor["header"]["content_run"],
+                "content sums are over other keys")
         require((other["coords"] == tensor["coords"]).all()
                 and (other["values"] == tensor["values"]).all(), f"nonzeros of {key} differ")
     undo_labels(folder, manifest, tensor)
@@ -685,12 +703,20 @@ def cut_partitions(rows, order, target_nnz):
     return order, parts
 
 
-def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
-                     relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0):
-    """Writes a block file of layout blco, or sorted by `sorted_mode` into partitions of
-    `target_nnz` nonzeros. Returns facts for the manifest."""
+def real_run(dims, run):
+    """The run cut to the bits that its mode has."""
     run = (run[0], min(run[1], mode_bits(dims[run[0]])))
-    run = run if run[1] > 0 else (0, 0)
+    return run if run[1] > 0 else (0, 0)
+
+
+def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
+                     relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0, content_run=None):
+    """Writes a block file of layout blco, or sorted by `sorted_mode` into partitions of
+    `target_nnz` nonzeros; its content sum is over keys with `content_run`. Returns facts for the
+    manifest."""
+    run = real_run(dims, run)
+    content_run = run if content_run is None else real_run(dims, content_run)
+    frame = dict(run=run, content_run=content_run)
     n = len(dims)
     codec_number = {name: number for number, name in CODECS.items()}[codec]
     keys = keys_of(dims, coords, run)
@@ -720,7 +746,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                 tile = encode_blco(keys[s:e], values[s:e], dims, run)
             low, high = coords[:, s:e].min(axis=1), coords[:, s:e].max(axis=1)
             t_squares = sum_squares(values[s:e])
-            t_content = content_sum(lo[s:e], hi[s:e], values[s:e])
+            t_content = sum_of(dims, coords[:, s:e], (lo[s:e], hi[s:e]), frame, values[s:e])
             record = struct.pack("<QIIQQQQdQ", place, len(tile), e - s, int(lo[s]), int(hi[s]),
                                  int(lo[e - 1]), int(hi[e - 1]), t_squares, t_content)
             record += struct.pack(f"<{n}Q", *map(int, low))
@@ -749,12 +775,13 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     index_at = PAGE + len(blob)
     file_bytes = index_at + len(index) + PAGE
     all_f32 = fits_f32(values)
-    head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, relabelled, 0)
+    other_sum = content_run != run
+    head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, relabelled | int(other_sum) << 16, 0)
     head += struct.pack("<BBBBI", *((1, 0) if sorted_mode is None else (2, sorted_mode)),
                         1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
                         hash64(index), file_bytes, content)
-    head += bytes(run)
+    head += bytes(run) + bytes(content_run if other_sum else (0, 0))
     head = head.ljust(128, b"\0") + struct.pack("<16Q", *(list(dims) + [0] * (16 - n)))
     head = head.ljust(4088, b"\0")
     header_hash = hash64(head)
@@ -775,9 +802,10 @@ def layout_entry(name, layout, mode, codec, facts):
 
 
 def write_store(folder, dims, coords, values, codec="packed", labels=None, sorted_by=None,
-                **cuts):
+                sorted_runs=None, run=(0, 0), **cuts):
     """`labels`: {mode: labels of its indices} of the modes that are relabelled; `sorted_by`:
-    {mode: nonzeros of a partition} of the modes by which the store has sorted layouts."""
+    {mode: nonzeros of a partition} of the modes by which the store has sorted layouts;
+    `sorted_runs`: {mode: fiber run} of those of them that have other keys than blco, of `run`."""
     os.makedirs(folder)
     labels = labels or {}
     coords = np.array(coords, dtype=np.uint64)
@@ -785,13 +813,13 @@ def write_store(folder, dims, coords, values, codec="packed", labels=None, sorte
         coords[mode] = np.asarray(labels[mode], dtype=np.uint64)[coords[mode].astype(np.int64)]
     relabelled = sum(1 << mode for mode in labels)
     facts = write_block_file(os.path.join(folder, "blco.blk"), dims, coords, values, codec,
-                             relabelled=relabelled, **cuts)
+                             relabelled=relabelled, run=run, **cuts)
     layouts = [layout_entry("blco.blk", "blco", 0, codec, facts)]
     for mode, target_nnz in (sorted_by or {}).items():
         name = f"sorted-{mode + 1}.blk"
         own = write_block_file(os.path.join(folder, name), dims, coords, values, codec,
                                relabelled=relabelled, sorted_mode=mode, target_nnz=target_nnz,
-                               **cuts)
+                               run=(sorted_runs or {}).get(mode, run), content_run=run, **cuts)
         layouts.append(layout_entry(name, "sorted", mode + 1, codec, own))
     manifest = {
         "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,

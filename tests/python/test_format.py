@@ -87,8 +87,10 @@ def written_by_python(folder):
             # A layout sorted by another mode each time; the large shape has one in one codec.
             target = (200, 500, 10 ** 6)[(s + c) % 3] if s != 5 else 30000
             by = {(s + c + 1) % len(dims): target} if s != 5 or c == 0 else None
+            # Its keys are those of blco, or have a run of their own, or none.
+            own = [run, ((s + c + 2) % len(dims), 9), (0, 0)][(s + 2 * c) % 3]
             slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run,
-                                   sorted_by=by)
+                                   sorted_by=by, sorted_runs=dict.fromkeys(by or {}, own))
             sluice("check", store)
             out = os.path.join(folder, f"p{count}.tns")
             sluice("export", store, out)
@@ -161,6 +163,12 @@ def golden(folder):
           == [("blco", 0), ("sorted", 1), ("sorted", 2)], told)
     check("sorted by mode 2: 3 partitions of 1 to 2 nonzeros, 1 row split" in
           sluice("info", store)[0], "info of partitions")
+    store = os.path.join(SOURCE, "tests", "golden", "tiny-runs.slc")
+    tensor = slc_format.read_store(store)
+    same(tensor, [4, 2, 3], coords, values)
+    runs = {key: layout["header"]["run"] for key, layout in tensor["layouts"].items()}
+    check(runs == {("blco", 0): (2, 1), ("sorted", 1): (0, 0), ("sorted", 2): (0, 2)}, f"{runs}")
+    check("4 files, 6 blocks, 5 nonzeros in each of 3 layouts" in sluice("check", store)[0], "check")
     store = os.path.join(SOURCE, "tests", "golden", "tiny-relabelled.slc")
     same(slc_format.read_store(store), [4, 2, 3], coords, values)
     sluice("check", store)

@@ -57,9 +57,14 @@ static void make_sorted_store(struct sorted_store *made,
                            slc_random_f64(7, n, i) - 0.5);
         }
         if ((modes >> n & 1U) != 0) {
-            SLC_ASSERT_OK(slc_made_store_add_sorted(&made->tensor, made->path, n, target_nnz,
+            struct slc_made_tensor rekeyed; /* every layout has a run of its own, the first none */
+
+            slc_made_tensor_rekey(&made->tensor, (struct slc_fiber_run){(n + 1) % MODES, 4 * n},
+                                  &rekeyed);
+            SLC_ASSERT_OK(slc_made_store_add_sorted(&rekeyed, made->path, n, target_nnz,
                                                     SLC_CODEC_PACKED, 4096, &err),
                           &err);
+            slc_made_tensor_destroy(&rekeyed);
         }
     }
     for (uint64_t i = 0; i < made->tensor.nnz; i++) {

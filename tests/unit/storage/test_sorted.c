@@ -153,6 +153,27 @@ static void round_trip(const struct slc_made_tensor *tensor,
     slc_made_sorted_destroy(&sorted);
 }
 
+/* The same under keys with another run: the content sum stays. */
+static void round_trip_rekeyed(const struct slc_made_tensor *tensor,
+                               struct slc_fiber_run run,
+                               unsigned mode,
+                               enum slc_codec codec)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_writer_summary plain, other;
+    struct slc_made_tensor rekeyed;
+    struct slc_made_sorted sorted;
+
+    slc_made_tensor_rekey(tensor, run, &rekeyed);
+    round_trip(&rekeyed, mode, 500, codec, SLC_MIN_BLOCK_BYTES);
+    SLC_ASSERT_OK(slc_made_blocks_write(tensor, NULL, new_path(), codec, 0, &plain, &err), &err);
+    slc_made_sorted_create(&sorted, &rekeyed, mode, 500);
+    SLC_ASSERT_OK(slc_made_sorted_write(&sorted, NULL, new_path(), codec, 0, &other, &err), &err);
+    CU_ASSERT_EQUAL(plain.content_sum, other.content_sum);
+    slc_made_sorted_destroy(&sorted);
+    slc_made_tensor_destroy(&rekeyed);
+}
+
 static void random_tensors(void)
 {
     uint64_t seed = slc_test_seed();
@@ -174,8 +195,77 @@ static void random_tensors(void)
         round_trip(&tensor, (unsigned)slc_random_below(seed, 5, round, order),
                    1 + slc_random_below(seed, 6, round, 700), (enum slc_codec)(1 + round % 3),
                    SLC_MIN_BLOCK_BYTES);
+        round_trip_rekeyed(&tensor,
+                           (struct slc_fiber_run){
+                               (unsigned)slc_random_below(seed, 7, round, order),
+                               (unsigned)slc_random_below(seed, 8, round, SLC_FIBER_BITS_MAX + 1)},
+                           (unsigned)slc_random_below(seed, 5, round, order),
+                           (enum slc_codec)(1 + round % 3));
         slc_made_tensor_destroy(&tensor);
     }
+}
+
+/* What the header says of the run that content sums are over. */
+static void content_runs(void)
+{
+    /* Three modes of 4, 5 and 6 bits; the file's run has 2 bits of mode 3, the sum's 3 of mode 2.
+     */
+    static const struct {
+        uint64_t reserved;
+        uint8_t mode, bits;
+        enum slc_status want;
+        const char *text;
+    } cases[] = {
+        {SLC_CONTENT_RUN_BIT, 1, 3, SLC_OK, ""},
+        {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero tells that it is another */
+        {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the file's own"},
+        {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "runs of 0 bits in mode 2"},
+        {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "runs of 1 bits in mode 4 of 3"},
+        {SLC_CONTENT_RUN_BIT, 1, 6, SLC_ERR_FORMAT, "at most 5 fit"},
+        {0, 1, 3, SLC_ERR_FORMAT, "reserved bit"},
+        {0, 0, 1, SLC_ERR_FORMAT, "reserved bit"},
+        {0, 0, 0, SLC_OK, ""},
+        {SLC_CONTENT_RUN_BIT << 1, 0, 0, SLC_ERR_UNSUPPORTED, "features"},
+    };
+    const uint64_t dims[3] = {16, 32, 64};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor, rekeyed;
+
+    slc_made_tensor_create(&tensor, 3, dims, 0, SLC_MADE_ONES, 1);
+    slc_made_tensor_rekey(&tensor, (struct slc_fiber_run){2, 2}, &rekeyed);
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        struct slc_writer_summary summary;
+        struct slc_reader *reader = NULL;
+        struct slc_forged forged;
+        enum slc_status status;
+
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(
+            slc_made_blocks_write(&rekeyed, NULL, new_path(), SLC_CODEC_PACKED, 0, &summary, &err),
+            &err);
+        slc_forged_load(&forged, path);
+        slc_store_u64(forged.bytes + SLC_HEADER_RESERVED_BITS, cases[i].reserved);
+        forged.bytes[SLC_HEADER_CONTENT_MODE] = cases[i].mode;
+        forged.bytes[SLC_HEADER_CONTENT_BITS] = cases[i].bits;
+        slc_forged_seal_frame(&forged);
+        slc_forged_save(&forged, path);
+        slc_forged_release(&forged);
+        status = slc_reader_open(NULL, path, &reader, &err);
+        CU_ASSERT_EQUAL(status, cases[i].want);
+        CU_ASSERT(status == SLC_OK || strstr(err.message, cases[i].text) != NULL);
+        if (status == SLC_OK) {
+            const struct slc_layout_info *info = slc_reader_info(reader);
+
+            CU_ASSERT_EQUAL(info->keys.run.mode, 2);
+            CU_ASSERT_EQUAL(info->content_keys.run.mode,
+                            cases[i].reserved != 0 ? cases[i].mode : 2);
+            CU_ASSERT_EQUAL(info->content_keys.run.bits,
+                            cases[i].reserved != 0 ? cases[i].bits : 2);
+        }
+        slc_reader_close(reader);
+    }
+    slc_made_tensor_destroy(&rekeyed);
+    slc_made_tensor_destroy(&tensor);
 }
 
 /* Partitions of several blocks and of several tiles, rows in pieces, one partition, none. */
@@ -425,6 +515,7 @@ static void reader_memory(void)
 }
 
 static const struct slc_test tests[] = {
+    {"the run of the content sum", content_runs},
     {"random tensors come back bit for bit", random_tensors},
     {"partitions of several tiles and blocks, one, none", shapes},
     {"forged partitions", forged_partitions},

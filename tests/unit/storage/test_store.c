@@ -120,7 +120,7 @@ static void open_layouts(void)
 {
     const uint64_t dims[3] = {50, 60, 70};
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_made_tensor tensor;
+    struct slc_made_tensor tensor, rekeyed;
     struct slc_store store;
     struct slc_reader *reader = NULL;
 
@@ -128,17 +128,20 @@ static void open_layouts(void)
     slc_made_tensor_create(&tensor, 3, dims, 30000, SLC_MADE_DOUBLES, slc_test_seed());
     SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, store_folder, SLC_CODEC_PACKED, 0, &err),
                   &err);
+    slc_made_tensor_rekey(&tensor, (struct slc_fiber_run){2, 5}, &rekeyed);
     for (unsigned mode = 0; mode < 2; mode++) {
-        SLC_ASSERT_OK(
-            slc_made_store_add_sorted(&tensor, store_folder, mode, 1000, SLC_CODEC_LZ4, 0, &err),
-            &err);
+        SLC_ASSERT_OK(slc_made_store_add_sorted(mode == 0 ? &tensor : &rekeyed, store_folder, mode,
+                                                1000, SLC_CODEC_LZ4, 0, &err),
+                      &err);
     }
+    slc_made_tensor_destroy(&rekeyed);
     SLC_ASSERT_OK(slc_store_open(NULL, store_folder, &store, &err), &err);
     for (unsigned mode = 0; mode < 2; mode++) {
         SLC_ASSERT_OK(
             slc_store_open_layout(&store, SLC_LAYOUT_SORTED, mode, UINT64_MAX, &reader, &err),
             &err);
         CU_ASSERT_EQUAL(slc_reader_info(reader)->layout_mode, mode);
+        CU_ASSERT_EQUAL(slc_reader_info(reader)->keys.run.bits, 5 * mode);
         CU_ASSERT_EQUAL(slc_reader_info(reader)->content_sum, store.manifest.content_sum);
         CU_ASSERT(slc_reader_info(reader)->sum_of_squares != store.manifest.sum_of_squares);
         slc_reader_close(reader);

@@ -18,11 +18,15 @@
 static char folder[256];
 static char sorted_path[300];
 
-/* Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. */
+/*
+ * Partitions of several rows, and of pieces of rows; wide enough for several blocks in each. One
+ * layout has the keys of blco and one others.
+ */
 static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
 {
     const uint64_t dims[3] = {9, UINT64_C(1) << 38, 40};
     struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor rekeyed;
 
     snprintf(folder, sizeof folder, "%s", slc_test_folder());
     snprintf(sorted_path, sizeof sorted_path, "%s/sorted-1.blk", folder);
@@ -31,8 +35,11 @@ static void write_store(struct slc_made_tensor *tensor, uint64_t nnz)
     SLC_ASSERT_OK(
         slc_made_store_add_sorted(tensor, folder, 0, nnz / 12 + 1, SLC_CODEC_PACKED, 8192, &err),
         &err);
+    slc_made_tensor_rekey(tensor, (struct slc_fiber_run){1, 24}, &rekeyed);
     SLC_ASSERT_OK(
-        slc_made_store_add_sorted(tensor, folder, 2, nnz / 5 + 1, SLC_CODEC_LZ4, 4096, &err), &err);
+        slc_made_store_add_sorted(&rekeyed, folder, 2, nnz / 5 + 1, SLC_CODEC_LZ4, 4096, &err),
+        &err);
+    slc_made_tensor_destroy(&rekeyed);
 }
 
 /* Takes the hash of the forged sorted-1.blk into the manifest. */
