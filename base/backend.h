@@ -142,6 +142,13 @@ struct slc_backend_ops {
                                    struct slc_tile_view *tile,
                                    struct slc_error *err);
 
+    /*
+     * Under SLC_CONFLICT_ROWS, once all tiles of some partitions have been added: the output's rows
+     * [begin, end), which belong to these alone, are complete when this returns. None of them is
+     * one that a partition continues. Called by any worker, also for different rows at a time.
+     */
+    void (*mttkrp_rows)(struct slc_backend *backend, uint64_t begin, uint64_t end);
+
     /* Wakes every worker that waits inside mttkrp_tile; their calls return SLC_ERR_INTERRUPTED. */
     void (*mttkrp_abort)(struct slc_backend *backend);
 

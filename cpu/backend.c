@@ -43,6 +43,7 @@ static const struct slc_backend_ops cpu_ops = {
     .mttkrp_choose = choose,
     .mttkrp_begin = slc_mttkrp_begin,
     .mttkrp_tile = slc_mttkrp_tile,
+    .mttkrp_rows = slc_mttkrp_rows,
     .mttkrp_abort = slc_mttkrp_abort,
     .mttkrp_end = slc_mttkrp_end,
     .mttkrp_tried = tried,

@@ -86,7 +86,32 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_update_sums *sums,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Multiplies column r by scale[r], in place. */
+/*
+ * slc_dense_update in two steps, for rows that are solved for one range after the other: each
+ * worker, in a team of its caller's, solves for rows [begin, end); and when all rows have been,
+ * their sums. Order: rows and sums have the bits that slc_dense_update gives, but for singular V
+ * and ranks beyond 64, where those of a row depend on where its range begins.
+ */
+enum slc_status slc_dense_update_rows(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      uint64_t begin,
+                                      uint64_t end,
+                                      unsigned worker,
+                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_dense_update_sums(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      const struct slc_update_sums *sums,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Multiplies column r by scale[r], in place; and in rows [begin, end) alone, by the caller. */
+void slc_dense_scale_rows(struct slc_matrix *matrix,
+                          uint64_t begin,
+                          uint64_t end,
+                          const double *scale);
 enum slc_status slc_dense_scale(struct slc_dense *dense,
                                 struct slc_matrix *matrix,
                                 const double *scale,

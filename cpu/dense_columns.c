@@ -40,14 +40,23 @@ static void scale_row(struct slc_matrix *matrix, uint64_t row, const double *sca
     }
 }
 
+void slc_dense_scale_rows(struct slc_matrix *matrix,
+                          uint64_t begin,
+                          uint64_t end,
+                          const double *scale)
+{
+    assert(begin <= end && end <= matrix->rows);
+    for (uint64_t i = begin; i < end; i++) {
+        scale_row(matrix, i, scale);
+    }
+}
+
 static void scale_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct column_sweep *sweep = context;
 
     (void)worker;
-    for (uint64_t i = begin; i < end; i++) {
-        scale_row(sweep->matrix, i, sweep->scale);
-    }
+    slc_dense_scale_rows(sweep->matrix, begin, end, sweep->scale);
 }
 
 enum slc_status slc_dense_scale(struct slc_dense *dense,

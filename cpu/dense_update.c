@@ -21,6 +21,7 @@
 #include <string.h>
 
 struct update {
+    bool solves, sums; /* which of the two steps are taken */
     struct slc_dense *dense;
     const struct slc_solver *solver;
     const struct slc_matrix *mttkrp;
@@ -91,6 +92,7 @@ static void solve_block(const struct update *update, const double *m, double *x)
     }
 }
 
+/* `gram` and `columns` are looked at where sums are made. */
 static void update_block(const struct update *update,
                          uint64_t row,
                          uint64_t rows,
@@ -106,11 +108,16 @@ static void update_block(const struct update *update,
     if (!in_place) {
         load_block(update, update->mttkrp, row, rows, block->m);
     }
-    solve_block(update, m, x);
-    if (!in_place) {
-        store_block(update, row, rows, x);
+    if (update->solves) {
+        solve_block(update, m, x);
+        if (!in_place) {
+            store_block(update, row, rows, x);
+        }
     }
-    if (update->factor->type == SLC_F32) {
+    if (!update->sums) {
+        return;
+    }
+    if (update->factor->type == SLC_F32 || (!in_place && !update->solves)) {
         load_block(update, update->factor, row, rows, x);
     }
     update->kernels->gram(x, update->width, gram);
@@ -174,9 +181,16 @@ static void update_panel(
     } else {
         slc_dense_load(update->mttkrp, row, end, 0, cols, m);
     }
-    solve_panel(update->solver, (int)(end - row), m, x, (int)pitch);
+    if (update->solves) {
+        solve_panel(update->solver, (int)(end - row), m, x, (int)pitch);
+        if (!in_place) {
+            slc_dense_store(update->factor, row, end, x);
+        }
+    }
+    if (!update->sums) {
+        return;
+    }
     if (!in_place) {
-        slc_dense_store(update->factor, row, end, x);
         slc_dense_load(update->factor, row, end, 0, cols, x);
     }
     for (uint64_t i = 0; i < end - row; i++, m += pitch, x += pitch) {
@@ -244,6 +258,23 @@ static void combine_grams(const struct update *update, double *gram)
     }
 }
 
+static struct update update_of(struct slc_dense *dense,
+                               const struct slc_solver *solver,
+                               const struct slc_matrix *mttkrp,
+                               struct slc_matrix *factor)
+{
+    return (struct update){.solves = true,
+                           .sums = true,
+                           .dense = dense,
+                           .solver = solver,
+                           .mttkrp = mttkrp,
+                           .factor = factor,
+                           .kernels = slc_kernels()->dense,
+                           .triangles = {solver->size, solver->forward, solver->forward_inverse,
+                                         solver->backward, solver->backward_inverse},
+                           .width = slc_block_width(solver->rank)};
+}
+
 static enum slc_status check_shapes(const struct update *update, struct slc_error *err)
 {
     const struct slc_matrix *mttkrp = update->mttkrp;
@@ -261,6 +292,33 @@ static enum slc_status check_shapes(const struct update *update, struct slc_erro
     return slc_dense_check(update->dense, factor, err);
 }
 
+/* One sweep over all rows, in groups, and their sums. */
+static enum slc_status
+sweep(struct update *update, const struct slc_update_sums *sums, struct slc_error *err)
+{
+    const bool by_blocks = update->solver->rank <= SLC_BLOCK_RANK;
+    enum slc_status status = check_shapes(update, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    update->cut = slc_row_cut(update->factor->rows,
+                              by_blocks ? SLC_GRAM_ROWS : slc_panel_rows(update->factor->cols),
+                              SLC_DENSE_GROUPS);
+    status =
+        slc_team_for(update->dense->workers, update->cut.groups, 1,
+                     by_blocks ? update_groups_by_blocks : update_groups_by_panels, update, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    combine_columns(update, sums);
+    if (by_blocks) {
+        combine_grams(update, sums->gram);
+        return SLC_OK;
+    }
+    return slc_dense_gram(update->dense, update->factor, sums->gram, err);
+}
+
 enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_solver *solver,
                                  const struct slc_matrix *mttkrp,
@@ -268,32 +326,53 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
                                  const struct slc_update_sums *sums,
                                  struct slc_error *err)
 {
-    const bool by_blocks = solver->rank <= SLC_BLOCK_RANK;
-    struct update update = {.dense = dense,
-                            .solver = solver,
-                            .mttkrp = mttkrp,
-                            .factor = factor,
-                            .kernels = slc_kernels()->dense,
-                            .triangles = {solver->size, solver->forward, solver->forward_inverse,
-                                          solver->backward, solver->backward_inverse},
-                            .width = slc_block_width(solver->rank)};
-    enum slc_status status = check_shapes(&update, err);
+    struct update update = update_of(dense, solver, mttkrp, factor);
+
+    return sweep(&update, sums, err);
+}
+
+enum slc_status slc_dense_update_rows(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      uint64_t begin,
+                                      uint64_t end,
+                                      unsigned worker,
+                                      struct slc_error *err)
+{
+    struct update update = update_of(dense, solver, mttkrp, factor);
+    const enum slc_status status = check_shapes(&update, err);
+    struct block block;
 
     if (status != SLC_OK) {
         return status;
     }
-    update.cut = slc_row_cut(factor->rows, by_blocks ? SLC_GRAM_ROWS : slc_panel_rows(factor->cols),
-                             SLC_DENSE_GROUPS);
-    status =
-        slc_team_for(dense->workers, update.cut.groups, 1,
-                     by_blocks ? update_groups_by_blocks : update_groups_by_panels, &update, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    combine_columns(&update, sums);
-    if (by_blocks) {
-        combine_grams(&update, sums->gram);
+    assert(begin <= end && end <= factor->rows && worker < dense->workers);
+    update.sums = false;
+    if (solver->rank > SLC_BLOCK_RANK) {
+        const uint64_t panel_rows = slc_panel_rows(factor->cols);
+
+        for (uint64_t row = begin; row < end; row += panel_rows) {
+            update_panel(&update, row, slc_min_u64(row + panel_rows, end), worker, NULL);
+        }
         return SLC_OK;
     }
-    return slc_dense_gram(dense, factor, sums->gram, err);
+    memset(&block, 0, sizeof block);
+    for (uint64_t row = begin; row < end; row += SLC_BLOCK_ROWS) {
+        update_block(&update, row, slc_min_u64(end - row, SLC_BLOCK_ROWS), &block, NULL, NULL);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_dense_update_sums(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      const struct slc_update_sums *sums,
+                                      struct slc_error *err)
+{
+    struct update update = update_of(dense, solver, mttkrp, factor);
+
+    update.solves = false;
+    return sweep(&update, sums, err);
 }

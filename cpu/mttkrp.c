@@ -358,6 +358,17 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                          : add_tile_as(cpu, cpu->conflict, worker, tile, err);
 }
 
+void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end)
+{
+    const struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    assert(cpu->running && cpu->conflict == SLC_CONFLICT_ROWS && end <= cpu->job.output->rows);
+    /* Sums of f64 are the output itself. */
+    if (cpu->layout.wide_bytes > 0) {
+        slc_private_round(cpu, begin, end);
+    }
+}
+
 void slc_mttkrp_abort(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;

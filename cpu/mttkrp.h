@@ -223,6 +223,8 @@ unsigned char *
 slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_tile_view *tile);
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu,
                                    struct slc_error *err) SLC_NODISCARD;
+/* The rounding alone, of rows [begin, end). */
+void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64_t end);
 
 /*
  * ROWS: before any tile; the sums of the row of a tile's corner; and adding the sums of split
@@ -282,6 +284,7 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                                 unsigned worker,
                                 struct slc_tile_view *tile,
                                 struct slc_error *err) SLC_NODISCARD;
+void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end);
 void slc_mttkrp_abort(struct slc_backend *backend);
 enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_backend_owned_begin(struct slc_backend *backend,

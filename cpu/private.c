@@ -80,6 +80,17 @@ static void add_copies(struct slc_cpu_backend *cpu, uint64_t begin_row, uint64_t
     }
 }
 
+void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64_t end)
+{
+    const uint64_t count = (end - begin) * cpu->sum_stride / sizeof(double);
+    const double *sums = (const double *)(const void *)(cpu->sums + begin * cpu->sum_stride);
+    float *output = slc_matrix_row_f32(cpu->job.output, begin);
+
+    for (uint64_t i = 0; i < count; i++) {
+        output[i] = (float)sums[i];
+    }
+}
+
 /* Completes the rows of one piece: adds the copies, and rounds a wide copy to the f32 output. */
 static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, unsigned worker)
 {
@@ -88,14 +99,7 @@ static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, uns
     (void)worker;
     add_copies(cpu, begin_row, end_row);
     if (cpu->layout.wide_bytes > 0) {
-        const uint64_t at = begin_row * cpu->sum_stride;
-        const uint64_t count = (end_row - begin_row) * cpu->sum_stride / sizeof(double);
-        const double *sums = (const double *)(const void *)(cpu->sums + at);
-        float *output = slc_matrix_row_f32(cpu->job.output, begin_row);
-
-        for (uint64_t i = 0; i < count; i++) {
-            output[i] = (float)sums[i];
-        }
+        slc_private_round(cpu, begin_row, end_row);
     }
 }
 

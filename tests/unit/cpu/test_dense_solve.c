@@ -447,6 +447,66 @@ static void test_same_bits(void)
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
 }
 
+/* Solves for rows range by range, by workers in turn, and sums up. */
+static void solve_by_ranges(struct problem *problem)
+{
+    static const uint64_t ends[] = {1, 33, 200, 200, 777, 778};
+    struct slc_dense *dense = dense_for(3, problem->rank, problem->m.rows);
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t begin = 0;
+
+    SLC_ASSERT_OK(slc_dense_factorize(dense, problem->v, problem->left, problem->right,
+                                      &problem->solver, &err),
+                  &err);
+    for (unsigned i = 0; i <= SLC_COUNT(ends); i++) {
+        const uint64_t end = i < SLC_COUNT(ends) ? ends[i] : problem->m.rows;
+
+        SLC_ASSERT_OK(slc_dense_update_rows(dense, &problem->solver, &problem->m, &problem->x,
+                                            begin, end, i % 3, &err),
+                      &err);
+        begin = end;
+    }
+    SLC_ASSERT_OK(slc_dense_update_sums(dense, &problem->solver, &problem->m, &problem->x,
+                                        &problem->sums, &err),
+                  &err);
+    slc_dense_destroy(dense);
+}
+
+/* Rows solved for range by range, with their sums, are those of one update. */
+static void test_ranges(void)
+{
+    static const uint32_t ranks[] = {1, 5, 16, 64, 70, 140};
+
+    for (size_t c = 0; c < SLC_COUNT(ranks); c++) {
+        for (enum slc_value_type type = SLC_F32; type <= SLC_F64; type++) {
+            const uint32_t rank = ranks[c];
+            struct problem whole, ranged;
+
+            problem_create(&whole, type, 1500, rank);
+            problem_create(&ranged, type, 1500, rank);
+            problem_solve(&whole, 2);
+            solve_by_ranges(&ranged);
+            if (rank <= 64) {
+                CU_ASSERT_EQUAL(
+                    memcmp(whole.x.buffer.data, ranged.x.buffer.data, whole.x.buffer.bytes), 0);
+                CU_ASSERT_EQUAL(
+                    memcmp(whole.sums.gram, ranged.sums.gram, (size_t)rank * rank * sizeof(double)),
+                    0);
+                CU_ASSERT_EQUAL(memcmp(whole.sums.inner, ranged.sums.inner, rank * sizeof(double)),
+                                0);
+                CU_ASSERT_EQUAL(
+                    memcmp(whole.sums.largest, ranged.sums.largest, rank * sizeof(double)), 0);
+            }
+            CU_ASSERT_TRUE(backward_error(&ranged) <=
+                           (type == SLC_F32 ? 1e-7 : 2.0 * rank * DBL_EPSILON));
+            CU_ASSERT_EQUAL(count_padding(&ranged.x), 0);
+            check_sums(&ranged);
+            problem_destroy(&whole);
+            problem_destroy(&ranged);
+        }
+    }
+}
+
 static void test_faults(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -493,6 +553,7 @@ static const struct slc_test tests[] = {
     {"V = 0, NaN and infinity", test_zero_and_nan},
     {"an MTTKRP that is not finite", test_not_finite},
     {"same bits for any number of workers", test_same_bits},
+    {"range by range", test_ranges},
     {"every allocation may fail", test_faults},
     {"what does not fit is refused", test_refusals},
 };

@@ -125,6 +125,41 @@ static void test_edges(void)
     backend->ops->destroy(backend);
 }
 
+/* Rows are complete, in either type, before the job has ended, once all their tiles are in. */
+static void test_complete_rows(void)
+{
+    const uint64_t dims[] = {200, 20, 30};
+    struct slc_backend *backend = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
+    for (enum slc_value_type type = SLC_F32; type <= SLC_F64; type++) {
+        struct slc_mttkrp_job job;
+        struct problem problem;
+        struct fake_tile tile;
+
+        problem_create(&problem, 3, dims, 900, 0, 9, type, true);
+        problem.tensor.tile_nnz = 50;
+        problem_partition(&problem, 120);
+        problem_job(&problem, 2, &job);
+        fake_tile_create(&tile, &problem.tensor, type);
+        SLC_ASSERT_OK(backend->ops->mttkrp_begin(backend, &job, &err), &err);
+        for (uint64_t t = 0; t < problem.tensor.tiles; t++) {
+            fake_tile_open(&tile, t);
+            SLC_ASSERT_OK(backend->ops->mttkrp_tile(backend, t % 2, &tile.view, &err), &err);
+        }
+        backend->ops->mttkrp_rows(backend, 0, 77);
+        backend->ops->mttkrp_rows(backend, 77, dims[0]);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
+        CU_ASSERT(canaries_live(&problem.out));
+        SLC_ASSERT_OK(backend->ops->mttkrp_end(backend, &err), &err);
+        CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
+        fake_tile_destroy(&tile);
+        problem_destroy(&problem);
+    }
+    backend->ops->destroy(backend);
+}
+
 /* Deterministic jobs, and those that ask for it by name, are the same; without partitions there is
  * none. */
 static void test_choice(void)
@@ -223,6 +258,7 @@ static const struct slc_test tests[] = {
     {"integers give the oracle's bits", test_integers},
     {"reals give equal bits", test_reals},
     {"no nonzero, one, one row", test_edges},
+    {"rows that are complete before the end", test_complete_rows},
     {"when it is chosen", test_choice},
     {"jobs and tiles that do not fit are refused", test_refusals},
     {"scratch is as planned, and may fail", test_scratch},
