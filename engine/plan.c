@@ -19,6 +19,7 @@
 #include "engine/owned.h"
 #include "engine/relabel.h"
 #include "engine/solve/cp_als.h"
+#include "engine/tile_rows.h"
 #include "engine/ttm.h"
 
 #include <inttypes.h>
@@ -442,7 +443,8 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan->budget_bytes = plan->request.memory_bytes;
     plan_layouts(layouts, plan);
     plan->decoder_bytes =
-        slc_plan_times(plan->threads, slc_decoder_memory_bytes(info, request->precision));
+        slc_plan_times(plan->threads, slc_decoder_memory_bytes(info, request->precision) +
+                                          slc_tile_rows_memory_bytes(info->order));
     plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
                                                          : slc_relabel_memory_bytes(info);
     plan_matrices(info, plan);

@@ -21,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time between two calls of pass->progress: ten a second. */
-#define PROGRESS_INTERVAL_NS UINT64_C(100000000)
-
 /* A block and what the schedule sorts by: its nonzeros, or those of its partition. */
 struct sized_block {
     uint64_t nnz;
@@ -125,8 +122,9 @@ static enum slc_status make_layout(struct slc_stream *stream,
     layout->cache_offset = slc_calloc(count, sizeof *layout->cache_offset);
     layout->partition_done =
         slc_calloc(layout->info->partition_count, sizeof *layout->partition_done);
+    layout->uses = slc_calloc(count, sizeof *layout->uses);
     if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
-        layout->partition_done == NULL) {
+        layout->partition_done == NULL || layout->uses == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "no memory for the tables of a stream of %" PRIu64 " blocks", count);
     }
@@ -198,6 +196,10 @@ static enum slc_status open_parts(struct slc_stream *stream,
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
+        if (status == SLC_OK) {
+            status =
+                slc_tile_rows_create(&stream->workers[w].rows, stream->layouts[0].info->order, err);
+        }
     }
     if (status == SLC_OK) {
         status = slc_ring_create(plan->slot_count, &stream->ring, err);
@@ -269,6 +271,7 @@ void slc_stream_close(struct slc_stream *stream)
     slc_ring_destroy(stream->ring);
     for (unsigned w = 0; stream->workers != NULL && w < stream->worker_count; w++) {
         slc_decoder_destroy(stream->workers[w].decoder);
+        slc_tile_rows_destroy(&stream->workers[w].rows);
     }
     slc_buffer_destroy(&stream->cache);
     for (unsigned l = 0; l < stream->layout_count; l++) {
@@ -276,6 +279,7 @@ void slc_stream_close(struct slc_stream *stream)
         slc_free(stream->layouts[l].cached);
         slc_free(stream->layouts[l].cache_offset);
         slc_free(stream->layouts[l].partition_done);
+        slc_free(stream->layouts[l].uses);
     }
     slc_free(stream->layouts);
     slc_free(stream->requests);
@@ -287,152 +291,27 @@ void slc_stream_close(struct slc_stream *stream)
     slc_free(stream);
 }
 
-/*
- * The clock around the decoder's functions, in the views that consumers get. Reading it twice takes
- * some 50 ns and decoding a chunk 500 and more, so that one chunk in four is timed, and stands for
- * the others by its nonzeros.
- */
-enum { CHUNKS_TIMED = 4 };
-
-static uint64_t start_chunk(struct slc_stream_worker *worker)
-{
-    return worker->chunks++ % CHUNKS_TIMED == 0 ? slc_clock_ns() : 0;
-}
-
-static void end_chunk(struct slc_stream_worker *worker, uint64_t start_ns, uint32_t nnz)
-{
-    worker->chunks_nnz += nnz;
-    if (start_ns != 0) {
-        worker->timed_ns += slc_clock_ns() - start_ns;
-        worker->timed_nnz += nnz;
-    }
-}
-
-static enum slc_status timed_next(struct slc_tile_view *tile,
-                                  uint32_t max_nnz,
-                                  struct slc_chunk_view *chunk,
-                                  struct slc_error *err)
-{
-    struct slc_stream_worker *worker = tile->decoder;
-    const uint64_t start_ns = start_chunk(worker);
-    const enum slc_status status = worker->inner.next(&worker->inner, max_nnz, chunk, err);
-
-    end_chunk(worker, start_ns, chunk->nnz);
-    return status;
-}
-
-static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
-                                         uint32_t max_nnz,
-                                         struct slc_fiber_view *fibers,
-                                         struct slc_error *err)
-{
-    struct slc_stream_worker *worker = tile->decoder;
-    const uint64_t start_ns = start_chunk(worker);
-    const enum slc_status status = worker->inner.next_fibers(&worker->inner, max_nnz, fibers, err);
-
-    end_chunk(worker, start_ns, fibers->nnz);
-    return status;
-}
-
-/* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
-static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
-{
-    uint64_t decode_ns = open_ns + worker->timed_ns;
-
-    if (worker->timed_nnz > 0) {
-        decode_ns = open_ns + (uint64_t)((double)worker->timed_ns * (double)worker->chunks_nnz /
-                                         (double)worker->timed_nnz);
-    }
-    decode_ns = slc_min_u64(decode_ns, spent_ns);
-    worker->decode_ns += decode_ns;
-    worker->compute_ns += spent_ns - decode_ns;
-}
-
-/* Gives one tile to the consumer. */
-static enum slc_status compute_tile(struct slc_stream *stream,
-                                    unsigned number,
-                                    const struct slc_open_block *block,
-                                    uint32_t index,
-                                    struct slc_error *fault)
-{
-    struct slc_stream_worker *worker = &stream->workers[number];
-    uint64_t start_ns = slc_clock_ns();
-    struct slc_tile_view tile;
-    uint64_t open_ns;
-    enum slc_status status;
-
-    status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
-    open_ns = slc_clock_ns() - start_ns;
-    worker->chunks = 0;
-    worker->chunks_nnz = 0;
-    worker->timed_ns = 0;
-    worker->timed_nnz = 0;
-    if (status == SLC_OK) {
-        tile = worker->inner;
-        tile.next = timed_next;
-        tile.next_fibers = tile.next_fibers != NULL ? timed_next_fibers : NULL;
-        tile.decoder = worker;
-        status = stream->pass->tile(stream->pass->context, number, &tile, fault);
-    }
-    if (status == SLC_OK && block->slot != SLC_NO_SLOT &&
-        slc_io_check(stream->io, &stream->requests[block->slot], fault) != SLC_OK) {
-        status = fault->status;
-        slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
-    }
-    settle_tile(worker, open_ns, slc_clock_ns() - start_ns);
-    if (status != SLC_OK) {
-        (void)slc_fail(fault, status, "computing a tile failed");
-    }
-    if (status == SLC_ERR_DAMAGED) {
-        slc_error_locate_block(fault, slc_reader_path(stream->layout->reader), block->view.block,
-                               block->view.entry.offset);
-    }
-    return status;
-}
-
-static void report_progress(struct slc_stream *stream, struct slc_stream_worker *worker)
-{
-    const struct slc_pass *pass = stream->pass;
-    uint64_t now_ns;
-
-    if (pass->progress == NULL) {
-        return;
-    }
-    now_ns = slc_clock_ns();
-    if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
-        worker->progress_ns = now_ns;
-        pass->progress(pass->progress_context, atomic_load(&stream->blocks_done),
-                       stream->layout->info->block_count,
-                       atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
-    }
-}
-
 static void worker_run(void *context, unsigned number, unsigned workers)
 {
     struct slc_stream *stream = context;
-    const struct slc_pass *pass = stream->pass;
     struct slc_open_block *block;
     uint32_t tile;
 
     (void)workers;
+    if (stream->pass->ranges != NULL) {
+        slc_stream_ranges_run(stream, number);
+        return;
+    }
     while (slc_stream_tile_take(stream, number, &block, &tile)) {
         struct slc_error fault = SLC_ERROR_INIT;
-        enum slc_status status = SLC_OK;
 
-        /* Set by a signal handler or another thread: read as an atomic, once a tile. */
-        if (pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0) {
-            status = slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal");
-        } else {
-            status = compute_tile(stream, number, block, tile, &fault);
-        }
-        if (status != SLC_OK) {
+        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->pass->tile,
+                                    &fault) != SLC_OK) {
             slc_stream_give_up(stream, &fault);
             return;
         }
         slc_stream_tile_done(stream, block);
-        if (number == 0) {
-            report_progress(stream, &stream->workers[0]);
-        }
+        slc_stream_progress(stream, number);
     }
 }
 
@@ -487,7 +366,36 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
                         slc_reader_path(stream->layouts[pass->layout].reader));
     }
+    if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
+                                 pass->ranges->max_blocks > stream->slot_count)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a pass in two phases over %" PRIu64
+                        " blocks, of which a range has %" PRIu64 ", cannot be made over %" PRIu64
+                        " blocks by %u slots",
+                        pass->ranges->block_count, pass->ranges->max_blocks, info->block_count,
+                        stream->slot_count);
+    }
     return SLC_OK;
+}
+
+/* Sets everything up for a pass that has been checked; before any thread has started. */
+static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
+{
+    stream->pass = pass;
+    stream->layout = &stream->layouts[pass->layout];
+    stream->order = stream->layout->order;
+    stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL;
+    atomic_store(&stream->given_up, false);
+    atomic_store(&stream->blocks_done, 0);
+    slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
+    slc_stream_tiles_begin(stream);
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
+    }
+    if (pass->ranges != NULL) {
+        stream->order = pass->ranges->block_order;
+        slc_stream_ranges_begin(stream);
+    }
 }
 
 enum slc_status
@@ -502,16 +410,7 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     if (status != SLC_OK) {
         return status;
     }
-    stream->pass = pass;
-    stream->layout = &stream->layouts[pass->layout];
-    stream->strict = stream->in_order && !pass->by_partition;
-    atomic_store(&stream->given_up, false);
-    atomic_store(&stream->blocks_done, 0);
-    slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
-    slc_stream_tiles_begin(stream);
-    for (unsigned w = 0; w < stream->worker_count; w++) {
-        slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
-    }
+    begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
 
     if (slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault) !=

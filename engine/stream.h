@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "engine/layouts.h"
 #include "engine/plan.h"
+#include "engine/row_ranges.h"
 #include "storage/files.h"
 #include "storage/reader.h"
 
@@ -44,6 +45,10 @@ struct slc_stream_stats {
 typedef enum slc_status
 slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
 
+/* Called once for every range of a pass in two phases, between them. */
+typedef enum slc_status
+slc_turn_fn(void *context, unsigned worker, uint64_t range, struct slc_error *err);
+
 struct slc_pass {
     slc_tile_fn *tile;
     /* Called once, from any thread, when the pass is given up: wake workers that wait inside
@@ -59,6 +64,18 @@ struct slc_pass {
      * time, whatever the schedule.
      */
     bool by_partition;
+    /*
+     * Not NULL: a pass in two phases over these ranges of rows, made of this layout. A worker takes
+     * a range at a time: `tile` gets its tiles in ascending order, `turn` is called, and `again`
+     * gets the same tiles once more, all by this worker. Blocks are read once. Tiles say the
+     * range's place among `ranges` as their partition, and continue none; where blocks are shared
+     * they deliver the nonzeros in rows of the range alone. Ranges are begun in their order, and a
+     * worker that has begun one never waits for a later one: consumers may wait for earlier ranges.
+     * Needs as many slots as the largest range has blocks. The other two are not set.
+     */
+    const struct slc_row_ranges *ranges;
+    slc_turn_fn *turn;
+    slc_tile_fn *again;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;

@@ -1,6 +1,7 @@
 /*
  * The parts of a stream: stream.c opens it and runs passes, stream_reader.c keeps reads in flight,
- * stream_tiles.c opens blocks that have arrived and hands out their tiles. Private to
+ * stream_tiles.c opens blocks that have arrived and hands out their tiles, stream_compute.c gives
+ * them to the consumer, and stream_ranges.c goes through passes in two phases. Private to
  * engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_IMPL_H
@@ -8,6 +9,7 @@
 
 #include "engine/ring.h"
 #include "engine/stream.h"
+#include "engine/tile_rows.h"
 #include "storage/io.h"
 
 #include <pthread.h>
@@ -51,6 +53,7 @@ struct slc_stream_worker {
     uint64_t serving;
     uint32_t next_tile;
     struct slc_open_block *taken; /* by_partition: the block whose tiles it takes; NULL: none */
+    struct slc_tile_rows rows;    /* ranges: cuts the tile at hand */
     uint64_t padding[6];          /* keeps the next worker's clocks on other cache lines */
 };
 
@@ -63,6 +66,7 @@ struct slc_stream_layout {
     uint64_t *cache_offset;   /* per block of the cached set: where it lies in the cache */
     uint8_t *cached;          /* enum slc_cache_state per block */
     uint64_t *partition_done; /* by_partition: blocks of each partition that are done */
+    uint32_t *uses;           /* ranges: per block, how many of them are not through with it */
 };
 
 struct slc_stream {
@@ -94,7 +98,9 @@ struct slc_stream {
     /* The pass at hand. */
     const struct slc_pass *pass;
     const struct slc_stream_layout *layout;
-    bool strict; /* tiles are handed out in ascending ordinal */
+    const uint64_t *order; /* in which blocks are read */
+    bool strict;           /* tiles are handed out in ascending ordinal */
+    uint64_t next_range;   /* of those not begun, under the mutex */
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
     atomic_uint_fast64_t bytes_cached;
@@ -123,5 +129,31 @@ bool slc_stream_tile_take(struct slc_stream *stream,
 
 /* A tile has been computed; the last one of a block returns its slot. */
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block);
+
+/* Waits for news, or for a block to arrive, which it opens. False when the pass has ended. */
+bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news);
+
+/* Returns the slot of a block, whose tiles have all been computed. */
+void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_block *block);
+
+/*
+ * Gives a tile of an open block to `fn`: with a range, as one of its tiles, and not at all where it
+ * has none of its rows. Also looks whether the pass is to be stopped. Errors: those of decoding,
+ * reading and `fn`, with the place; SLC_ERR_INTERRUPTED.
+ */
+enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
+                                        unsigned worker,
+                                        const struct slc_open_block *block,
+                                        uint32_t tile,
+                                        const struct slc_row_range *range,
+                                        slc_tile_fn *fn,
+                                        struct slc_error *fault);
+
+/* Reports progress where it is time, if this is worker 0. */
+void slc_stream_progress(struct slc_stream *stream, unsigned worker);
+
+/* Prepares a pass in two phases, before any thread has started; and one worker's part of it. */
+void slc_stream_ranges_begin(struct slc_stream *stream);
+void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker);
 
 #endif

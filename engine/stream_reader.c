@@ -17,7 +17,7 @@
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
     while (position < stream->layout->info->block_count &&
-           stream->layout->cached[stream->layout->order[position]] == SLC_CACHE_YES) {
+           stream->layout->cached[stream->order[position]] == SLC_CACHE_YES) {
         position++;
     }
     return position;
@@ -82,10 +82,9 @@ void *slc_stream_reader_run(void *context)
     for (;;) {
         unsigned slot;
 
-        while (
-            position < stream->layout->info->block_count && in_flight < in_flight_most &&
-            slc_ring_claim(stream->ring, stream->layout->order[position], in_flight == 0, &slot)) {
-            if (start_read(stream, stream->layout->order[position], slot) != SLC_OK) {
+        while (position < stream->layout->info->block_count && in_flight < in_flight_most &&
+               slc_ring_claim(stream->ring, stream->order[position], in_flight == 0, &slot)) {
+            if (start_read(stream, stream->order[position], slot) != SLC_OK) {
                 break;
             }
             in_flight++;

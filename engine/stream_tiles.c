@@ -266,17 +266,37 @@ static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t bloc
     publish(stream, record);
 }
 
+/* Takes a block that has arrived, if there is one or by waiting, and opens it. */
+static enum slc_ring_event
+take_arrived(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news, bool wait)
+{
+    uint64_t block, start_ns;
+    unsigned slot;
+    const enum slc_ring_event event =
+        slc_ring_take(stream->ring, news, wait, &slot, &block, &worker->wait_ns);
+
+    if (event == SLC_RING_BLOCK) {
+        start_ns = slc_clock_ns();
+        open_arrived(stream, slot, block);
+        worker->decode_ns += slc_clock_ns() - start_ns;
+    }
+    return event;
+}
+
+bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+{
+    return take_arrived(stream, worker, news, true) != SLC_RING_END;
+}
+
 /* Opens a block, waiting for one where there is none. False at the end of the pass. */
 static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     enum slc_ring_event event = SLC_RING_NOTHING;
     struct slc_open_block *record;
     uint64_t start_ns;
-    uint64_t block;
-    unsigned slot;
 
     if (!stream->strict) {
-        event = slc_ring_take(stream->ring, news, false, &slot, &block, &worker->wait_ns);
+        event = take_arrived(stream, worker, news, false);
     }
     if (event == SLC_RING_NOTHING) {
         record = claim_cached(stream, worker);
@@ -286,12 +306,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
             worker->decode_ns += slc_clock_ns() - start_ns;
             return true;
         }
-        event = slc_ring_take(stream->ring, news, true, &slot, &block, &worker->wait_ns);
-    }
-    if (event == SLC_RING_BLOCK) {
-        start_ns = slc_clock_ns();
-        open_arrived(stream, slot, block);
-        worker->decode_ns += slc_clock_ns() - start_ns;
+        event = take_arrived(stream, worker, news, true);
     }
     return event != SLC_RING_END;
 }
@@ -333,10 +348,18 @@ bool slc_stream_tile_take(struct slc_stream *stream,
     }
 }
 
+void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_block *block)
+{
+    const unsigned slot = block->slot;
+
+    stream->delivered[slot] = false;
+    slc_io_release(stream->io, &stream->requests[slot]);
+    slc_ring_give_back(stream->ring, slot);
+}
+
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
 {
     const bool turns = stream->pass->every_worker || stream->pass->by_partition;
-    unsigned slot = block->slot;
 
     if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
         return;
@@ -347,15 +370,13 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
         stream->layout->partition_done[block->view.entry.partition]++;
         pthread_mutex_unlock(&stream->mutex);
     }
-    if (slot == SLC_NO_SLOT) {
+    if (block->slot == SLC_NO_SLOT) {
         pthread_mutex_lock(&stream->mutex);
         block->used = false;
         pthread_mutex_unlock(&stream->mutex);
         slc_ring_skip(stream->ring);
     } else {
-        stream->delivered[slot] = false;
-        slc_io_release(stream->io, &stream->requests[slot]);
-        slc_ring_give_back(stream->ring, slot);
+        slc_stream_block_release(stream, block);
     }
     if (turns) {
         slc_ring_tell(stream->ring); /* one may be waiting for a record, or for this block */

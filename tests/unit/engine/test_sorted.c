@@ -3,11 +3,9 @@
  * to anybody; MTTKRP gives the oracle's numbers, and the same bits whatever the threads, schedule,
  * I/O method, slots and cache; a plan takes them where an iteration reads no more.
  */
-#include "cp_fixture.h"
+#include "sorted_fixture.h"
 
-#include "base/random.h"
 #include "engine/mttkrp.h"
-#include "make_sorted.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -16,131 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK = 9, MODES = 3, PARTITIONS_MAX = 64 };
-
-/* A store with blco.blk and sorted layouts, its nonzeros as the oracle takes them, and factors. */
-struct sorted_store {
-    char path[512];
-    struct slc_made_tensor tensor;
-    uint64_t *coords[MODES];
-    struct slc_coo_view view;
-    struct slc_matrix factors[MODES];
-    const struct slc_matrix *views[MODES];
-};
-
-/* Sorted by the modes of the set `modes`, in partitions of `target_nnz`, a tile to a block. */
-static void make_sorted_store(struct sorted_store *made,
-                              const char *name,
-                              const uint64_t *dims,
-                              uint64_t nnz,
-                              uint32_t modes,
-                              uint64_t target_nnz)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-
-    memset(made, 0, sizeof *made);
-    (void)snprintf(made->path, sizeof made->path, "%s/%s.slc", slc_test_folder(), name);
-    slc_made_tensor_create(&made->tensor, MODES, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed());
-    SLC_ASSERT_OK(
-        slc_made_store_write(&made->tensor, NULL, made->path, SLC_CODEC_PACKED, 4096, &err), &err);
-    made->view.order = MODES;
-    made->view.nnz = made->tensor.nnz;
-    made->view.values = made->tensor.values;
-    for (unsigned n = 0; n < MODES; n++) {
-        made->coords[n] = calloc(made->tensor.nnz + 1, sizeof(uint64_t));
-        CU_ASSERT_PTR_NOT_NULL_FATAL(made->coords[n]);
-        made->view.coords[n] = made->coords[n];
-        SLC_ASSERT_OK(slc_matrix_create(&made->factors[n], SLC_F64, dims[n], RANK, &err), &err);
-        made->views[n] = &made->factors[n];
-        for (uint64_t i = 0; i < dims[n] * RANK; i++) {
-            slc_matrix_set(&made->factors[n], i / RANK, (uint32_t)(i % RANK),
-                           slc_random_f64(7, n, i) - 0.5);
-        }
-        if ((modes >> n & 1U) != 0) {
-            struct slc_made_tensor rekeyed; /* every layout has a run of its own, the first none */
-
-            slc_made_tensor_rekey(&made->tensor, (struct slc_fiber_run){(n + 1) % MODES, 4 * n},
-                                  &rekeyed);
-            SLC_ASSERT_OK(slc_made_store_add_sorted(&rekeyed, made->path, n, target_nnz,
-                                                    SLC_CODEC_PACKED, 4096, &err),
-                          &err);
-            slc_made_tensor_destroy(&rekeyed);
-        }
-    }
-    for (uint64_t i = 0; i < made->tensor.nnz; i++) {
-        uint64_t coords[SLC_MAX_ORDER];
-
-        slc_key_decode(&made->tensor.keys,
-                       slc_key_join(made->tensor.key_lo[i],
-                                    made->tensor.key_hi != NULL ? made->tensor.key_hi[i] : 0),
-                       coords);
-        for (unsigned n = 0; n < MODES; n++) {
-            made->coords[n][i] = coords[n];
-        }
-    }
-}
-
-static void destroy_sorted_store(struct sorted_store *made)
-{
-    for (unsigned n = 0; n < MODES; n++) {
-        free(made->coords[n]);
-        slc_matrix_destroy(&made->factors[n]);
-    }
-    slc_made_tensor_destroy(&made->tensor);
-}
-
-/* An open store, a plan for the layouts that the request takes, a stream and a device. */
-struct sorted_run {
-    struct slc_store store;
-    struct slc_layouts layouts;
-    struct slc_plan plan;
-    struct slc_stream *stream;
-    struct slc_backend *backend;
-};
-
-static enum slc_status plan_run(struct sorted_run *run,
-                                const char *path,
-                                const struct slc_plan_request *request,
-                                struct slc_error *err)
-{
-    const uint32_t modes =
-        request->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request->mode;
-    enum slc_status status;
-
-    memset(run, 0, sizeof *run);
-    SLC_ASSERT_OK(slc_store_open(NULL, path, &run->store, err), err);
-    status = slc_layouts_open(&run->store, request->layouts, modes, UINT64_MAX, &run->layouts, err);
-    if (status == SLC_OK) {
-        status = slc_plan_choose(&run->layouts, request, &run->plan, err);
-    }
-    return status;
-}
-
-/* False where io_uring is refused. */
-static bool start_run(struct sorted_run *run)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-    const enum slc_status status =
-        slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, &err);
-
-    if (status == SLC_ERR_UNSUPPORTED && run->plan.request.io == SLC_IO_URING) {
-        return false;
-    }
-    SLC_ASSERT_OK(status, &err);
-    slc_error_clear(&err);
-    SLC_ASSERT_OK(slc_cpu_backend_create(&run->backend, &err), &err);
-    return true;
-}
-
-static void close_run(struct sorted_run *run)
-{
-    if (run->backend != NULL) {
-        run->backend->ops->destroy(run->backend);
-    }
-    slc_stream_close(run->stream);
-    slc_layouts_close(&run->layouts);
-    slc_store_close(&run->store);
-}
+enum { MODES = 3, PARTITIONS_MAX = 64 };
 
 /* What a consumer of partitions has seen. */
 struct watch {
@@ -176,45 +50,6 @@ watch_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return SLC_OK;
 }
 
-static const enum slc_io_kind kinds[] = {SLC_IO_URING, SLC_IO_PREAD, SLC_IO_MMAP};
-
-/* How to stream, by number: every kind, schedule and number of threads, few slots and many, no
- * block kept, some and all. */
-static struct slc_plan_request variant_request(unsigned variant, unsigned mode)
-{
-    struct slc_plan_request request = fixture_request(RANK);
-
-    request.operation = SLC_OP_MTTKRP;
-    request.mode = mode;
-    request.layouts = SLC_LAYOUTS_SORTED;
-    request.io = kinds[variant % 3];
-    request.schedule = variant % 2 == 0 ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
-    request.threads = (const unsigned[]){1, 2, 5, 3}[variant % 4];
-    request.slots = variant % 5 < 3 ? 2 + variant % 5 : 0;
-    request.cache = variant % 3 != 1;
-    return request;
-}
-
-enum { VARIANTS = 60 };
-
-/* Keeps every second block, so that a pass finds some in memory and reads others. */
-static void keep_some(struct sorted_run *run)
-{
-    struct slc_plan_layout *layout = &run->plan.layouts[run->layouts.count - 1];
-    const struct slc_reader *reader = run->layouts.reader[run->layouts.count - 1];
-    const uint64_t count = slc_reader_info(reader)->block_count;
-
-    layout->cached_blocks = count / 2;
-    layout->cache_bytes = 0;
-    for (uint64_t b = 0; b < count; b++) {
-        struct slc_block_entry entry;
-
-        slc_reader_entry(reader, b, &entry);
-        layout->cache_bytes +=
-            slc_plan_keeps(layout->cached_blocks, count, b) ? entry.padded_bytes : 0;
-    }
-}
-
 static void partitions_come_in_order(void)
 {
     static const uint64_t dims[MODES] = {300, 4, 100};
@@ -222,7 +57,7 @@ static void partitions_come_in_order(void)
     unsigned streams = 0;
 
     /* Rows of mode 1 fill three partitions each: split ones, of several blocks. */
-    make_sorted_store(&made, "partitions", dims, 900000, 1U << 0 | 1U << 1, 150000);
+    make_sorted_store(&made, "partitions", MODES, dims, 900000, 1U << 0 | 1U << 1, 150000, 4096);
     for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 4 : 1) {
         const struct slc_plan_request request = variant_request(variant, variant % 2);
         struct slc_error err = SLC_ERROR_INIT;
@@ -231,9 +66,9 @@ static void partitions_come_in_order(void)
         SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
         CU_ASSERT_EQUAL(run.layouts.count, 2);
         if (variant % 3 == 2) {
-            keep_some(&run);
+            keep_some(&run, 1);
         }
-        if (start_run(&run)) {
+        if (start_run(&run, NULL)) {
             streams++;
             for (unsigned round = 0; round < 3; round++) {
                 struct watch watch = {.reader = run.layouts.reader[1]};
@@ -300,7 +135,7 @@ static void same_bits_in_every_way(void)
     static const uint64_t dims[MODES] = {400, 3, 90};
     struct sorted_store made;
 
-    make_sorted_store(&made, "bits", dims, 500000, 7, 70000);
+    make_sorted_store(&made, "bits", MODES, dims, 500000, 7, 70000, 4096);
     for (unsigned mode = 0; mode < MODES; mode++) {
         struct slc_matrix first = {.rows = 0};
 
@@ -313,7 +148,7 @@ static void same_bits_in_every_way(void)
             request.deterministic = variant % 4 == 0;
             SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
             CU_ASSERT_EQUAL(run.plan.choices[mode].chosen, SLC_CONFLICT_ROWS);
-            if (start_run(&run)) {
+            if (start_run(&run, NULL)) {
                 SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, dims[mode], RANK, &err), &err);
                 SLC_ASSERT_OK(multiply(&run, &made, mode, &output, &err), &err);
                 if (first.rows == 0) {
@@ -342,7 +177,7 @@ static void decompositions_agree(void)
     struct slc_cp_result results[2];
     struct sorted_store made;
 
-    make_sorted_store(&made, "cpd", dims, 20000, 1U << 0 | 1U << 2, 4000);
+    make_sorted_store(&made, "cpd", MODES, dims, 20000, 1U << 0 | 1U << 2, 4000, 4096);
     for (unsigned c = 0; c < 2; c++) {
         struct slc_plan_request request = fixture_request(5);
         struct slc_cp_als_options options = fixture_options(5, 4);
@@ -355,7 +190,7 @@ static void decompositions_agree(void)
         CU_ASSERT_EQUAL(run.layouts.count, c == 0 ? 1 : 3);
         CU_ASSERT_EQUAL(run.plan.mode_layout[0] > 0, c == 1);
         CU_ASSERT_EQUAL(run.plan.mode_layout[1], 0);
-        CU_ASSERT_TRUE_FATAL(start_run(&run));
+        CU_ASSERT_TRUE_FATAL(start_run(&run, NULL));
         SLC_ASSERT_OK(
             slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &results[c], &err),
             &err);
@@ -409,7 +244,7 @@ static void plans_take_what_reads_less(void)
     struct sorted_run run;
     uint64_t sorted_bytes, blco_bytes;
 
-    make_sorted_store(&made, "plans", dims, 400000, 7, 50000);
+    make_sorted_store(&made, "plans", MODES, dims, 400000, 7, 50000, 4096);
     request.copies = SLC_COPIES_NEVER;
 
     /* Everything fits: nothing is read either way, and sorted layouts need no locks. */
@@ -494,7 +329,7 @@ static void plans_take_what_fits(void)
     struct sorted_store made;
     struct sorted_run run;
 
-    make_sorted_store(&made, "fits", dims, 400000, 7, 50000);
+    make_sorted_store(&made, "fits", MODES, dims, 400000, 7, 50000, 4096);
     request.copies = SLC_COPIES_NEVER;
 
     /* Two threads need scratch on blco, to keep additions apart, and none on sorted layouts. */
@@ -526,7 +361,7 @@ static void refuses_what_is_not_there(void)
     struct sorted_store made;
     struct sorted_run run;
 
-    make_sorted_store(&made, "refused", dims, 2000, 1U << 2, 500);
+    make_sorted_store(&made, "refused", MODES, dims, 2000, 1U << 2, 500, 4096);
     SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err, "--sorted 2");
     close_run(&run);
     slc_error_clear(&err);
@@ -534,7 +369,7 @@ static void refuses_what_is_not_there(void)
     request.mode = 2;
     request.layouts = SLC_LAYOUTS_BLCO;
     SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
-    CU_ASSERT_TRUE_FATAL(start_run(&run));
+    CU_ASSERT_TRUE_FATAL(start_run(&run, NULL));
     SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err,
                      "no partitions");
     slc_error_clear(&err);

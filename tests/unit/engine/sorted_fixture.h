@@ -1,0 +1,63 @@
+/*
+ * What the tests of sorted layouts share: stores that have some, the ways to stream them, and runs
+ * over those that a plan takes.
+ */
+#ifndef SLC_TEST_SORTED_FIXTURE_H
+#define SLC_TEST_SORTED_FIXTURE_H
+
+#include "cp_fixture.h"
+#include "make_sorted.h"
+
+#include <stdbool.h>
+
+enum { RANK = 9, VARIANTS = 60 };
+
+/* A store with blco.blk and sorted layouts, its nonzeros as the oracle takes them, and factors. */
+struct sorted_store {
+    char path[512];
+    struct slc_made_tensor tensor;
+    uint64_t *coords[SLC_MAX_ORDER];
+    struct slc_coo_view view;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    const struct slc_matrix *views[SLC_MAX_ORDER];
+};
+
+/* Sorted by the modes of the set `modes`, in partitions of `target_nnz`; blocks of 4096 bytes have
+ * a tile. */
+void make_sorted_store(struct sorted_store *made,
+                       const char *name,
+                       unsigned order,
+                       const uint64_t *dims,
+                       uint64_t nnz,
+                       uint32_t modes,
+                       uint64_t target_nnz,
+                       uint64_t block_bytes);
+void destroy_sorted_store(struct sorted_store *made);
+
+/* An open store, a plan for the layouts that the request takes, a stream and a device. */
+struct sorted_run {
+    struct slc_store store;
+    struct slc_layouts layouts;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+};
+
+enum slc_status plan_run(struct sorted_run *run,
+                         const char *path,
+                         const struct slc_plan_request *request,
+                         struct slc_error *err);
+/* Through `files`, NULL: the system. False where io_uring is refused. */
+bool start_run(struct sorted_run *run, const struct slc_files *files);
+void close_run(struct sorted_run *run);
+
+/*
+ * How to stream an MTTKRP, by number below VARIANTS: every kind, schedule and number of threads,
+ * few slots and many, blocks kept or not.
+ */
+struct slc_plan_request variant_request(unsigned variant, unsigned mode);
+
+/* Keeps every second block of one layout, so that a pass finds some in memory and reads others. */
+void keep_some(struct sorted_run *run, unsigned layout);
+
+#endif
