@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "convert/build_fibers.h"
+#include "convert/build_manifest.h"
 #include "convert/build_memory.h"
 #include "convert/build_output.h"
 #include "convert/build_pipeline.h"
@@ -378,47 +379,6 @@ static void fill_report(struct finish *finish)
     slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
-static enum slc_status write_manifest(const struct finish *finish,
-                                      const uint64_t *dims,
-                                      struct slc_store_origin *origin,
-                                      struct slc_error *err)
-{
-    const struct slc_builder *builder = finish->builder;
-    const struct slc_writer_summary *summary = &finish->report->summary;
-    struct slc_manifest *manifest = slc_calloc(1, sizeof *manifest);
-    struct slc_store_layout *layout;
-    enum slc_status status;
-
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
-    origin->index_base = (unsigned)finish->plan.index_base;
-    origin->entries_read = finish->report->entries;
-    origin->duplicates = finish->report->duplicates;
-    origin->explicit_zeros = finish->report->explicit_zeros;
-    snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
-             slc_duplicates_name(builder->options.duplicates));
-    manifest->order = builder->order;
-    memcpy(manifest->dims, dims, builder->order * sizeof *dims);
-    manifest->nnz = summary->nnz;
-    manifest->value_type = summary->value_type;
-    manifest->sum_of_squares = summary->sum_of_squares;
-    manifest->content_sum = summary->content_sum;
-    manifest->origin = *origin;
-    manifest->layout_count = 1;
-    layout = &manifest->layouts[0];
-    snprintf(layout->file, sizeof layout->file, "blco.blk");
-    layout->layout = SLC_LAYOUT_BLCO;
-    layout->codec = builder->options.codec;
-    layout->file_bytes = summary->file_bytes;
-    layout->block_count = summary->block_count;
-    layout->index_bytes = summary->index_bytes;
-    layout->header_hash = summary->header_hash;
-    status = slc_manifest_write(builder->options.files, builder->folder.part, manifest, err);
-    slc_free(manifest);
-    return status;
-}
-
 /* Whether buckets were cut for another base or another run, which is said. */
 static bool must_regroup(const struct finish *finish)
 {
@@ -566,7 +526,16 @@ enum slc_status slc_build_store(struct slc_builder *builder,
         report->write_seconds += slc_seconds_since(start);
     }
     if (status == SLC_OK) {
-        status = write_manifest(&finish, dims, origin, err);
+        status = slc_build_manifest_write(
+            &(struct slc_build_manifest){.files = builder->options.files,
+                                         .folder = builder->folder.part,
+                                         .order = builder->order,
+                                         .dims = dims,
+                                         .codec = builder->options.codec,
+                                         .duplicates = builder->options.duplicates,
+                                         .index_base = index_base,
+                                         .report = report},
+            origin, err);
     }
     end(&finish);
     return status;

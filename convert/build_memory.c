@@ -29,9 +29,12 @@ enum {
     AHEAD_BUFFERS_MAX = 64
 };
 
-static uint64_t block_bytes(const struct slc_builder_options *options)
+uint64_t slc_build_writer_bytes(uint64_t block_bytes)
 {
-    return options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
+    const uint64_t target = block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : block_bytes;
+
+    /* Its block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
+    return slc_max_u64(target, 3 * MIB) + 1 * MIB;
 }
 
 /*
@@ -51,12 +54,10 @@ static uint64_t encoder_bytes(enum slc_codec codec)
 /* Everything but areas, for `workers` sorting threads. */
 static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
 {
-    /* The writer's block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
-    uint64_t writer = slc_max_u64(block_bytes(options), 3 * MIB) + 1 * MIB;
     uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_FETCH_BYTES + STACK_BYTES;
 
-    return SMALL_OBJECTS_BYTES + writer + workers * per_worker +
-           (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
+    return SMALL_OBJECTS_BYTES + slc_build_writer_bytes(options->block_bytes) +
+           workers * per_worker + (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
 }
 
 static uint64_t

@@ -48,6 +48,9 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             uint32_t buckets,
                                             uint64_t entries);
 
+/* What a writer of blocks of that size (0: the default) takes at most, but for its index. */
+uint64_t slc_build_writer_bytes(uint64_t block_bytes);
+
 /* Threads that sort: one more where they read what was spilled, for one of them waits then. */
 unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled);
 

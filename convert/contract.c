@@ -1,56 +1,21 @@
 /*
- * See convert/contract.h. One scan of the store: workers contract tiles (contract_tile.h) and push
- * what is left to a builder, or, where no mode is left, add up one number per tile, in the order of
- * the file. Some tiles, spread over the file, are looked at before, for the builder's splitters.
+ * See convert/contract.h. One scan of the store: workers contract tiles (contract_tile.h), whose
+ * sums are written as they come where they come in the order of the result, and sorted where not;
+ * where no mode is left, one number per tile is added up, in the order of the file.
  */
 #include "convert/contract.h"
 
 #include "base/checked.h"
-#include "base/matrix.h"
-#include "base/memory.h"
-#include "base/version.h"
-#include "convert/contract_tile.h"
+#include "convert/contract_internal.h"
 #include "convert/tile_scan.h"
-#include "storage/labels.h"
 #include "storage/npy.h"
-#include "storage/store.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum {
-    SAMPLE_ROWS = 32768,
-    SAMPLE_TILES = 16,
     /* Records, paths, the scratch memory of reading an array. */
     OVERHEAD_BYTES = 1 << 20
-};
-
-/* Per worker; written a few times a tile. */
-struct worker {
-    uint64_t zeros;
-    double tile_sum;
-};
-
-struct contract {
-    const struct slc_contract_options *options;
-    struct slc_contract_report *report;
-    struct slc_store store;
-    const struct slc_layout_info *info;
-    struct slc_contraction job;
-    struct slc_matrix vectors[SLC_MAX_ORDER];
-    struct slc_labels labels[SLC_MAX_ORDER]; /* by label, the index; empty where a mode has none */
-    unsigned workers;
-    uint64_t beside_bytes; /* of the budget, everything but the builder */
-    uint64_t budget_bytes;
-    struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
-    struct worker worker[SLC_MAX_THREADS];
-    struct slc_builder *builder; /* NULL: a number is wanted */
-    struct slc_buffer sample;
-    uint32_t sampled; /* coordinates in each column of the sample */
-    uint32_t stretch; /* of these, from one tile, at most */
-    uint64_t tiles_done;
 };
 
 static enum slc_status check_options(const struct slc_contract_options *options,
@@ -66,7 +31,7 @@ static enum slc_status check_options(const struct slc_contract_options *options,
 }
 
 /* Which modes are contracted and which are left. */
-static enum slc_status divide_modes(struct contract *c, struct slc_error *err)
+static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_contract_options *options = c->options;
     const unsigned order = c->info->order;
@@ -110,7 +75,7 @@ static enum slc_status divide_modes(struct contract *c, struct slc_error *err)
 }
 
 /* What vectors and the numbers of relabelled modes take. */
-static uint64_t operand_bytes(const struct contract *c)
+static uint64_t operand_bytes(const struct slc_contract_run *c)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
     uint64_t bytes = 0;
@@ -132,39 +97,27 @@ static uint64_t operand_bytes(const struct contract *c)
     return bytes;
 }
 
-static uint64_t sample_bytes(const struct contract *c)
+static uint64_t fixed_bytes(const struct slc_contract_run *c)
 {
-    return c->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
+    uint64_t bytes;
+
+    return slc_add_u64(slc_memory_resident() + OVERHEAD_BYTES, operand_bytes(c), &bytes)
+               ? bytes
+               : UINT64_MAX / 2;
 }
 
-/* As many workers as asked where they fit beside the least builder, which gets the rest. */
-static enum slc_status
-divide_memory(struct contract *c, struct slc_builder_options *build, struct slc_error *err)
+uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers)
 {
-    const uint64_t operands = operand_bytes(c);
-    uint64_t fixed = slc_memory_resident() + OVERHEAD_BYTES +
-                     slc_buffer_footprint(sample_bytes(c), SLC_PAGES_SMALL);
-    uint64_t least = UINT64_MAX;
+    return slc_tile_scan_memory_bytes(run->info, workers) +
+           slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL);
+}
 
-    if (!slc_add_u64(fixed, operands, &fixed)) {
-        fixed = UINT64_MAX / 2;
-    }
-    for (c->workers = c->options->threads; c->workers >= 1; c->workers--) {
-        build->workers = c->workers;
-        c->beside_bytes =
-            fixed + slc_tile_scan_memory_bytes(c->info, c->workers) +
-            slc_buffer_footprint(c->workers * slc_contract_tile_bytes(&c->job), SLC_PAGES_SMALL);
-        least = c->beside_bytes +
-                (c->job.kept_count > 0 ? slc_builder_memory_min(build, c->job.kept_count) : 0);
-        if (least <= c->budget_bytes) {
-            build->beside_bytes = c->beside_bytes;
-            build->memory_bytes = c->budget_bytes - c->beside_bytes;
-            return SLC_OK;
-        }
-    }
-    return slc_fail_budget(err, c->budget_bytes, least + (UINT64_C(1) << 20),
+enum slc_status
+slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, struct slc_error *err)
+{
+    return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
                            "multiplying this tensor (%" PRIu64 " MiB for vectors)",
-                           slc_div_up_u64(operands, UINT64_C(1) << 20));
+                           slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
 
 /* A vector must be all finite: one NaN would spoil everything that is added to it. */
@@ -186,47 +139,107 @@ check_vector(const struct slc_matrix *vector, const char *path, struct slc_error
     return SLC_OK;
 }
 
-static enum slc_status read_operands(struct contract *c, struct slc_error *err)
+/* vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
+static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
+{
+    double *value = slc_matrix_row_f64(vector, 0);
+
+    for (uint64_t start = 0; start < labels->length; start++) {
+        const double first = value[start];
+        uint64_t at = start;
+
+        while ((labels->label[at] & SLC_LABEL_MARK) == 0) {
+            const uint32_t from = labels->label[at];
+
+            labels->label[at] |= SLC_LABEL_MARK;
+            value[at] = from == start ? first : value[from];
+            at = from;
+        }
+    }
+}
+
+/* Vectors of relabelled modes in the numbering of the store, and numbers for what is left. */
+static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
     enum slc_status status = SLC_OK;
 
-    for (unsigned k = 0; k < c->job.vector_count && status == SLC_OK; k++) {
-        const char *path = c->options->vectors[k].path;
-
-        status = slc_npy_read(c->store.files, path, SLC_F64, c->info->dims[c->job.vector_mode[k]],
-                              1, &c->vectors[k], err);
-        if (status == SLC_OK) {
-            status = check_vector(&c->vectors[k], path, err);
-            c->job.vector[k] = c->vectors[k].buffer.data;
-        }
-    }
     for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
         const struct slc_store_permutation *listed = &manifest->permutations[i];
         struct slc_labels *labels = &c->labels[listed->mode];
 
         status = slc_labels_read(c->store.files, c->store.path, listed, c->info->dims[listed->mode],
                                  labels, err);
-        if (status == SLC_OK) {
-            slc_labels_invert(labels);
-            c->job.index[listed->mode] = labels->label;
+        if (status != SLC_OK) {
+            return status;
+        }
+        slc_labels_invert(labels);
+        c->job.index[listed->mode] = labels->label;
+        for (unsigned k = 0; k < c->job.vector_count; k++) {
+            if (c->job.vector_mode[k] == listed->mode) {
+                permute_vector(&c->vectors[k], labels);
+                slc_labels_destroy(labels);
+                c->job.index[listed->mode] = NULL;
+            }
         }
     }
     return status;
 }
 
-static enum slc_status
-push_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
 {
-    struct contract *c = context;
+    enum slc_status status = SLC_OK;
 
-    return slc_builder_push(c->builder, worker, entries, err);
+    for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
+        const char *path = run->options->vectors[k].path;
+
+        status = slc_npy_read(run->store.files, path, SLC_F64,
+                              run->info->dims[run->job.vector_mode[k]], 1, &run->vectors[k], err);
+        if (status == SLC_OK) {
+            status = check_vector(&run->vectors[k], path, err);
+            run->job.vector[k] = run->vectors[k].buffer.data;
+        }
+    }
+    if (status == SLC_OK) {
+        status = read_labels(run, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
+                                   SLC_PAGES_SMALL, err);
+    }
+    return status;
+}
+
+void slc_contract_release(struct slc_contract_run *run)
+{
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&run->vectors[n]);
+        slc_labels_destroy(&run->labels[n]);
+    }
+    slc_buffer_destroy(&run->memory);
+}
+
+enum slc_status slc_contract_one(struct slc_contract_run *run,
+                                 unsigned worker,
+                                 struct slc_tile_view *tile,
+                                 slc_contract_sink_fn *sink,
+                                 void *context,
+                                 struct slc_error *err)
+{
+    const uint64_t done = __atomic_add_fetch(&run->tiles_done, 1, __ATOMIC_RELAXED);
+    char *memory = run->memory.data;
+
+    if (worker == 0 && run->options->progress != NULL) {
+        run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
+    }
+    return slc_contract_tile(&run->job, tile, memory + worker * slc_contract_tile_bytes(&run->job),
+                             sink, context, worker, &run->worker[worker].zeros, err);
 }
 
 static enum slc_status
 add_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
 {
-    struct contract *c = context;
+    struct slc_contract_run *c = context;
 
     (void)err;
     for (uint32_t i = 0; i < entries->count; i++) {
@@ -235,127 +248,43 @@ add_sums(void *context, unsigned worker, const struct slc_entries *entries, stru
     return SLC_OK;
 }
 
-static void *memory_of(const struct contract *c, unsigned worker)
-{
-    return (char *)c->memory.data + worker * slc_contract_tile_bytes(&c->job);
-}
-
 static enum slc_status
-contract_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
-    struct contract *c = context;
-    const uint64_t done = __atomic_add_fetch(&c->tiles_done, 1, __ATOMIC_RELAXED);
+    struct slc_contract_run *c = context;
 
-    if (worker == 0 && c->options->progress != NULL) {
-        c->options->progress(c->options->context, "multiply", done, c->info->tile_count);
-    }
     c->worker[worker].tile_sum = 0;
-    return slc_contract_tile(&c->job, tile, memory_of(c, worker),
-                             c->builder != NULL ? push_sums : add_sums, c, worker,
-                             &c->worker[worker].zeros, err);
+    return slc_contract_one(c, worker, tile, add_sums, c, err);
 }
 
 static bool add_tile_sum(void *context, unsigned worker)
 {
-    struct contract *c = context;
+    struct slc_contract_run *c = context;
 
     c->report->scalar += c->worker[worker].tile_sum;
     return true;
 }
 
-/* The first sums of a tile, as many as its share of the sample holds. */
-static enum slc_status sample_sums(void *context,
-                                   unsigned worker,
-                                   const struct slc_entries *entries,
-                                   struct slc_error *err)
+static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc_error *err)
 {
-    struct contract *c = context;
-    const uint32_t room = c->stretch - (uint32_t)slc_min_u64(c->stretch, entries->first);
-    const uint32_t count = (uint32_t)slc_min_u64(entries->count, room);
-
-    (void)worker;
-    (void)err;
-    for (unsigned k = 0; k < c->job.kept_count; k++) {
-        memcpy((uint64_t *)c->sample.data + (uint64_t)k * SAMPLE_ROWS + c->sampled,
-               entries->coords[k], count * sizeof(uint64_t));
-    }
-    c->sampled += count;
-    return SLC_OK;
-}
-
-static enum slc_status
-sample_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
-{
-    struct contract *c = context;
-    uint64_t zeros = 0;
-
-    return slc_contract_tile(&c->job, tile, memory_of(c, worker), sample_sums, c, worker, &zeros,
-                             err);
-}
-
-static bool one_tile(void *context, unsigned worker)
-{
-    (void)context;
-    (void)worker;
-    return false;
-}
-
-/* Some tiles, spread evenly over the file, tell the builder where the sums will lie. */
-static enum slc_status give_sample(struct contract *c, struct slc_error *err)
-{
-    const uint64_t tiles = slc_min_u64(c->info->tile_count, SAMPLE_TILES);
-    struct slc_entries sample = {.order = c->job.kept_count};
-    enum slc_status status = slc_buffer_create(&c->sample, sample_bytes(c), SLC_PAGES_SMALL, err);
-
-    c->stretch = tiles > 0 ? (uint32_t)(SAMPLE_ROWS / tiles) : 0;
-    for (uint64_t t = 0; t < tiles && status == SLC_OK; t++) {
-        const struct slc_tile_scan_options scan = {.files = c->store.files,
-                                                   .reader = c->store.reader,
-                                                   .workers = 1,
-                                                   .last_row = UINT64_MAX,
-                                                   .first_tile = c->info->tile_count * t / tiles};
-
-        status = slc_tile_scan(
-            &scan,
-            &(struct slc_tile_scan_steps){.context = c, .decode = sample_tile, .in_turn = one_tile},
-            err);
-    }
-    for (unsigned k = 0; k < c->job.kept_count; k++) {
-        sample.coords[k] = (uint64_t *)c->sample.data + (uint64_t)k * SAMPLE_ROWS;
-    }
-    sample.count = c->sampled;
-    if (status == SLC_OK && sample.count > 0) {
-        status = slc_builder_sample(c->builder, &sample, (uint32_t)tiles, c->info->nnz, err);
-    }
-    slc_buffer_destroy(&c->sample);
-    return status;
-}
-
-static enum slc_status scan(struct contract *c, struct slc_error *err)
-{
-    const struct slc_tile_scan_options options = {.files = c->store.files,
-                                                  .reader = c->store.reader,
-                                                  .workers = c->workers,
-                                                  .last_row = UINT64_MAX};
     const struct slc_tile_scan_steps steps = {
-        .context = c, .decode = contract_tile, .in_turn = c->builder == NULL ? add_tile_sum : NULL};
+        .context = c, .decode = sum_tile, .in_turn = add_tile_sum};
+    enum slc_status status;
 
-    return slc_tile_scan(&options, &steps, err);
-}
-
-static void release_operands(struct contract *c)
-{
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_matrix_destroy(&c->vectors[n]);
-        slc_labels_destroy(&c->labels[n]);
+    for (c->workers = c->options->threads;
+         c->fixed_bytes + slc_contract_scan_bytes(c, c->workers) > c->budget_bytes; c->workers--) {
+        if (c->workers == 1) {
+            return slc_contract_fail_budget(c, c->fixed_bytes + slc_contract_scan_bytes(c, 1), err);
+        }
     }
-    slc_buffer_destroy(&c->memory);
-}
-
-static enum slc_status contract_to_number(struct contract *c, struct slc_error *err)
-{
-    enum slc_status status = scan(c, err);
-
+    status = slc_contract_start(c, err);
+    if (status == SLC_OK) {
+        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = c->store.files,
+                                                               .reader = c->reader,
+                                                               .workers = c->workers,
+                                                               .last_row = UINT64_MAX},
+                               &steps, err);
+    }
     if (status == SLC_OK && !isfinite(c->report->scalar)) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the products add up to %g, beyond the range of f64: scale the vectors",
@@ -364,60 +293,37 @@ static enum slc_status contract_to_number(struct contract *c, struct slc_error *
     return status;
 }
 
-static enum slc_status contract_to_store(struct contract *c,
-                                         const struct slc_builder_options *build,
-                                         struct slc_error *err)
+/* Runs of fibers, where tiles have those of a mode with a vector. */
+static void find_fibers(struct slc_contract_run *c)
 {
-    struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
-    enum slc_status status = slc_builder_create(build, c->job.kept_count, &c->builder, err);
+    const struct slc_fiber_run *fibers = &c->info->keys.run;
 
-    if (status != SLC_OK) {
-        return status;
+    c->job.dots = c->options->dots;
+    for (unsigned k = 0; k < c->job.vector_count; k++) {
+        if (fibers->bits > 0 && fibers->mode == c->job.vector_mode[k]) {
+            c->job.fiber_tiles = true;
+            c->job.fiber_vector = k;
+        }
     }
-    status = give_sample(c, err);
-    if (status == SLC_OK) {
-        status = scan(c, err);
-    }
-    if (status != SLC_OK) {
-        slc_builder_abandon(c->builder);
-        return status;
-    }
-    /* Before a store is sorted in their place. */
-    release_operands(c);
-    (void)snprintf(origin.source, sizeof origin.source, "%s", c->options->store);
-    return slc_builder_finish(c->builder, 0, c->report->dims, &origin, &c->report->build, err);
 }
 
-static enum slc_status run(struct contract *c, struct slc_error *err)
+static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
 {
-    const struct slc_contract_options *options = c->options;
-    struct slc_builder_options build = {.files = options->files,
-                                        .output = options->output,
-                                        .temp_folder = options->temp_folder,
-                                        .overwrite = options->overwrite,
-                                        .codec = options->codec,
-                                        .value = SLC_VALUE_AUTO,
-                                        .duplicates = SLC_DUPLICATES_SUM,
-                                        .block_bytes = options->block_bytes,
-                                        .max_temp = options->max_temp,
-                                        .fibers = options->fibers,
-                                        .run = options->run,
-                                        .relabel = options->relabel};
+    struct slc_key_layout layout;
     enum slc_status status = divide_modes(c, err);
 
-    if (status == SLC_OK) {
-        status = divide_memory(c, &build, err);
+    if (status != SLC_OK) {
+        return status;
     }
-    if (status == SLC_OK) {
-        status = read_operands(c, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&c->memory, c->workers * slc_contract_tile_bytes(&c->job),
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status =
-            c->job.kept_count > 0 ? contract_to_store(c, &build, err) : contract_to_number(c, err);
+    find_fibers(c);
+    c->fixed_bytes = fixed_bytes(c);
+    if (c->job.kept_count == 0) {
+        status = contract_to_number(c, err);
+    } else if (slc_contract_keeps_order(c, &layout) && slc_contract_fits_ordered(c, &layout)) {
+        c->report->ordered = true;
+        status = slc_contract_ordered(c, &layout, err);
+    } else {
+        status = slc_contract_sorted(c, err);
     }
     for (unsigned w = 0; w < c->workers; w++) {
         c->report->zero_sums += c->worker[w].zeros;
@@ -430,7 +336,7 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
                              struct slc_error *err)
 {
     enum slc_status status = check_options(options, err);
-    struct contract *c;
+    struct slc_contract_run *c;
 
     *report = (struct slc_contract_report){.order = 0};
     if (status != SLC_OK) {
@@ -446,10 +352,11 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
         options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
     status = slc_store_open_within(options->files, options->store, c->budget_bytes, &c->store, err);
     if (status == SLC_OK) {
-        c->info = slc_reader_info(c->store.reader);
+        c->reader = c->store.reader;
+        c->info = slc_reader_info(c->reader);
         report->nnz = c->info->nnz;
-        status = run(c, err);
-        release_operands(c);
+        status = contract(c, err);
+        slc_contract_release(c);
         slc_store_close(&c->store);
     }
     slc_free(c);

@@ -4,13 +4,15 @@
  *     Y = X x_n v,   y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
  *
  * (KB section 2.5: the contracted product with a vector; SpTV). Bounded memory whatever the sizes:
- * tiles of the store are contracted as they are read, and what they leave is sorted and added up by
- * the builder, as duplicates, in the order of the store. So the result depends on the store alone,
- * not on threads or memory.
+ * tiles of the store are contracted as they are read. Where its order keeps the fibers of the
+ * contracted mode together, sums come in the order of the result and are written as they come;
+ * elsewhere they are sorted and added up by the builder, as duplicates, in the order of the store.
+ * Both give the same store, which depends on the one that is read alone, not on threads or memory.
  */
 #ifndef SLC_CONVERT_CONTRACT_H
 #define SLC_CONVERT_CONTRACT_H
 
+#include "base/block.h"
 #include "base/error.h"
 #include "convert/builder.h"
 
@@ -26,10 +28,13 @@ struct slc_contract_options {
         unsigned mode;    /* 0-based, each at most once */
         const char *path; /* .npy of dims[mode] finite numbers */
     } vectors[SLC_MAX_ORDER];
+    slc_fiber_dots_fn *dots; /* sums the runs of fibers */
     enum slc_codec codec;
     enum slc_relabel relabel;
+    /* AUTO: sums that come in order stay in that order; others in the one the nonzeros suggest. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
+    bool sort; /* sums that come in order, too */
     uint64_t block_bytes;
     uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
     const char *temp_folder;
@@ -46,6 +51,7 @@ struct slc_contract_report {
     uint64_t nnz;       /* of the store that was contracted */
     uint64_t zero_sums; /* runs of a fiber whose products added up to zero: not built */
     double scalar;      /* order 0 */
+    bool ordered;       /* sums were written as they came */
     struct slc_builder_report build; /* order 1 or more */
 };
 

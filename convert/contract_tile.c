@@ -1,10 +1,13 @@
 /*
- * See convert/contract_tile.h. A chunk that fits the first-level cache is multiplied by one vector
- * after the other, cut into runs of equal coordinates one mode after the other, and summed run by
- * run, in the order of its nonzeros. Sorting what comes out costs several times as much.
+ * See convert/contract_tile.h. A chunk that fits the first-level cache becomes terms: its nonzeros,
+ * or the dot products of its fiber runs, times what the vectors have for them. Terms are cut into
+ * runs of equal coordinates, one mode after the other, and summed run by run, in their order. A run
+ * that reaches over the end of a chunk goes on in the next one. Sorting what comes out, or encoding
+ * it, costs several times as much.
  */
 #include "convert/contract_tile.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,16 +21,25 @@ enum {
     FIBER_BYTES = (SLC_MAX_ORDER + 2) * 22
 };
 
+/* Terms of a chunk, and where they belong. */
+struct terms {
+    uint32_t count; /* 0: the tile is at its end */
+    const uint32_t *offset[SLC_MAX_ORDER];
+};
+
 /* A worker's memory. */
 struct work {
     const struct slc_contraction *contraction;
     struct slc_tile_view *tile;
     uint64_t *coords[SLC_MAX_ORDER]; /* ROWS of each kept mode */
     double *sums;                    /* ROWS */
-    double *product;                 /* CHUNK_NNZ */
-    uint32_t *differs;               /* CHUNK_NNZ: whether a nonzero begins a run */
+    double *product;                 /* CHUNK_NNZ terms */
+    uint32_t *differs;               /* CHUNK_NNZ: whether a term begins a run */
     uint32_t count;                  /* sums held */
     uint64_t zeros;
+    bool open; /* a run that the next chunk may go on with: */
+    uint32_t open_offset[SLC_MAX_ORDER];
+    double open_sum;
 };
 
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction)
@@ -60,33 +72,72 @@ index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode,
     return index != NULL ? index[coord] : coord;
 }
 
-/* product[i] = value i times what the vectors have for it. */
-static void multiply(struct work *work, const struct slc_chunk_view *chunk)
+/* Multiplies the terms by what the vectors have for them, all but vector number `done`. */
+static void multiply(struct work *work, const struct terms *terms, unsigned done)
 {
     const struct slc_contraction *contraction = work->contraction;
 
-    memcpy(work->product, chunk->values, chunk->nnz * sizeof *work->product);
     for (unsigned k = 0; k < contraction->vector_count; k++) {
         const unsigned mode = contraction->vector_mode[k];
-        const uint32_t *offset = chunk->offset[mode];
-        const uint32_t *index = contraction->index[mode];
-        const double *vector = contraction->vector[k];
+        const uint32_t *offset = terms->offset[mode];
+        const double *vector = contraction->vector[k] + work->tile->corner[mode];
 
-        for (uint32_t i = 0; i < chunk->nnz; i++) {
-            work->product[i] *= vector[index_of(work->tile, index, mode, offset[i])];
+        for (uint32_t i = 0; k != done && i < terms->count; i++) {
+            work->product[i] *= vector[offset[i]];
         }
     }
 }
 
-static void find_runs(struct work *work, const struct slc_chunk_view *chunk)
+static enum slc_status next_nonzeros(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    struct slc_chunk_view chunk;
+    const enum slc_status status = work->tile->next(work->tile, CHUNK_NNZ, &chunk, err);
+
+    if (status == SLC_OK) {
+        terms->count = chunk.nnz;
+        memcpy(terms->offset, chunk.offset, work->tile->order * sizeof *terms->offset);
+        memcpy(work->product, chunk.values, chunk.nnz * sizeof *work->product);
+        multiply(work, terms, SLC_MAX_ORDER);
+    }
+    return status;
+}
+
+static enum slc_status next_runs(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    const unsigned k = contraction->fiber_vector;
+    struct slc_fiber_view fibers;
+    const enum slc_status status = work->tile->next_fibers(work->tile, CHUNK_NNZ, &fibers, err);
+
+    if (status == SLC_OK) {
+        terms->count = fibers.nnz > 0 ? fibers.runs : 0;
+        memcpy(terms->offset, fibers.offset, work->tile->order * sizeof *terms->offset);
+    }
+    if (status == SLC_OK && terms->count > 0) {
+        assert(fibers.mode == contraction->vector_mode[k]);
+        contraction->dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
+                          work->product);
+        multiply(work, terms, k);
+    }
+    return status;
+}
+
+static enum slc_status next_terms(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    return work->contraction->fiber_tiles && work->tile->next_fibers != NULL
+               ? next_runs(work, terms, err)
+               : next_nonzeros(work, terms, err);
+}
+
+static void find_runs(struct work *work, const struct terms *terms)
 {
     const struct slc_contraction *contraction = work->contraction;
 
-    memset(work->differs, 0, chunk->nnz * sizeof *work->differs);
+    memset(work->differs, 0, terms->count * sizeof *work->differs);
     for (unsigned k = 0; k < contraction->kept_count; k++) {
-        const uint32_t *offset = chunk->offset[contraction->kept_mode[k]];
+        const uint32_t *offset = terms->offset[contraction->kept_mode[k]];
 
-        for (uint32_t i = 1; i < chunk->nnz; i++) {
+        for (uint32_t i = 1; i < terms->count; i++) {
             work->differs[i] |= offset[i] ^ offset[i - 1];
         }
     }
@@ -111,19 +162,16 @@ static void describe(const struct work *work, uint32_t row, char *text)
     }
 }
 
-/* Appends the sum of nonzeros begin .. end - 1 of the chunk, if it is not zero. */
-static enum slc_status append_run(struct work *work,
-                                  const struct slc_chunk_view *chunk,
-                                  uint32_t begin,
-                                  uint32_t end,
-                                  struct slc_error *err)
+/* Appends the sum of the open run, if there is one and it is not zero. */
+static enum slc_status close_run(struct work *work, struct slc_error *err)
 {
     const struct slc_contraction *contraction = work->contraction;
-    double sum = work->product[begin];
+    const double sum = work->open_sum;
 
-    for (uint32_t i = begin + 1; i < end; i++) {
-        sum += work->product[i];
+    if (!work->open) {
+        return SLC_OK;
     }
+    work->open = false;
     if (sum == 0) {
         work->zeros++;
         return SLC_OK;
@@ -132,7 +180,7 @@ static enum slc_status append_run(struct work *work,
         const unsigned mode = contraction->kept_mode[k];
 
         work->coords[k][work->count] =
-            index_of(work->tile, contraction->index[mode], mode, chunk->offset[mode][begin]);
+            index_of(work->tile, contraction->index[mode], mode, work->open_offset[k]);
     }
     if (!isfinite(sum)) {
         char fiber[FIBER_BYTES];
@@ -147,17 +195,56 @@ static enum slc_status append_run(struct work *work,
     return SLC_OK;
 }
 
+/* Whether the chunk's first term belongs to the open run. */
+static bool goes_on(const struct work *work, const struct terms *terms)
+{
+    const struct slc_contraction *contraction = work->contraction;
+
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        if (work->open_offset[k] != terms->offset[contraction->kept_mode[k]][0]) {
+            return false;
+        }
+    }
+    return work->open;
+}
+
+/* Terms begin .. end - 1, which agree, become the open run, or the first of them go on with it. */
+static enum slc_status append_run(struct work *work,
+                                  const struct terms *terms,
+                                  uint32_t begin,
+                                  uint32_t end,
+                                  struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    enum slc_status status;
+    double sum = work->product[begin];
+
+    for (uint32_t i = begin + 1; i < end; i++) {
+        sum += work->product[i];
+    }
+    if (begin == 0 && goes_on(work, terms)) {
+        work->open_sum += sum;
+        return SLC_OK;
+    }
+    status = close_run(work, err);
+    work->open = true;
+    work->open_sum = sum;
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        work->open_offset[k] = terms->offset[contraction->kept_mode[k]][begin];
+    }
+    return status;
+}
+
 static enum slc_status
-append_chunk(struct work *work, const struct slc_chunk_view *chunk, struct slc_error *err)
+append_terms(struct work *work, const struct terms *terms, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
     uint32_t begin = 0;
 
-    multiply(work, chunk);
-    find_runs(work, chunk);
-    for (uint32_t i = 1; i <= chunk->nnz && status == SLC_OK; i++) {
-        if (i == chunk->nnz || work->differs[i] != 0) {
-            status = append_run(work, chunk, begin, i, err);
+    find_runs(work, terms);
+    for (uint32_t i = 1; i <= terms->count && status == SLC_OK; i++) {
+        if (i == terms->count || work->differs[i] != 0) {
+            status = append_run(work, terms, begin, i, err);
             begin = i;
         }
     }
@@ -175,7 +262,7 @@ enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
 {
     struct work work = {.contraction = contraction, .tile = tile};
     struct slc_entries entries = {.order = contraction->kept_count, .sequence = tile->ordinal};
-    struct slc_chunk_view chunk = {.nnz = 1};
+    struct terms terms = {.count = 1};
     enum slc_status status = SLC_OK;
 
     divide_memory(&work, memory);
@@ -183,13 +270,13 @@ enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
         entries.coords[k] = work.coords[k];
     }
     entries.values = work.sums;
-    while (status == SLC_OK && chunk.nnz > 0) {
-        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-        if (status == SLC_OK && chunk.nnz > 0) {
-            status = append_chunk(&work, &chunk, err);
+    while (status == SLC_OK && terms.count > 0) {
+        status = next_terms(&work, &terms, err);
+        if (status == SLC_OK) {
+            status = terms.count > 0 ? append_terms(&work, &terms, err) : close_run(&work, err);
         }
         if (status == SLC_OK && work.count > 0 &&
-            (chunk.nnz == 0 || ROWS - work.count < CHUNK_NNZ)) {
+            (terms.count == 0 || ROWS - work.count <= CHUNK_NNZ)) {
             entries.count = work.count;
             status = sink(context, worker, &entries, err);
             entries.first += work.count;

@@ -1,7 +1,8 @@
 /*
  * Contraction of tiles with vectors: every nonzero is multiplied by the entries of the vectors at
  * its coordinates, neighbours that agree in all other modes are added up, and the sums are handed
- * on with the coordinates that are left.
+ * on with the coordinates that are left. Where tiles keep fibers of a contracted mode together, a
+ * run of a fiber is one dot product.
  */
 #ifndef SLC_CONVERT_CONTRACT_TILE_H
 #define SLC_CONVERT_CONTRACT_TILE_H
@@ -18,10 +19,13 @@ struct slc_contraction {
     unsigned order;
     unsigned vector_count; /* 1 or more */
     unsigned vector_mode[SLC_MAX_ORDER];
-    const double *vector[SLC_MAX_ORDER]; /* by indices of the input */
+    const double *vector[SLC_MAX_ORDER]; /* by indices of the store */
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
-    const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per relabelled mode; elsewhere NULL */
+    const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per kept relabelled mode; elsewhere NULL */
+    bool fiber_tiles;        /* tiles are asked for runs (next_fibers) where they have them .. */
+    unsigned fiber_vector;   /* .. which are of the mode of this vector .. */
+    slc_fiber_dots_fn *dots; /* .. and summed by this */
 };
 
 /* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */
@@ -34,8 +38,9 @@ typedef enum slc_status slc_contract_sink_fn(void *context,
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /*
- * Hands the sums of a whole tile to `sink`, a few thousand at a time. Sums of zero are left out,
- * and counted in *zeros. The sums depend on the tile alone. `memory` is aligned for u64.
+ * Hands the sums of a whole tile to `sink`, a few thousand at a time: no two neighbours have the
+ * same coordinates. Sums of zero are left out, and counted in *zeros. The sums depend on the tile
+ * alone. `memory` is aligned for u64.
  * Errors: those of decoding and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum is beyond
  * the range of f64.
  */

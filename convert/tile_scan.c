@@ -133,17 +133,22 @@ static bool load_next(struct scan *scan)
     return true;
 }
 
-/* Waits for the turn of `ticket` and settles what depends on the order. The lock is held. */
-static void take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
+/*
+ * Waits for the turn of `ticket` and settles what depends on the order; false where a fault came
+ * before it. The lock is held.
+ */
+static bool take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 {
     while (scan->turn != ticket && !failed(scan)) {
         pthread_cond_wait(&scan->changed, &scan->lock);
     }
-    if (!failed(scan)) {
-        scan->ended = !scan->steps->in_turn(scan->steps->context, worker) || scan->ended;
-        scan->turn++;
-        pthread_cond_broadcast(&scan->changed);
+    if (failed(scan)) {
+        return false;
     }
+    scan->ended = !scan->steps->in_turn(scan->steps->context, worker) || scan->ended;
+    scan->turn++;
+    pthread_cond_broadcast(&scan->changed);
+    return true;
 }
 
 /* Takes a tile through the steps. The lock is held. */
@@ -154,6 +159,7 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_tile_view tile;
     enum slc_status status;
+    bool settled;
 
     pthread_mutex_unlock(&scan->lock);
     status = slc_tile_open(scan->decoder[worker], &slot->view, index, &tile, &err);
@@ -169,10 +175,8 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
         slot->state = SLOT_FREE;
         pthread_cond_broadcast(&scan->changed);
     }
-    if (steps->in_turn != NULL) {
-        take_turn(scan, worker, ticket);
-    }
-    if (steps->deliver != NULL && !failed(scan)) {
+    settled = steps->in_turn != NULL ? take_turn(scan, worker, ticket) : !failed(scan);
+    if (steps->deliver != NULL && settled) {
         pthread_mutex_unlock(&scan->lock);
         steps->deliver(steps->context, worker);
         pthread_mutex_lock(&scan->lock);

@@ -28,7 +28,7 @@ struct slc_tile_scan_steps {
      * of those that other workers have taken already the turn still comes.
      */
     bool (*in_turn)(void *context, unsigned worker);
-    /* May be NULL. Many tiles at the same time. */
+    /* May be NULL. Many tiles at the same time, each after its turn, also when others fail. */
     void (*deliver)(void *context, unsigned worker);
 };
 

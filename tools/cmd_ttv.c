@@ -4,6 +4,7 @@
 #include "console.h"
 #include "convert/contract.h"
 #include "convert/format.h"
+#include "cpu/fiber_dots.h"
 #include "format.h"
 #include "progress.h"
 
@@ -13,6 +14,7 @@ struct arguments {
     struct build_options build;
     struct option_modes modes;
     struct option_strings vectors;
+    bool sort;
 };
 
 static const struct option options[] = {
@@ -28,6 +30,10 @@ static const struct option options[] = {
      .value = "V.npy",
      .help = "vector of the mode, one number per index; the first one is for the first mode, ..",
      .offset = offsetof(struct arguments, vectors)},
+    {.name = "sort",
+     .kind = OPTION_FLAG,
+     .help = "sort the sums even where they come in the order of the result",
+     .offset = offsetof(struct arguments, sort)},
     BUILD_OPTION_ROWS(arguments),
     {.name = NULL}};
 
@@ -52,6 +58,8 @@ static enum slc_status fill_options(const struct arguments *args,
         out->vectors[k].mode = args->modes.mode[k];
         out->vectors[k].path = args->vectors.text[k];
     }
+    out->dots = slc_fiber_dots;
+    out->sort = args->sort;
     out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;
@@ -74,6 +82,7 @@ static void print_store_report(const struct slc_contract_options *used,
     printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
     printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
            format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
+    printf("  %-12s %s\n", "order", report->ordered ? "sums written as they came" : "sums sorted");
     build_report(&report->build, report->order, report->dims);
     build_report_memory(used->memory_bytes);
 }

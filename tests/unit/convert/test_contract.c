@@ -33,6 +33,18 @@ struct problem {
     struct slc_contract_options options;
 };
 
+static void naive_dots(const struct slc_fiber_view *fibers, const double *vector, double *sums)
+{
+    const double *values = fibers->values;
+
+    for (uint32_t r = 0; r < fibers->runs; r++) {
+        sums[r] = 0;
+        for (uint32_t i = fibers->begin[r]; i < fibers->begin[r + 1]; i++) {
+            sums[r] += values[i] * vector[fibers->offset[fibers->mode][i]];
+        }
+    }
+}
+
 static void write_vector(struct problem *problem, unsigned mode, bool integers)
 {
     const uint64_t length = problem->input.dims[mode];
@@ -78,6 +90,7 @@ static void problem_create(struct problem *problem,
     SLC_ASSERT_OK(run_build(&problem->input, build, problem->store, true, &report, &err), &err);
     problem->options = (struct slc_contract_options){.files = slc_quick_files(),
                                                      .store = problem->store,
+                                                     .dots = naive_dots,
                                                      .codec = SLC_CODEC_PACKED,
                                                      .memory_bytes = UINT64_C(1) << 30,
                                                      .threads = 2};
@@ -266,6 +279,111 @@ static void test_independence(void)
     problem_destroy(&problem);
 }
 
+struct order_case {
+    unsigned order;
+    uint64_t dims[5];
+    uint64_t count;
+    unsigned fibers; /* mode whose fibers the store keeps together */
+    unsigned contracted;
+    enum shape shape;
+    bool ordered; /* sums come in the order of the result */
+};
+
+static const struct order_case order_cases[] = {
+    /* Several tiles of sums, fibers that span tiles, sums that cancel. */
+    {3, {2000, 30, 2000}, 250000, 1, 2, UNIFORM, true},
+    {3, {2, 100000, 2}, 200000, 1, 2, UNIFORM, true},
+    {3, {40, 50, 60}, 100000, 0, 1, SKEWED, true},
+    {3, {9, 7, 5}, 3000, 2, 4, ZEROS, true},
+    {2, {300, 200}, 20000, 1, 2, SKEWED, true},
+    /* Keys beyond 64 bits, of the store and of the result. */
+    {4, {1000000, 500, 1000000, 1000000}, 100000, 1, 2, UNIFORM, true},
+    {5, {1000000, 1000000, 1000000, 8, 1000000}, 100000, 3, 8, UNIFORM, true},
+    /* A contracted mode of length 1 keeps any order. */
+    {4, {30, 1, 50, 40}, 20000, 2, 6, UNIFORM, true},
+    {4, {30, 1, 50, 40}, 20000, 0, 2, UNIFORM, true},
+    {3, {1, 1, 40}, 30, 2, 4, UNIFORM, true},
+    {3, {10, 20, 30}, 0, 1, 2, UNIFORM, true},
+    {3, {10, 20, 30}, 1, 1, 2, UNIFORM, true},
+    /* Other modes, more than the fibers' own, and tiles that end early are sorted. */
+    {3, {40, 50, 60}, 100000, 0, 2, UNIFORM, false},
+    {3, {40, 50, 60}, 100000, 0, 3, UNIFORM, false},
+    {3, {UINT64_C(1) << 33, 10, 5}, 20000, 1, 2, UNIFORM, false},
+};
+
+static void create_in_order(struct problem *problem, const struct order_case *c, bool integers)
+{
+    struct build build = plenty;
+
+    build.fibers = SLC_FIBERS_GIVEN;
+    build.run = (struct slc_fiber_run){c->fibers, SLC_FIBER_BITS_MAX};
+    problem_create(problem, c->order, c->dims, c->count, c->contracted, c->shape, integers, &build);
+    problem->options.fibers = SLC_FIBERS_NONE;
+    problem->options.overwrite = true;
+    /* Where a run may be inherited. */
+    if (c->contracted != 1U << c->fibers && c->ordered) {
+        problem->options.fibers = SLC_FIBERS_AUTO;
+    }
+}
+
+static void test_in_order(void)
+{
+    for (size_t i = 0; i < SLC_COUNT(order_cases); i++) {
+        struct slc_contract_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct problem problem;
+
+        create_in_order(&problem, &order_cases[i], true);
+        SLC_ASSERT_OK(slc_contract(&problem.options, &report, &err), &err);
+        CU_ASSERT_EQUAL(report.ordered, order_cases[i].ordered);
+        check_exact(&problem);
+        problem_destroy(&problem);
+    }
+}
+
+/* Real values: the file that sorting makes, for any number of threads and the least memory. */
+static void test_in_order_bits(void)
+{
+    for (size_t i = 0; i < SLC_COUNT(order_cases); i++) {
+        const struct order_case *c = &order_cases[i];
+        struct slc_contract_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct problem problem;
+        uint64_t blocks, manifest;
+
+        if (!c->ordered || c->count == 0) {
+            continue;
+        }
+        create_in_order(&problem, c, false);
+        problem.options.sort = true;
+        if (problem.options.fibers == SLC_FIBERS_AUTO) {
+            /* What is inherited, told apart from what the nonzeros would suggest. */
+            problem.options.run = run_of(problem.store);
+            problem.options.fibers = (c->contracted >> problem.options.run.mode & 1) != 0
+                                         ? SLC_FIBERS_NONE
+                                         : SLC_FIBERS_GIVEN;
+            problem.options.run.mode -= c->contracted < 1U << problem.options.run.mode;
+        }
+        SLC_ASSERT_OK(slc_contract(&problem.options, &report, &err), &err);
+        CU_ASSERT_FALSE(report.ordered);
+        blocks = hash_of(path_in(problem.output, "blco.blk"));
+        manifest = hash_of(path_in(problem.output, "tensor.json"));
+        problem.options.sort = false;
+        for (unsigned threads = 1; threads <= 5; threads += 2) {
+            for (unsigned tight = 0; tight < 2; tight++) {
+                problem.options.threads = threads;
+                problem.options.memory_bytes =
+                    tight == 1 ? named_budget(&problem.options) + (8 << 20) : UINT64_C(1) << 30;
+                SLC_ASSERT_OK(slc_contract(&problem.options, &report, &err), &err);
+                CU_ASSERT(report.ordered || tight == 1);
+                CU_ASSERT_EQUAL(hash_of(path_in(problem.output, "blco.blk")), blocks);
+                CU_ASSERT_EQUAL(hash_of(path_in(problem.output, "tensor.json")), manifest);
+            }
+        }
+        problem_destroy(&problem);
+    }
+}
+
 static void test_number_independence(void)
 {
     static const uint64_t dims[] = {200, 3000};
@@ -372,19 +490,29 @@ static void test_existing_output(void)
     problem_destroy(&problem);
 }
 
+/* Of a relabelled store, whose sums are sorted; or with the contracted mode's fibers together. */
+static void create_to_fail(struct problem *problem, bool ordered)
+{
+    static const uint64_t dims[] = {40, 300, 50};
+    struct build build = plenty;
+
+    build.relabel = ordered ? SLC_RELABEL_NONE : SLC_RELABEL_FREQUENCY;
+    build.fibers = ordered ? SLC_FIBERS_GIVEN : SLC_FIBERS_AUTO;
+    build.run = (struct slc_fiber_run){1, ordered ? SLC_FIBER_BITS_MAX : 0};
+    problem_create(problem, 3, dims, 70000, 2, SKEWED, true, &build);
+    problem->options.sort = !ordered;
+}
+
 /* Every file operation fails once: nothing is left, and the source is whole. */
-static void test_failing_files(void)
+static void fail_files(bool ordered)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_READ, SLC_FAULTY_WRITE,
                                                  SLC_FAULTY_STAT, SLC_FAULTY_RENAME};
-    static const uint64_t dims[] = {40, 300, 50};
-    struct build build = plenty;
     struct problem problem;
     struct slc_contract_report report;
     struct slc_error err = SLC_ERROR_INIT;
 
-    build.relabel = SLC_RELABEL_FREQUENCY;
-    problem_create(&problem, 3, dims, 70000, 2, SKEWED, true, &build);
+    create_to_fail(&problem, ordered);
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         for (uint64_t k = 1;; k++) {
             struct slc_faulty faulty;
@@ -414,15 +542,20 @@ static void test_failing_files(void)
     problem_destroy(&problem);
 }
 
-static void test_failing_memory_and_threads(void)
+static void test_failing_files(void)
+{
+    fail_files(false);
+    fail_files(true);
+}
+
+static void fail_memory_and_threads(bool ordered)
 {
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
-    static const uint64_t dims[] = {40, 300, 50};
     struct problem problem;
     struct slc_contract_report report;
     struct slc_error err = SLC_ERROR_INIT;
 
-    problem_create(&problem, 3, dims, 70000, 2, UNIFORM, true, &plenty);
+    create_to_fail(&problem, ordered);
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         for (uint64_t k = 1;; k++) {
             enum slc_status status;
@@ -435,6 +568,7 @@ static void test_failing_memory_and_threads(void)
             slc_fault_arm(kinds[i], 0);
             if (over) {
                 SLC_ASSERT_OK(status, &err);
+                CU_ASSERT_EQUAL(report.ordered, ordered);
                 break;
             }
             CU_ASSERT(status == (i == 0 ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM));
@@ -446,9 +580,17 @@ static void test_failing_memory_and_threads(void)
     problem_destroy(&problem);
 }
 
+static void test_failing_memory_and_threads(void)
+{
+    fail_memory_and_threads(false);
+    fail_memory_and_threads(true);
+}
+
 static const struct slc_test tests[] = {
     {"stores and numbers against a naive specification", test_against_naive},
     {"threads and memory change nothing", test_independence},
+    {"sums that come in order", test_in_order},
+    {"sums that come in order make the bits of sorting", test_in_order_bits},
     {"threads do not change a number", test_number_independence},
     {"refusals", test_refused},
     {"an output that exists", test_existing_output},

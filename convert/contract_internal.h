@@ -1,0 +1,83 @@
+/*
+ * What the ways of contracting a store share (convert/contract.h): operands, memory and tiles of a
+ * run. contract_sort.c pushes sums to a builder, contract_ordered.c writes them as they come.
+ */
+#ifndef SLC_CONVERT_CONTRACT_INTERNAL_H
+#define SLC_CONVERT_CONTRACT_INTERNAL_H
+
+#include "base/matrix.h"
+#include "base/memory.h"
+#include "convert/contract.h"
+#include "convert/contract_tile.h"
+#include "storage/labels.h"
+#include "storage/store.h"
+
+#include <stdint.h>
+
+/* Per worker; written a few times a tile. */
+struct slc_contract_worker {
+    uint64_t zeros;
+    double tile_sum;
+};
+
+struct slc_contract_run {
+    const struct slc_contract_options *options;
+    struct slc_contract_report *report;
+    struct slc_store store;
+    const struct slc_reader *reader; /* of the layout that is read */
+    const struct slc_layout_info *info;
+    struct slc_contraction job;
+    struct slc_matrix vectors[SLC_MAX_ORDER];
+    struct slc_labels labels[SLC_MAX_ORDER]; /* by label, the index; of kept relabelled modes */
+    unsigned workers;
+    uint64_t budget_bytes;
+    uint64_t fixed_bytes;     /* what is there whatever the workers: the process, operands */
+    struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
+    struct slc_contract_worker worker[SLC_MAX_THREADS];
+    uint64_t tiles_done;
+};
+
+/* What the scan takes with so many workers, beside fixed_bytes. */
+uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers);
+
+/* Reads vectors and labels, and takes the workers' memory: when run->workers is known. */
+enum slc_status slc_contract_start(struct slc_contract_run *run,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Gives back what slc_contract_start took, also what it did not get to. */
+void slc_contract_release(struct slc_contract_run *run);
+
+/* SLC_ERR_BUDGET, naming `least`. */
+enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
+                                         uint64_t least,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/* A tile's sums to `sink`; tells progress. */
+enum slc_status slc_contract_one(struct slc_contract_run *run,
+                                 unsigned worker,
+                                 struct slc_tile_view *tile,
+                                 slc_contract_sink_fn *sink,
+                                 void *context,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* The store by a builder, which sorts sums. */
+enum slc_status slc_contract_sorted(struct slc_contract_run *run,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether the sums come in the order of a store as the options want it, so that none has to be
+ * sorted; then *layout is that of its keys.
+ */
+bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
+
+/*
+ * Divides memory for writing sums as they come; false where that is too little. Fills run->workers.
+ */
+bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout);
+
+/* The store from sums as they come; after slc_contract_fits_ordered. */
+enum slc_status slc_contract_ordered(struct slc_contract_run *run,
+                                     const struct slc_key_layout *layout,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+#endif
