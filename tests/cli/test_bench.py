@@ -253,6 +253,65 @@ def mttkrp_refuses(folder):
         check(part in messages, f"{part!r} is not in {messages!r}")
 
 
+TTV_FORMS = {"sluice", "keep-empty-fibers", "keep-unused", "drop-unused", "schedule-largest",
+             "schedule-file"}
+TTV_BASELINES = {"coo", "coo-sorted", "csr"}
+
+
+def check_ttv(record, order, nnz, threads):
+    """Every kernel in every mode, within rounding of a plain loop, with figures that agree."""
+    for mode in range(1, order + 1):
+        for count in threads:
+            rows = {row["kernel"]: row for row in record["rows"]
+                    if row["mode"] == mode and row["threads"] == count}
+            check(TTV_FORMS | TTV_BASELINES <= set(rows) <= TTV_FORMS | TTV_BASELINES | {"from-tiles"},
+                  f"{set(rows)}")
+            check(rows["sluice"]["ratio"] == 1, f"{rows['sluice']}")
+            for name, row in rows.items():
+                check(row["error"] <= 1e-12, f"{row}")
+                check(close(row["nnz_per_s"], nnz / row["median_ms"] * 1e3), f"{row}")
+                if name in TTV_FORMS:
+                    check(row["index_bytes"] == 2 and row["blocks"] >= 1, f"{row}")
+                    check(close(row["moved_gb_per_s"],
+                                row["moved_bytes"] / row["median_ms"] * 1e-6), f"{row}")
+            check(rows["keep-empty-fibers"]["fibers"] == rows["coo"]["dense_fibers"], f"{rows}")
+            check(rows["coo"]["fibers"] == rows["sluice"]["fibers"] <= nnz, f"{rows}")
+            check(rows["drop-unused"]["shortened"] and not rows["keep-unused"]["shortened"], f"{rows}")
+
+
+def ttv(folder):
+    for path, order, nnz in shapes(folder):
+        if nnz == 0:
+            out, messages = sluice("bench", "ttv", path, status=2)
+            check(out == "" and "has no nonzeros" in messages, messages)
+            continue
+        record = bench("ttv", path, "-t", "1,3", "-n", 2, "--warm-up", 1)
+        check_ttv(record, order, nnz, (1, 3))
+        for total in record["totals"]:
+            check(total["kernel"] == "from-tiles" or total["modes"] == order, f"{total}")
+    record = bench("ttv", os.path.join(folder, "3.slc"), "--kernel", "sluice", "--mode", 2, "-n", 1,
+                   "--keep-empty-fibers", "--keep-unused", "--schedule", "file")
+    check([row["kernel"] for row in record["rows"]] == ["sluice"], f"{record['rows']}")
+    check(record["rows"][0]["fibers"] == record["rows"][0]["dense_fibers"], f"{record['rows']}")
+    out, _ = sluice("bench", "ttv", os.path.join(folder, "3.slc"), "--kernel", "baselines", "-n", 1)
+    check("coo-sorted" in out and "schedule-file" not in out, out)
+
+
+def ttv_refuses(folder):
+    """Empty fibers beyond the budget are left out and said, or refused where they are asked for."""
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "1000000x1000000x1000000", "--nnz", 100, "-q")
+    out, messages = sluice("bench", "ttv", path, "--mode", 1, "-n", 1, "--memory", "64MiB")
+    check("1e+12 fibers" in messages and "keep-empty-fibers" not in out, messages + out)
+    for status, part, args in ((4, "1e+12 fibers, empty ones too", [path, "--keep-empty-fibers"]),
+                               (2, "the tensor has 3 modes", [path, "--mode", 4]),
+                               (2, "largst", [path, "--schedule", "largst"]),
+                               (4, "needs --memory", [path, "--memory", "10KiB"]),
+                               (5, "x-not.slc", [os.path.join(folder, "x-not.slc")])):
+        out, messages = sluice("bench", "ttv", *args, status=status)
+        check(out == "" and part in messages, messages)
+
+
 ROOFLINE_KERNELS = ("mttkrp-copies", "mttkrp-stream")
 
 
@@ -651,6 +710,8 @@ run([
     ("bench mttkrp: sweeps", mttkrp_sweep),
     ("bench mttkrp: baselines", mttkrp_baselines),
     ("bench mttkrp: refusals", mttkrp_refuses),
+    ("bench ttv: shapes and switches", ttv),
+    ("bench ttv: refusals", ttv_refuses),
     ("bench roofline: shapes and bounds", roofline),
     ("bench roofline: picture", roofline_picture),
     ("bench roofline: refusals", roofline_refuses),

@@ -1,0 +1,460 @@
+/*
+ * sluice bench ttv: sparse tensor times vector in memory, in every mode, beside baselines and with
+ * what makes it fast switched off one by one, as in SPTV section 6.2.
+ *
+ * Figures per kernel, mode and number of threads:
+ *   nnz_per_s        nonzeros per second
+ *   moved            bytes of form, sums and the used part of the vector, once each
+ *   ceiling          moved bytes per second against reads of a set of that size (ceiling.h)
+ *   ratio            time over that of kernel sluice in the same mode
+ *   error            largest, relative to the sum of magnitudes, against a plain loop
+ */
+#include "base/clock.h"
+#include "base/team.h"
+#include "bench.h"
+#include "ceiling.h"
+#include "cpu/cpu.h"
+#include "record.h"
+#include "resident.h"
+#include "run.h"
+#include "table.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+#include "tools/session.h"
+#include "ttv_kernels.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct option_counts threads;
+    uint64_t mode;
+    const char *kernel;
+    bool keep_empty;
+    bool keep_unused;
+    const char *schedule;
+    uint64_t memory;
+    struct bench_options bench;
+};
+
+static const char *const kernel_choices[] = {"sluice", "switches", "baselines", "all", NULL};
+static const char *const schedule_choices[] = {"auto", "largest", "file", NULL};
+
+static const struct option options[] = {
+    {.name = "threads",
+     .letter = 't',
+     .kind = OPTION_COUNTS,
+     .value = "T[,T..]",
+     .fallback = "0",
+     .maximum = SLC_MAX_THREADS,
+     .help = "threads; 0: one per processor this process may use; several make a sweep",
+     .offset = offsetof(struct arguments, threads)},
+    {.name = "mode",
+     .kind = OPTION_U64,
+     .value = "K",
+     .fallback = "0",
+     .maximum = SLC_MAX_ORDER,
+     .help = "only mode K; 0: all",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "kernel",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .fallback = "all",
+     .choices = kernel_choices,
+     .help =
+         "sluice (its own), switches (the same with each switch changed alone), baselines (beside "
+         "it loops over coordinates, CSR made each time, and runs from encoded tiles) or all",
+     .offset = offsetof(struct arguments, kernel)},
+    {.name = "keep-empty-fibers",
+     .kind = OPTION_FLAG,
+     .help = "hold fibers without nonzeros, too",
+     .offset = offsetof(struct arguments, keep_empty)},
+    {.name = "keep-unused",
+     .kind = OPTION_FLAG,
+     .help = "hold the whole vector, however many of its indices occur",
+     .offset = offsetof(struct arguments, keep_unused)},
+    {.name = "schedule",
+     .kind = OPTION_CHOICE,
+     .value = "ORDER",
+     .fallback = "auto",
+     .choices = schedule_choices,
+     .help = "order in which threads take blocks: auto (those of more than twice the mean largest "
+             "first), largest (first) or file",
+     .offset = offsetof(struct arguments, schedule)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROWS(arguments, "9"),
+    {.name = NULL}};
+
+static const struct bench_column mode_columns[] = {{"threads", "threads", 0, 0},
+                                                   {"mode", "mode", 0, 0},
+                                                   {"kernel", "kernel", 0, 0},
+                                                   {"fibers", "fibers", 0, 0},
+                                                   {"nnz_per_fiber", "nnz/fiber", 1, 2},
+                                                   {"used_share", "% used", 100, 1},
+                                                   {"bytes_per_nnz", "bytes/nnz", 1, 1},
+                                                   {"median_ms", "ms", 1, 3},
+                                                   {"convert_ms", "converting", 1, 3},
+                                                   {"ratio", "over sluice", 1, 2},
+                                                   {"nnz_per_s", "Mnnz/s", 1e-6, 1},
+                                                   {"moved_gb_per_s", "GB/s", 1, 1},
+                                                   {"ceiling_gb_per_s", "read GB/s", 1, 1},
+                                                   {"ceiling_share", "% of it", 100, 0},
+                                                   {NULL, NULL, 0, 0}};
+
+static const struct bench_column total_columns[] = {{"threads", "threads", 0, 0},
+                                                    {"kernel", "kernel", 0, 0},
+                                                    {"modes", "modes", 0, 0},
+                                                    {"all_modes_ms", "all modes ms", 1, 3},
+                                                    {"ratio", "over sluice (mean)", 1, 2},
+                                                    {"smallest_ratio", "least", 1, 2},
+                                                    {NULL, NULL, 0, 0}};
+
+/* A kernel in one mode. */
+struct cell {
+    struct bench_samples samples, convert;
+    double error;
+};
+
+/* Sums over the modes, per kernel. */
+struct total {
+    unsigned modes;
+    double seconds;
+    double log_ratio;
+    double smallest_ratio;
+};
+
+struct ttv_bench {
+    const struct arguments *args;
+    struct session session;
+    struct bench_ceilings ceilings;
+    struct ttv_tensor tensor;
+    struct ttv_job job;
+    struct ttv_switches switches;
+    bool wanted[TTV_KERNELS];
+    struct cell *cells; /* TTV_KERNELS */
+    struct total totals[OPTION_COUNTS_MAX][TTV_KERNELS];
+    json_t *rows;
+};
+
+static unsigned thread_count(const struct arguments *args, unsigned i)
+{
+    const uint64_t threads = args->threads.number[i];
+
+    return threads > 0 ? (unsigned)threads : slc_team_default_workers();
+}
+
+static enum slc_sptv_schedule schedule_of(const char *name)
+{
+    if (strcmp(name, "auto") == 0) {
+        return SLC_SPTV_AUTO;
+    }
+    return strcmp(name, "file") == 0 ? SLC_SPTV_FILE : SLC_SPTV_LARGEST;
+}
+
+static void choose_kernels(struct ttv_bench *bench)
+{
+    const char *kernel = bench->args->kernel;
+    const bool all = strcmp(kernel, "all") == 0;
+    const bool switches = all || strcmp(kernel, "switches") == 0;
+    const bool baselines = all || strcmp(kernel, "baselines") == 0;
+
+    for (enum ttv_kernel k = 0; k < TTV_KERNELS; k++) {
+        bench->wanted[k] = k == TTV_SLUICE || (k <= TTV_FILE_ORDER ? switches : baselines);
+    }
+    bench->switches = (struct ttv_switches){
+        .keep_empty = bench->args->keep_empty,
+        .options = {bench->args->keep_unused ? SLC_SPTV_UNUSED_KEEP : SLC_SPTV_UNUSED_AUTO,
+                    schedule_of(bench->args->schedule)}};
+}
+
+/* Holds all blocks in memory, where their tiles keep runs of this mode. */
+static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
+{
+    const struct slc_fiber_run *run = &slc_reader_info(bench->session.store.reader)->keys.run;
+    const struct slc_plan_request request = {.operation = SLC_OP_CPD,
+                                             .rank = 1,
+                                             .precision = SLC_F64,
+                                             .threads = threads,
+                                             .memory_bytes = bench->args->memory,
+                                             .cache = true};
+
+    if (!bench->wanted[TTV_TILES] || run->bits == 0 || run->mode != bench->job.fibers.mode) {
+        return SLC_OK;
+    }
+    bench->job.has[TTV_TILES] = true;
+    bench->job.session = &bench->session;
+    return bench_resident_start(&bench->session, &request, err);
+}
+
+/* After another run, so that every kernel finds in the caches what it left there itself. */
+static enum slc_status measure_once(struct ttv_bench *bench,
+                                    enum ttv_kernel kernel,
+                                    unsigned threads,
+                                    bool counts,
+                                    struct slc_error *err)
+{
+    struct cell *cell = &bench->cells[kernel];
+    double convert_seconds;
+    enum slc_status status = ttv_job_run(&bench->job, kernel, threads, &convert_seconds, err);
+    const uint64_t start_ns = slc_clock_ns();
+
+    if (status == SLC_OK && counts) {
+        status = ttv_job_run(&bench->job, kernel, threads, &convert_seconds, err);
+        bench_samples_add(&cell->samples, slc_seconds_since(start_ns));
+        bench_samples_add(&cell->convert, convert_seconds);
+    }
+    return status;
+}
+
+/* Rounds of all kernels, each time one behind another: what follows a large one is slower. */
+static enum slc_status
+measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
+{
+    enum { STRIDES = 4 };
+    static const unsigned strides[STRIDES] = {1, 3, 7, 9}; /* none divides the number of kernels */
+    const uint64_t warm_up = bench->args->bench.warm_up;
+    const uint64_t rounds = warm_up + bench->args->bench.repeats;
+    enum slc_status status = SLC_OK;
+
+    memset(bench->cells, 0, TTV_KERNELS * sizeof *bench->cells);
+    for (uint64_t i = 0; i < rounds && status == SLC_OK; i++) {
+        for (unsigned turn = 0; turn < TTV_KERNELS && status == SLC_OK; turn++) {
+            const enum ttv_kernel k =
+                (enum ttv_kernel)((turn * strides[i % STRIDES] + i) % TTV_KERNELS);
+
+            if (bench->job.has[k]) {
+                status = measure_once(bench, k, threads, i >= warm_up, err);
+                bench->cells[k].error =
+                    i == 0 ? ttv_job_error(&bench->job, k) : bench->cells[k].error;
+            }
+        }
+    }
+    return status;
+}
+
+/* What a form holds, and what it moves beside what the machine could. */
+static enum slc_status set_form(struct ttv_bench *bench,
+                                enum ttv_kernel kernel,
+                                unsigned threads,
+                                double seconds,
+                                json_t *row,
+                                struct slc_error *err)
+{
+    const struct slc_sptv *form = ttv_job_form(&bench->job, kernel);
+    const uint64_t moved = ttv_job_moved_bytes(&bench->job, kernel);
+    const double rate = (double)moved / seconds;
+    double ceiling = 0;
+    enum slc_status status;
+
+    if (form == NULL) {
+        return SLC_OK;
+    }
+    status = bench_ceiling(&bench->ceilings, BENCH_READ, moved, 0, threads, &ceiling, err);
+    bench_set_count(row, "blocks", form->block_count);
+    bench_set_count(row, "index_bytes", form->index_bytes);
+    bench_set_count(row, "value_bytes", slc_value_bytes(form->value_type));
+    bench_set_real(row, "padding_share",
+                   1 - (double)form->nnz / (double)(form->steps * 8 + (form->steps == 0)));
+    bench_set(row, "shortened", json_boolean(form->shortened));
+    bench_set_count(row, "used", form->used);
+    bench_set_real(row, "used_share", (double)form->used / (double)form->length);
+    bench_set_real(row, "build_ms", 1e3 * bench->job.build_seconds[kernel]);
+    bench_set_count(row, "moved_bytes", moved);
+    bench_set_real(row, "bytes_per_nnz", (double)moved / (double)form->nnz);
+    bench_set_real(row, "moved_gb_per_s", 1e-9 * rate);
+    bench_set_real(row, "ceiling_gb_per_s", 1e-9 * ceiling);
+    bench_set_real(row, "ceiling_share", rate / ceiling);
+    return status;
+}
+
+static enum slc_status set_row(struct ttv_bench *bench,
+                               enum ttv_kernel kernel,
+                               unsigned threads,
+                               struct total *total,
+                               struct slc_error *err)
+{
+    const struct cell *cell = &bench->cells[kernel];
+    const struct slc_sptv *form = ttv_job_form(&bench->job, kernel);
+    const struct bench_times times = bench_samples_summary(&cell->samples);
+    const double own = bench_samples_summary(&bench->cells[TTV_SLUICE].samples).median;
+    const double ratio = times.median / own;
+    const uint64_t fibers = form != NULL ? form->fibers : bench->job.fibers.count;
+    json_t *row = json_object();
+
+    (void)json_array_append_new(bench->rows, row);
+    bench_set_count(row, "threads", threads);
+    bench_set_count(row, "mode", bench->job.fibers.mode + 1);
+    bench_set_text(row, "kernel", ttv_kernel_name(kernel));
+    bench_set_text(row, "instruction_set", slc_cpu_instruction_set());
+    bench_set_count(row, "fibers", fibers);
+    bench_set_real(row, "nnz_per_fiber",
+                   (double)bench->job.fibers.nnz / (double)bench->job.fibers.count);
+    bench_set_real(row, "dense_fibers", bench->job.fibers.dense_count);
+    bench_set_count(row, "length", bench->job.fibers.length);
+    bench_times_to_json(row, &times);
+    if (kernel == TTV_CSR) {
+        bench_set_real(row, "convert_ms", 1e3 * bench_samples_summary(&cell->convert).median);
+    }
+    bench_set_real(row, "nnz_per_s", (double)bench->job.fibers.nnz / times.median);
+    bench_set_real(row, "ratio", ratio);
+    bench_set_real(row, "error", cell->error);
+    total->modes++;
+    total->seconds += times.median;
+    total->log_ratio += log(ratio);
+    total->smallest_ratio = total->modes == 1 ? ratio : fmin(total->smallest_ratio, ratio);
+    return set_form(bench, kernel, threads, times.median, row, err);
+}
+
+/* One mode with every number of threads. */
+static enum slc_status measure_mode(struct ttv_bench *bench, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned t = 0; t < bench->args->threads.count && status == SLC_OK; t++) {
+        const unsigned threads = thread_count(bench->args, t);
+
+        status = start_tiles(bench, threads, err);
+        if (status == SLC_OK) {
+            status = measure_rounds(bench, threads, err);
+        }
+        session_stop(&bench->session);
+        for (enum ttv_kernel k = 0; k < TTV_KERNELS && status == SLC_OK; k++) {
+            if (bench->job.has[k]) {
+                status = set_row(bench, k, threads, &bench->totals[t][k], err);
+            }
+        }
+    }
+    return status;
+}
+
+static void set_totals(const struct ttv_bench *bench, json_t *totals)
+{
+    for (unsigned t = 0; t < bench->args->threads.count; t++) {
+        for (enum ttv_kernel k = 0; k < TTV_KERNELS; k++) {
+            const struct total *total = &bench->totals[t][k];
+            json_t *row;
+
+            if (total->modes == 0) {
+                continue;
+            }
+            row = json_object();
+            (void)json_array_append_new(totals, row);
+            bench_set_count(row, "threads", thread_count(bench->args, t));
+            bench_set_text(row, "kernel", ttv_kernel_name(k));
+            bench_set_count(row, "modes", total->modes);
+            bench_set_real(row, "all_modes_ms", 1e3 * total->seconds);
+            bench_set_real(row, "ratio", exp(total->log_ratio / total->modes));
+            bench_set_real(row, "smallest_ratio", total->smallest_ratio);
+        }
+    }
+}
+
+/* Opens the store and holds its nonzeros; *left_bytes: what the budget leaves beside them. */
+static enum slc_status
+load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    enum slc_status status = session_open(&bench->session, path, args->memory, err);
+    uint64_t need;
+
+    if (status == SLC_OK && args->mode > manifest->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
+                        (unsigned)args->mode, manifest->order);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    need = ttv_tensor_bytes(manifest);
+    if (need > args->memory) {
+        return slc_fail_budget(err, args->memory, need,
+                               "%" PRIu64 " nonzeros in memory, in the forms that are measured",
+                               manifest->nnz);
+    }
+    *left_bytes = args->memory - need;
+    if (manifest->nnz == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
+    }
+    return ttv_tensor_load(&bench->tensor, &bench->session.store, err);
+}
+
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
+{
+    struct ttv_bench *bench = state;
+    const uint64_t only = bench->args->mode;
+    uint64_t left_bytes = 0;
+    json_t *totals = json_array();
+    enum slc_status status = load(bench, path, &left_bytes, err);
+
+    bench_set(record, "totals", totals);
+    bench_set(record, "rows", bench->rows = json_array());
+    bench->cells = slc_calloc(TTV_KERNELS, sizeof *bench->cells);
+    if (status == SLC_OK && bench->cells == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_tensor(record, &bench->session.store);
+    choose_kernels(bench);
+    for (unsigned n = 0; n < bench->tensor.order && status == SLC_OK; n++) {
+        if (only != 0 && n + 1 != only) {
+            continue;
+        }
+        status = ttv_job_create(&bench->job, &bench->tensor, n, bench->wanted, &bench->switches,
+                                left_bytes, err);
+        if (bench->job.dense_left_out) {
+            console_note("mode %u: %.3g fibers with the empty ones do not fit the budget", n + 1,
+                         bench->job.fibers.dense_count);
+        }
+        if (status == SLC_OK) {
+            status = measure_mode(bench, err);
+        }
+        ttv_job_destroy(&bench->job);
+    }
+    set_totals(bench, totals);
+    return status;
+}
+
+static void print_tables(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), mode_columns);
+    putchar('\n');
+    bench_table_print(json_object_get(record, "totals"), total_columns);
+}
+
+static void close_all(void *state)
+{
+    struct ttv_bench *bench = state;
+
+    ttv_job_destroy(&bench->job);
+    ttv_tensor_destroy(&bench->tensor);
+    slc_free(bench->cells);
+    session_close(&bench->session);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct ttv_bench bench = {.args = &args, .session = SESSION_INIT};
+
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+}
+
+const struct command bench_ttv = {
+    .name = "bench ttv",
+    .summary = "tensor times vector in memory: every mode, beside COO and CSR",
+    .example = "sluice bench ttv flights-4d.slc --threads 1,2",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Ratios are times over that of kernel sluice in the same mode, measured in turns; means\n"
+        "over modes are geometric.",
+    .run = run,
+};
