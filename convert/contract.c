@@ -293,11 +293,27 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     return status;
 }
 
-/* Runs of fibers, where tiles have those of a mode with a vector. */
-static void find_fibers(struct slc_contract_run *c)
+/*
+ * The layout with whole fibers of a mode that has a vector, the first one's that has any: its runs
+ * leave the fewest sums, be they sorted or not. Elsewhere `blco`, with runs where tiles have those
+ * of a mode with a vector.
+ */
+static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
 {
-    const struct slc_fiber_run *fibers = &c->info->keys.run;
+    struct slc_reader *reader = NULL;
+    const struct slc_fiber_run *fibers;
 
+    for (unsigned k = 0; k < c->job.vector_count && reader == NULL; k++) {
+        const enum slc_status status =
+            slc_store_open_fibers(&c->store, c->job.vector_mode[k], c->budget_bytes, &reader, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    c->reader = reader != NULL ? reader : c->store.reader;
+    c->info = slc_reader_info(c->reader);
+    fibers = &c->info->keys.run;
     c->job.dots = c->options->dots;
     for (unsigned k = 0; k < c->job.vector_count; k++) {
         if (fibers->bits > 0 && fibers->mode == c->job.vector_mode[k]) {
@@ -305,6 +321,7 @@ static void find_fibers(struct slc_contract_run *c)
             c->job.fiber_vector = k;
         }
     }
+    return SLC_OK;
 }
 
 static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
@@ -315,7 +332,10 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     if (status != SLC_OK) {
         return status;
     }
-    find_fibers(c);
+    status = choose_layout(c, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     c->fixed_bytes = fixed_bytes(c);
     if (c->job.kept_count == 0) {
         status = contract_to_number(c, err);
@@ -357,6 +377,7 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
         report->nnz = c->info->nnz;
         status = contract(c, err);
         slc_contract_release(c);
+        slc_store_close_layout(&c->store, c->reader);
         slc_store_close(&c->store);
     }
     slc_free(c);

@@ -24,7 +24,7 @@ struct slc_contract_run {
     const struct slc_contract_options *options;
     struct slc_contract_report *report;
     struct slc_store store;
-    const struct slc_reader *reader; /* of the layout that is read */
+    struct slc_reader *reader; /* of the layout that is read */
     const struct slc_layout_info *info;
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];

@@ -110,10 +110,30 @@ def small_memory(folder):
     check(written[0] == written[1], "memory changes the result")
 
 
+def twice_the_budget(folder):
+    """A store of twice the budget, whose fibers are whole: the bytes of plenty, written as sums come."""
+    store, out, vector = (os.path.join(folder, name) for name in ("x.slc", "y.slc", "v.npy"))
+    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 300000 if QUICK else 4500000,
+           "--codec", "blco", "--fibers", "2:11", "--block-bytes", "1MiB", "-q")
+    np.save(vector, np.random.default_rng(1).normal(size=2000))
+    written = []
+    for more in (("--memory", "32MiB"), ("--memory", "1GiB", "--sort", "--fibers", "none")):
+        printed, _ = sluice("ttv", store, "--mode", 2, "--vector", vector, out, "-f", "-t", 2, *more)
+        with open(os.path.join(out, "blco.blk"), "rb") as file:
+            written.append(file.read())
+        check(("written as they came" in printed) == (len(written) == 1) or QUICK, printed)
+        if len(written) == 1 and not QUICK:
+            size = os.path.getsize(os.path.join(store, "blco.blk"))
+            peak = float(re.search(r"memory +([\d.]+) MiB at most", printed).group(1))
+            check(peak <= 32 and size >= 2 * 32 << 20, f"{peak} MiB for {size} bytes")
+    check(written[0] == written[1], "the budget changes the result")
+
+
 run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
     ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2")),
     ("mode after mode", one_by_one),
     ("small memory", small_memory),
+    ("a store of twice the budget", twice_the_budget),
 ])
