@@ -530,7 +530,9 @@ enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
     if (status == SLC_OK && workers > 1) {
         status = slc_team_run(workers, multiply_blocks, &product, err);
     } else if (status == SLC_OK) {
-        multiply_blocks(&product, 0, 1);
+        for (uint64_t b = 0; b < sptv->block_count; b++) {
+            multiply_block(&product, &sptv->blocks[b]);
+        }
     }
     return status;
 }

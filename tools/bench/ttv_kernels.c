@@ -40,13 +40,6 @@ static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_
     return switches;
 }
 
-/* Whether a kernel's sums are those of all fibers. */
-static bool is_dense(const struct ttv_job *job, enum ttv_kernel kernel)
-{
-    return is_form(kernel) && job->dense_source.begin != NULL &&
-           job->form[kernel].fibers == job->dense_source.fibers;
-}
-
 /* Empty fibers for those kernels that keep them, if there is memory. */
 static enum slc_status make_dense(struct ttv_job *job,
                                   const bool wanted[TTV_KERNELS],
@@ -91,6 +84,7 @@ static enum slc_status make_form(struct ttv_job *job,
                              &switches.options, err);
     job->build_seconds[kernel] = slc_seconds_since(start_ns);
     job->has[kernel] = status == SLC_OK;
+    job->dense_form[kernel] = switches.keep_empty;
     return status;
 }
 
@@ -209,7 +203,7 @@ enum slc_status ttv_job_run(struct ttv_job *job,
 
 double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel)
 {
-    const bool dense = is_dense(job, kernel);
+    const bool dense = is_form(kernel) && job->dense_form[kernel];
     double worst = 0;
 
     for (uint64_t f = 0; kernel != TTV_TILES && f < job->fibers.count; f++) {

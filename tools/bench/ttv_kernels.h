@@ -38,6 +38,7 @@ struct ttv_job {
     struct slc_buffer memory; /* of these four */
     bool has[TTV_KERNELS];
     struct slc_sptv form[TTV_FILE_ORDER + 1];
+    bool dense_form[TTV_FILE_ORDER + 1]; /* its sums are those of all fibers */
     double build_seconds[TTV_FILE_ORDER + 1];
     struct slc_buffer dense; /* of the source with empty fibers */
     struct slc_sptv_source dense_source;
