@@ -328,6 +328,12 @@ def moved_bytes(row, order, value):
 
 def check_roofline_row(record, row, order, nnz):
     value = 4 if record["precision"] == "f32" else 8
+    if row["kernel"] == "sptv":
+        check(row["flop"] == 2 * nnz, f"{row}")
+        # Small integers, and modes within 16 bits.
+        check(close(row["bytes"], nnz * (4 + 2 + 8 + 10 / row["nnz_per_run"])), f"{row}")
+        check(row["form"] == str(row["mode"]) and row["strategy"] == "fibers", f"{row}")
+        return
     check(row["flop"] == nnz * order * row["rank"], f"{row}")
     check(close(row["bytes"], nnz * moved_bytes(row, order, value)), f"{row}")
     check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
@@ -360,6 +366,8 @@ def roofline(folder):
         # There are no copies of a single mode.
         kernels = ROOFLINE_KERNELS if order > 1 else ROOFLINE_KERNELS[1:]
         wanted = [(k, r, n) for k in kernels for r in (1, 5) for n in range(1, order + 1)]
+        if record["precision"] == "f64" and nnz > 0:
+            wanted += [("sptv", 1, n) for n in range(1, order + 1)]
         rows = {(row["kernel"], row["rank"], row["mode"]): row for row in record["rows"]}
         check(list(rows) == wanted, f"{list(rows)}")
         bounds = {(row["case"], row["kernel"], row["rank"], row["mode"]): row

@@ -56,7 +56,7 @@ static const struct option options[] = {
      .value = "NAME",
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
-             "stored), or all",
+             "stored), sptv (tensor times vector from fibers, at rank 1), or all",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "precision",
      .kind = OPTION_CHOICE,

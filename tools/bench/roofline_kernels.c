@@ -4,6 +4,7 @@
 const struct roofline_kernel roofline_kernels[] = {
     {"mttkrp-copies", roofline_mttkrp_copies},
     {"mttkrp-stream", roofline_mttkrp_stream},
+    {"sptv", roofline_sptv},
 };
 const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
 

@@ -63,4 +63,9 @@ enum slc_status roofline_mttkrp_stream(const struct roofline_job *job,
                                        struct roofline_point *points,
                                        struct slc_error *err) SLC_NODISCARD;
 
+/* SpTV from fibers in memory (roofline_ttv.c), of rank 1 and in f64. */
+enum slc_status roofline_sptv(const struct roofline_job *job,
+                              struct roofline_point *points,
+                              struct slc_error *err) SLC_NODISCARD;
+
 #endif
