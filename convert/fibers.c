@@ -186,7 +186,7 @@ struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *c
     }
     /* In the only mode there is, a run is plain order. */
     if (counts->order > 1 && choice.nnz >= SLC_FIBER_NNZ_MIN &&
-        choice.nnz / 7 >= choice.pieces / 4) {
+        slc_fiber_pieces_gain(choice.nnz, choice.pieces)) {
         choice.run = (struct slc_fiber_run){choice.mode, SLC_FIBER_BITS};
     }
     return choice;

@@ -22,6 +22,7 @@
 #include "base/key.h"
 #include "convert/distinct.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -85,6 +86,12 @@ slc_fiber_number(const struct slc_fiber_counts *counts, const uint64_t *coords, 
         number += (n == mode ? coords[n] & ~low_bits : coords[n]) * counts->factor[n];
     }
     return number;
+}
+
+/* Whether `nnz` nonzeros in `pieces` pieces are enough to each to keep them together. */
+static inline bool slc_fiber_pieces_gain(uint64_t nnz, uint64_t pieces)
+{
+    return nnz / 7 >= pieces / 4;
 }
 
 /* None where counts are of nothing. */

@@ -1,7 +1,8 @@
 /*
  * See convert/sorted_build.h. Scans and encoding take turns, each with all workers: a batch of
- * ranges is gathered, then one worker lists its tiles and all encode them. Of a range larger than
- * memory, as many tiles as are complete are encoded, and the rest waits for what comes next.
+ * ranges is gathered and each of them sorted, then one worker lists its tiles and all encode them.
+ * Of a partition larger than memory, which is several ranges, as many tiles as are complete are
+ * encoded, and the rest waits for what comes next.
  */
 #include "convert/sorted_build.h"
 
@@ -17,9 +18,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Raised when partitions are cut in another way: files begun by an older program are not resumed.
- */
-#define CUTS_VERSION 1U
+/* Raised when partitions are cut or keys chosen in another way: files begun by an older program are
+   not resumed. */
+#define CUTS_VERSION 2U
 
 struct build {
     const struct slc_sorted_options *options;
@@ -28,10 +29,12 @@ struct build {
     struct slc_sorted_plan plan;
     struct slc_gather *gather;
     struct slc_writer *writer;
+    struct slc_writer_kept kept; /* what an interrupted build left */
     struct slc_tiles *tiles;
     struct slc_tile_cutter cutter;
     struct slc_buffer area;
-    struct slc_gathered gathered;
+    struct slc_key_columns gathered;
+    struct slc_key_columns scratch; /* for sorting, of the same size */
 
     /* Tiles are listed in the order of the file. */
     uint64_t part;      /* the partition at hand .. */
@@ -54,18 +57,18 @@ static uint64_t tag_of(const struct slc_layout_info *info)
 /* The next tile, cut from what is gathered; *nnz is 0 where that may not be all of it. */
 static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
 {
-    const struct slc_gathered *gathered = &build->gathered;
+    const struct slc_key_columns *gathered = &build->gathered;
     uint64_t at = build->listed;
     uint64_t want =
         slc_min_u64(SLC_TILE_NNZ, build->plan.cuts.parts[build->part].nnz - build->part_done);
     uint32_t have = (uint32_t)slc_min_u64(want, build->available - at);
-    const uint64_t *hi = gathered->key_hi == NULL ? NULL : gathered->key_hi + at;
-    uint32_t fit = slc_tile_cutter_fit(&build->cutter, gathered->key_lo + at, hi, 0, have, false);
+    const uint64_t *hi = gathered->hi == NULL ? NULL : gathered->hi + at;
+    uint32_t fit = slc_tile_cutter_fit(&build->cutter, gathered->lo + at, hi, 0, have, false);
     bool one_upper = hi != NULL && fit > 0 && hi[0] == hi[fit - 1]; /* they ascend */
 
     *nnz = fit == have && have < want ? 0 : fit;
     return (struct slc_tile_source){.nnz = fit,
-                                    .key_lo = gathered->key_lo + at,
+                                    .key_lo = gathered->lo + at,
                                     .key_hi = one_upper ? NULL : hi,
                                     .upper = one_upper ? hi[0] : 0,
                                     .values = gathered->values + at};
@@ -154,92 +157,116 @@ static enum slc_status emit(struct build *build, struct slc_error *err)
 /* Moves what is left of the area to its beginning. */
 static void move_rest(struct build *build)
 {
-    const struct slc_gathered *gathered = &build->gathered;
+    const struct slc_key_columns *gathered = &build->gathered;
     uint64_t rest = build->available - build->listed;
 
-    memmove(gathered->key_lo, gathered->key_lo + build->listed, rest * sizeof *gathered->key_lo);
+    memmove(gathered->lo, gathered->lo + build->listed, rest * sizeof *gathered->lo);
     memmove(gathered->values, gathered->values + build->listed, rest * sizeof *gathered->values);
-    if (gathered->key_hi != NULL) {
-        memmove(gathered->key_hi, gathered->key_hi + build->listed,
-                rest * sizeof *gathered->key_hi);
+    if (gathered->hi != NULL) {
+        memmove(gathered->hi, gathered->hi + build->listed, rest * sizeof *gathered->hi);
     }
     build->available = rest;
     build->listed = 0;
 }
 
-static enum slc_status
-build_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
+/* The ranges of a batch, while they are sorted. */
+struct batch {
+    struct build *build;
+    uint64_t first;
+};
+
+static void sort_ranges(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
+    const struct batch *batch = context;
+    const struct build *build = batch->build;
+    const struct slc_gather_range *ranges = build->plan.ranges + batch->first;
+    uint64_t at = build->available;
+
+    (void)worker;
+    for (uint64_t r = 0; r < begin; r++) {
+        at += ranges[r].nnz;
+    }
+    for (uint64_t r = begin; r < end; r++) {
+        if (!slc_stop_wanted(build->options->stop)) {
+            slc_column_sort(slc_key_columns_from(build->gathered, at),
+                            slc_key_columns_from(build->scratch, at), ranges[r].nnz);
+        }
+        at += ranges[r].nnz;
+    }
+}
+
+/* Gathers as many ranges as there is room for beside what is left of a tile. */
+static enum slc_status
+gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_error *err)
+{
+    const struct slc_key_columns out = slc_key_columns_from(build->gathered, build->available);
+    struct batch batch = {build, first};
     uint64_t start_ns = slc_clock_ns();
     enum slc_status status =
-        slc_gather_ranges(build->gather, build->plan.ranges + first, count, &build->gathered, err);
+        slc_gather_ranges(build->gather, build->plan.ranges + first, count, &out, err);
 
     build->report->gather_scans++;
     build->report->gather_seconds += slc_seconds_since(start_ns);
-    build->listed = 0;
-    build->available = 0;
+    if (status == SLC_OK && build->plan.sorts) {
+        start_ns = slc_clock_ns();
+        status = slc_team_for(build->plan.workers, count, 1, sort_ranges, &batch, err);
+        build->report->sort_seconds += slc_seconds_since(start_ns);
+    }
+    if (status == SLC_OK && slc_stop_wanted(build->options->stop)) {
+        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+    }
     for (uint64_t r = first; r < first + count; r++) {
         build->available += build->plan.ranges[r].nnz;
     }
-    return status == SLC_OK ? emit(build, err) : status;
+    return status;
 }
 
-/* One range in as many scans as it takes, without its first `done` nonzeros. */
-static enum slc_status build_large(struct build *build,
-                                   const struct slc_row_range *range,
-                                   uint64_t done,
-                                   struct slc_error *err)
+/* Leaves out of the ranges the `done` nonzeros that the file has already, the last with `last`. */
+static uint64_t skip_done(struct slc_sorted_plan *plan, uint64_t done, slc_u128 last)
 {
-    const struct slc_gathered *area = &build->gathered;
-    struct slc_gather_place place = {.tile = 0, .skip = done};
+    uint64_t range = 0;
+
+    while (range < plan->range_count && done >= plan->ranges[range].nnz) {
+        done -= plan->ranges[range++].nnz;
+    }
+    if (done > 0) {
+        plan->ranges[range].first_key = last + 1;
+        plan->ranges[range].nnz -= done;
+    }
+    return range;
+}
+
+/* All nonzeros behind those that are in the file. */
+static enum slc_status build_parts(struct build *build, struct slc_error *err)
+{
+    struct slc_sorted_plan *plan = &build->plan;
     enum slc_status status = SLC_OK;
+    uint64_t range = skip_done(plan, build->kept.nnz, build->kept.last_key);
 
-    build->available = 0;
-    while (done < range->nnz && status == SLC_OK) {
-        uint64_t start_ns = slc_clock_ns();
-        uint64_t rest = build->available;
-        uint64_t count = slc_min_u64(build->plan.area_nnz - rest, range->nnz - done);
-        const struct slc_gathered out = {area->key_lo + rest,
-                                         area->key_hi == NULL ? NULL : area->key_hi + rest,
-                                         area->values + rest};
+    while (range < plan->range_count && status == SLC_OK) {
+        uint64_t batch = slc_sorted_plan_batch(plan, range, build->available);
 
-        status = slc_gather_piece(build->gather, range, &place, count, &out, err);
-        build->report->gather_scans++;
-        build->report->gather_seconds += slc_seconds_since(start_ns);
-        build->listed = 0;
-        build->available += count;
-        done += count;
+        assert(batch > 0); /* no range is larger than the area beside a tile */
+        status = gather_batch(build, range, batch, err);
+        range += batch;
         if (status == SLC_OK) {
             status = emit(build, err);
             move_rest(build);
         }
     }
+    assert(status != SLC_OK || (build->part == plan->cuts.count && build->available == 0));
     return status;
 }
 
-/* All partitions from build->part on. */
-static enum slc_status build_parts(struct build *build, struct slc_error *err)
+/* Columns for as many nonzeros as are gathered at a time, from byte `at` of the area on. */
+static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
 {
-    const struct slc_sorted_plan *plan = &build->plan;
-    enum slc_status status = SLC_OK;
-    uint64_t range = 0, done = 0;
+    const uint64_t nnz = build->plan.area_nnz;
+    uint64_t *words = (uint64_t *)(void *)((char *)build->area.data + at / 8 * 8);
 
-    for (uint64_t p = 0; p < build->part; p++) {
-        done += plan->cuts.parts[p].nnz;
-    }
-    while (range < plan->range_count && done >= plan->ranges[range].nnz) {
-        done -= plan->ranges[range++].nnz;
-    }
-    while (range < plan->range_count && status == SLC_OK) {
-        uint64_t batch = done > 0 ? 0 : slc_sorted_plan_batch(plan, range);
-
-        status = batch > 0 ? build_batch(build, range, batch, err)
-                           : build_large(build, &plan->ranges[range], done, err);
-        range += slc_max_u64(batch, 1);
-        done = 0;
-    }
-    assert(status != SLC_OK || build->part == plan->cuts.count);
-    return status;
+    return (struct slc_key_columns){.lo = words,
+                                    .hi = build->info->keys.bits > 64 ? words + 2 * nnz : NULL,
+                                    .values = (double *)(void *)(words + nnz)};
 }
 
 /* Memory for nonzeros, and what encodes them. */
@@ -253,23 +280,15 @@ static enum slc_status take_memory(struct build *build, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    build->gathered.key_lo = build->area.data;
-    build->gathered.values = (double *)(void *)(build->gathered.key_lo + plan->area_nnz);
-    if (build->info->keys.bits > 64) {
-        build->gathered.key_hi = build->gathered.key_lo + 2 * plan->area_nnz;
+    build->gathered = columns_at(build, 0);
+    if (plan->sorts) {
+        build->scratch = columns_at(build, plan->area_bytes / 2);
     }
-    slc_tile_cutter_init(&build->cutter, &build->info->keys, build->info->dims);
-    status = slc_gather_create(
-        &(struct slc_gather_options){.files = build->options->files,
-                                     .reader = build->options->reader,
-                                     .workers = plan->workers,
-                                     .mode = build->options->mode,
-                                     .ranges_max = slc_max_u64(plan->range_count, 1),
-                                     .stop = build->options->stop,
-                                     .progress = build->options->progress},
-        &build->gather, err);
+    slc_tile_cutter_init(&build->cutter, &plan->keys, build->info->dims);
+    status = slc_sorted_plan_gather(plan, build->options, &build->gather, err);
     if (status == SLC_OK) {
-        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &build->info->keys,
+        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &plan->keys,
+                                                              .content = &build->info->content_keys,
                                                               .codec = build->info->codec,
                                                               .workers = plan->workers,
                                                               .writer = build->writer},
@@ -288,14 +307,14 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
                                                .order = info->order,
                                                .dims = info->dims,
                                                .relabelled_modes = info->relabelled_modes,
-                                               .run = info->keys.run,
+                                               .run = build->plan.keys.run,
+                                               .content_run = &info->content_keys.run,
                                                .codec = info->codec};
-    struct slc_writer_kept kept = {.partitions = 0};
     enum slc_status status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count,
-                                               &build->writer, &kept, err);
+                                               &build->writer, &build->kept, err);
 
-    build->part = kept.partitions;
-    build->report->kept_partitions = kept.partitions;
+    build->part = build->kept.partitions;
+    build->report->kept_partitions = build->kept.partitions;
     return status;
 }
 
@@ -358,6 +377,7 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
     if (status == SLC_OK) {
         report->partitions = build->plan.cuts.count;
         report->split_rows = build->plan.cuts.split_rows;
+        report->run = build->plan.keys.run;
         report->count_scans = build->plan.count_scans;
         report->count_seconds = build->plan.count_seconds;
         status = open_writer(build, err);

@@ -1,7 +1,8 @@
 /*
  * Writes the block file of a layout sorted-n from that of the layout blco: partitions are gathered
- * (convert/sorted_gather.h), as many in one scan as there is memory for, and encoded from where
- * they lie. The file has the same bytes for any number of threads and any memory.
+ * (convert/sorted_gather.h), as many in one scan as there is memory for, sorted by key where their
+ * keys are others than those of blco, and encoded from where they lie. The file has the same bytes
+ * for any number of threads and any memory.
  */
 #ifndef SLC_CONVERT_SORTED_BUILD_H
 #define SLC_CONVERT_SORTED_BUILD_H
@@ -14,10 +15,11 @@
 
 struct slc_sorted_report {
     uint64_t partitions, split_rows;
+    struct slc_fiber_run run; /* of the keys */
     uint64_t kept_partitions; /* of an earlier, interrupted build */
     unsigned count_scans;
     uint64_t gather_scans;
-    double count_seconds, gather_seconds;
+    double count_seconds, gather_seconds, sort_seconds;
     double emit_seconds;                  /* encoding and writing, by the clock .. */
     double encode_seconds, write_seconds; /* .. and of all workers */
     struct slc_writer_summary summary;

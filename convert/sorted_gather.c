@@ -3,14 +3,15 @@
  *
  * A worker decodes a tile, drops what is outside of the ranges, forms keys and finds each nonzero's
  * range: 24 to 36 bytes of scratch per nonzero of one tile. In its turn it takes places, and then
- * copies. Most tiles lie in a few ranges, because the order of the layout sweeps all modes at the
- * same time.
+ * copies. Most tiles lie in a few ranges of rows, because the order of the layout that is read
+ * sweeps all modes at the same time.
  *
  * Cost per nonzero and scan: decoding, a spread per mode, a look-up, one copy of 16 or 24 bytes.
  */
 #include "convert/sorted_gather.h"
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "convert/key_tables.h"
 
@@ -31,11 +32,9 @@ struct scratch {
     double *values;
     uint32_t *range; /* of each nonzero, from `first` on */
     uint32_t count;
-    uint64_t tile;
     uint64_t first, last; /* ranges the tile may have nonzeros of */
     uint32_t *counts;     /* of each range */
     uint64_t *places;     /* of each range, when the turn has come: where its nonzeros go */
-    uint32_t drop, take;  /* of a piece: what is before and what is of it */
     uint64_t *columns;    /* of SLC_KEY_BATCH coordinates of each mode */
 };
 
@@ -50,16 +49,17 @@ struct slc_gather {
     uint64_t *end;  /* .. and the one behind its last */
 
     /* The call at hand. */
-    const struct slc_row_range *ranges;
+    const struct slc_gather_range *ranges;
     uint64_t count;
-    const struct slc_gathered *out;
-    unsigned shift;                 /* rows from the first one on, shifted, are in the table */
-    uint32_t table[TABLE_SIZE + 1]; /* range of the first row of each cell, or the one before */
-    bool piece;
-    bool overflow;   /* a range has more nonzeros than it should */
-    uint64_t skip;   /* of a piece: nonzeros before it that are yet to come */
-    uint64_t wanted; /* of a piece: nonzeros that are yet to come */
-    struct slc_gather_place *place;
+    const struct slc_key_columns *out; /* NULL: nothing is copied */
+    unsigned shift;                    /* rows from the first one on, shifted, are in the table */
+    uint32_t table[TABLE_SIZE + 1];    /* range of the first row of each cell, or the one before */
+    bool by_key;                       /* some ranges do not hold all keys of their rows */
+    bool bounded;                      /* no more nonzeros than the ranges say may come */
+    bool overflow;                     /* a range has more */
+    uint64_t chance;                   /* of a sample, where one is drawn */
+    struct slc_gather_sample *samples;
+    uint64_t room, drawn;
     atomic_uint_fast64_t done; /* nonzeros of all calls */
 };
 
@@ -124,7 +124,7 @@ enum slc_status slc_gather_create(const struct slc_gather_options *options,
     made->wide = made->info->keys.bits > 64;
     made->scratch = slc_calloc(options->workers, sizeof *made->scratch);
     status = made->scratch == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
-                                   : slc_key_tables_init(&made->tables, &made->info->keys, err);
+                                   : slc_key_tables_init(&made->tables, options->keys, err);
     if (status == SLC_OK) {
         status =
             slc_buffer_create(&made->memory,
@@ -168,12 +168,40 @@ find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64
     return low;
 }
 
-/* The same of all ranges, for a row from the first range's first to the last one's last. */
-static inline uint64_t find_range(const struct slc_gather *gather, uint64_t row)
+/*
+ * The same of all ranges, for a row from the first range's first to the last one's last: of those
+ * with the same rows the last.
+ */
+static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
 {
     uint64_t cell = (row - gather->ranges[0].first_row) >> gather->shift;
 
     return find_between(gather, row, gather->table[cell], gather->table[cell + 1]);
+}
+
+/* Of the ranges with the same rows as `last`, the first in this call. */
+static inline uint64_t first_sibling(const struct slc_gather *gather, uint64_t last)
+{
+    return last - slc_min_u64(last, gather->ranges[last].sibling);
+}
+
+/* The range of a nonzero; false where it is in none. */
+static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 key, uint64_t *range)
+{
+    uint64_t high = find_rows(gather, row);
+    uint64_t low = first_sibling(gather, high);
+
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+
+        if (gather->ranges[middle].first_key <= key) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    *range = low;
+    return key >= gather->ranges[low].first_key && key <= gather->ranges[low].last_key;
 }
 
 /* table[c]: the last range that begins in a cell before c, or the first one. */
@@ -193,6 +221,55 @@ static void fill_table(struct slc_gather *gather)
         }
         gather->table[cell] = (uint32_t)at;
     }
+}
+
+/* Where all keys of a row are in one range: counts nonzeros at `at` and behind for theirs. */
+static void count_by_row(const struct slc_gather *gather,
+                         struct scratch *scratch,
+                         const uint64_t *rows,
+                         uint32_t at,
+                         uint32_t count)
+{
+    if (scratch->first == scratch->last) {
+        memset(scratch->range + at, 0, count * sizeof *scratch->range);
+        scratch->counts[0] += count;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t range = (uint32_t)(find_rows(gather, rows[i]) - scratch->first);
+
+        scratch->range[at + i] = range;
+        scratch->counts[range]++;
+    }
+}
+
+/* The same by row and key; drops those that are in no range. Returns how many are left. */
+static uint32_t count_by_key(const struct slc_gather *gather,
+                             struct scratch *scratch,
+                             const uint64_t *rows,
+                             uint32_t at,
+                             uint32_t count)
+{
+    uint32_t left = at;
+
+    for (uint32_t i = at; i < at + count; i++) {
+        const uint64_t lo = scratch->lo[i], hi = gather->wide ? scratch->hi[i] : 0;
+        uint64_t range;
+
+        if (!find_range(gather, rows[i - at], slc_key_join(lo, hi), &range) ||
+            (gather->samples != NULL && slc_content_term(lo, hi, 0) > gather->chance)) {
+            continue;
+        }
+        range -= scratch->first;
+        scratch->lo[left] = lo;
+        if (gather->wide) {
+            scratch->hi[left] = hi;
+        }
+        scratch->values[left] = scratch->values[i];
+        scratch->range[left++] = (uint32_t)range;
+        scratch->counts[range]++;
+    }
+    return left - at;
 }
 
 /* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that lie in the ranges. */
@@ -229,17 +306,12 @@ static void keep(const struct slc_gather *gather,
     for (uint32_t i = 0; i < kept_count; i++) {
         scratch->values[at + i] = values[kept[i]];
     }
+    if (gather->by_key) {
+        kept_count = count_by_key(gather, scratch, columns[mode], at, kept_count);
+    } else {
+        count_by_row(gather, scratch, columns[mode], at, kept_count);
+    }
     scratch->count += kept_count;
-    if (scratch->first == scratch->last) {
-        scratch->counts[0] += kept_count;
-        return;
-    }
-    for (uint32_t i = 0; i < kept_count; i++) {
-        uint32_t range = (uint32_t)(find_range(gather, columns[mode][i]) - scratch->first);
-
-        scratch->range[at + i] = range;
-        scratch->counts[range]++;
-    }
 }
 
 /* True where the tile may have nonzeros of some ranges, which it finds out. */
@@ -247,13 +319,12 @@ static bool meets_ranges(const struct slc_gather *gather,
                          const struct slc_tile_view *tile,
                          struct scratch *scratch)
 {
-    const struct slc_row_range *ranges = gather->ranges;
+    const struct slc_gather_range *ranges = gather->ranges;
     const unsigned mode = gather->options.mode;
     uint64_t first = slc_max_u64(tile->corner[mode], ranges[0].first_row);
     uint64_t last =
         slc_min_u64(tile->corner[mode] + tile->extent[mode], ranges[gather->count - 1].last_row);
 
-    scratch->tile = tile->ordinal;
     scratch->count = 0;
     scratch->first = 0;
     scratch->last = 0;
@@ -261,8 +332,8 @@ static bool meets_ranges(const struct slc_gather *gather,
         scratch->counts[0] = 0;
         return false;
     }
-    scratch->first = find_range(gather, first);
-    scratch->last = find_range(gather, last);
+    scratch->first = first_sibling(gather, find_rows(gather, first));
+    scratch->last = find_rows(gather, last);
     memset(scratch->counts, 0, (scratch->last - scratch->first + 1) * sizeof *scratch->counts);
     return true;
 }
@@ -288,24 +359,14 @@ decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_er
     return status;
 }
 
-/* A piece's turn: leaves out what is before it, and takes what is of it. */
-static bool settle_piece(struct slc_gather *gather, struct scratch *scratch)
+/* Adds the nonzeros that a tile left to the sample. */
+static void take_samples(struct slc_gather *gather, const struct scratch *scratch)
 {
-    uint32_t count = scratch->count;
-
-    scratch->drop = (uint32_t)slc_min_u64(gather->skip, count);
-    scratch->take = (uint32_t)slc_min_u64(gather->wanted, count - scratch->drop);
-    scratch->places[0] = gather->next[0];
-    gather->skip -= scratch->drop;
-    gather->next[0] += scratch->take;
-    if (gather->wanted > 0 && gather->wanted == scratch->take) {
-        bool all = scratch->drop + scratch->take == count;
-
-        *gather->place = (struct slc_gather_place){.tile = scratch->tile + all,
-                                                   .skip = all ? 0 : scratch->drop + scratch->take};
+    for (uint32_t i = 0; i < scratch->count && gather->drawn < gather->room; i++) {
+        gather->samples[gather->drawn++] = (struct slc_gather_sample){
+            slc_key_join(scratch->lo[i], gather->wide ? scratch->hi[i] : 0),
+            scratch->first + scratch->range[i]};
     }
-    gather->wanted -= scratch->take;
-    return gather->wanted > 0;
 }
 
 static bool settle(void *context, unsigned worker)
@@ -313,45 +374,44 @@ static bool settle(void *context, unsigned worker)
     struct slc_gather *gather = context;
     struct scratch *scratch = &gather->scratch[worker];
 
-    if (gather->piece) {
-        return settle_piece(gather, scratch);
-    }
-    scratch->drop = 0;
-    scratch->take = scratch->count;
     for (uint64_t r = scratch->first; r <= scratch->last; r++) {
         scratch->places[r - scratch->first] = gather->next[r];
         gather->next[r] += scratch->counts[r - scratch->first];
-        gather->overflow = gather->overflow || gather->next[r] > gather->end[r];
+        /* Nothing is copied out of bounds: a file that grew meanwhile is found out at the end. */
+        gather->overflow |= gather->bounded && gather->next[r] > gather->end[r];
+    }
+    if (gather->samples != NULL) {
+        take_samples(gather, scratch);
     }
     if (gather->overflow) {
-        scratch->take = 0;
+        scratch->count = 0;
     }
     return !gather->overflow;
 }
 
 static void copy_run(const struct slc_gather *gather, const struct scratch *scratch)
 {
-    const struct slc_gathered *out = gather->out;
+    const struct slc_key_columns *out = gather->out;
     uint64_t to = scratch->places[0];
 
-    memcpy(out->key_lo + to, scratch->lo + scratch->drop, scratch->take * sizeof *out->key_lo);
-    memcpy(out->values + to, scratch->values + scratch->drop, scratch->take * sizeof *out->values);
+    memcpy(out->lo + to, scratch->lo, scratch->count * sizeof *out->lo);
+    memcpy(out->values + to, scratch->values, scratch->count * sizeof *out->values);
     if (gather->wide) {
-        memcpy(out->key_hi + to, scratch->hi + scratch->drop, scratch->take * sizeof *out->key_hi);
+        memcpy(out->hi + to, scratch->hi, scratch->count * sizeof *out->hi);
     }
 }
 
 static void scatter(const struct slc_gather *gather, const struct scratch *scratch)
 {
-    const struct slc_gathered *out = gather->out;
+    const struct slc_key_columns *out = gather->out;
 
-    for (uint32_t i = 0; i < scratch->take; i++) {
+    for (uint32_t i = 0; i < scratch->count; i++) {
         uint64_t to = scratch->places[scratch->range[i]]++;
 
-        out->key_lo[to] = scratch->lo[i];
+        out->lo[to] = scratch->lo[i];
         out->values[to] = scratch->values[i];
         if (gather->wide) {
-            out->key_hi[to] = scratch->hi[i];
+            out->hi[to] = scratch->hi[i];
         }
     }
 }
@@ -360,8 +420,12 @@ static void deliver(void *context, unsigned worker)
 {
     struct slc_gather *gather = context;
     const struct scratch *scratch = &gather->scratch[worker];
-    uint64_t done = atomic_fetch_add(&gather->done, scratch->take) + scratch->take;
+    uint64_t done;
 
+    if (gather->out == NULL) {
+        return;
+    }
+    done = atomic_fetch_add(&gather->done, scratch->count) + scratch->count;
     if (scratch->first == scratch->last) {
         copy_run(gather, scratch);
     } else {
@@ -372,75 +436,103 @@ static void deliver(void *context, unsigned worker)
     }
 }
 
-static enum slc_status run(struct slc_gather *gather, uint64_t first_tile, struct slc_error *err)
+/* One scan for `ranges`, whose places begin at next and end at end. */
+static enum slc_status run(struct slc_gather *gather,
+                           const struct slc_gather_range *ranges,
+                           uint64_t count,
+                           struct slc_error *err)
 {
     const struct slc_gather_options *options = &gather->options;
-    enum slc_status status;
-    bool whole = true;
 
-    assert(gather->count >= 1 && gather->count <= options->ranges_max);
+    assert(count >= 1 && count <= options->ranges_max);
+    gather->ranges = ranges;
+    gather->count = count;
+    gather->by_key = gather->samples != NULL;
+    for (uint64_t r = 0; r < count; r++) {
+        gather->by_key |= ranges[r].first_key > 0 || ranges[r].last_key < ~(slc_u128)0;
+    }
     fill_table(gather);
     gather->overflow = false;
-    status = slc_tile_scan(
-        &(struct slc_tile_scan_options){.files = options->files,
-                                        .reader = options->reader,
-                                        .workers = options->workers,
-                                        .mode = options->mode,
-                                        .first_row = gather->ranges[0].first_row,
-                                        .last_row = gather->ranges[gather->count - 1].last_row,
-                                        .first_tile = first_tile,
-                                        .stop = options->stop},
-        &(struct slc_tile_scan_steps){gather, decode, settle, deliver}, err);
-    for (uint64_t r = 0; r < gather->count; r++) {
+    return slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
+                                                         .reader = options->reader,
+                                                         .workers = options->workers,
+                                                         .mode = options->mode,
+                                                         .first_row = ranges[0].first_row,
+                                                         .last_row = ranges[count - 1].last_row,
+                                                         .stop = options->stop},
+                         &(struct slc_tile_scan_steps){gather, decode, settle, deliver}, err);
+}
+
+enum slc_status slc_gather_ranges(struct slc_gather *gather,
+                                  const struct slc_gather_range *ranges,
+                                  uint64_t count,
+                                  const struct slc_key_columns *out,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t place = 0;
+    bool whole = true;
+
+    for (uint64_t r = 0; r < count; r++) {
+        gather->next[r] = place;
+        place += ranges[r].nnz;
+        gather->end[r] = place;
+    }
+    gather->out = out;
+    gather->bounded = true;
+    gather->samples = NULL;
+    status = run(gather, ranges, count, err);
+    for (uint64_t r = 0; r < count; r++) {
         whole = whole && gather->next[r] == gather->end[r];
     }
     if (status == SLC_OK && !whole) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
                           "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
                           "nonzeros than when they were counted: the file was altered meanwhile",
-                          gather->ranges[0].first_row + 1,
-                          gather->ranges[gather->count - 1].last_row + 1, options->mode + 1);
-        slc_error_locate_file(err, slc_reader_path(options->reader));
+                          ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
+                          gather->options.mode + 1);
+        slc_error_locate_file(err, slc_reader_path(gather->options.reader));
     }
     return status;
 }
 
-enum slc_status slc_gather_ranges(struct slc_gather *gather,
-                                  const struct slc_row_range *ranges,
-                                  uint64_t count,
-                                  const struct slc_gathered *out,
-                                  struct slc_error *err)
-{
-    uint64_t place = 0;
-
-    gather->ranges = ranges;
-    gather->count = count;
-    gather->out = out;
-    gather->piece = false;
-    for (uint64_t r = 0; r < count; r++) {
-        gather->next[r] = place;
-        place += ranges[r].nnz;
-        gather->end[r] = place;
-    }
-    return run(gather, 0, err);
-}
-
-enum slc_status slc_gather_piece(struct slc_gather *gather,
-                                 const struct slc_row_range *range,
-                                 struct slc_gather_place *place,
+enum slc_status slc_gather_count(struct slc_gather *gather,
+                                 struct slc_gather_range *ranges,
                                  uint64_t count,
-                                 const struct slc_gathered *out,
                                  struct slc_error *err)
 {
-    assert(count > 0);
-    gather->ranges = range;
-    gather->count = 1;
-    gather->out = out;
-    gather->piece = true;
-    gather->skip = place->skip;
-    gather->wanted = count;
-    gather->place = place;
-    gather->next[0] = 0;
-    gather->end[0] = count;
-    return run(gather, place->tile, err);
+    enum slc_status status;
+
+    memset(gather->next, 0, count * sizeof *gather->next);
+    gather->out = NULL;
+    gather->bounded = false;
+    gather->samples = NULL;
+    status = run(gather, ranges, count, err);
+    for (uint64_t r = 0; r < count && status == SLC_OK; r++) {
+        ranges[r].nnz = gather->next[r];
+    }
+    return status;
+}
+
+enum slc_status slc_gather_sample(struct slc_gather *gather,
+                                  const struct slc_gather_range *ranges,
+                                  uint64_t count,
+                                  uint64_t chance,
+                                  struct slc_gather_sample *samples,
+                                  uint64_t room,
+                                  uint64_t *drawn,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(gather->next, 0, count * sizeof *gather->next);
+    gather->out = NULL;
+    gather->bounded = false;
+    gather->chance = chance;
+    gather->samples = samples;
+    gather->room = room;
+    gather->drawn = 0;
+    status = run(gather, ranges, count, err);
+    *drawn = gather->drawn;
+    return status;
 }

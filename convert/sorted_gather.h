@@ -1,42 +1,43 @@
 /*
- * Brings the nonzeros of ranges of rows together in memory, those of each range in ascending key
- * order. A scan meets nonzeros in that order already: so each tile reserves, in its turn, the next
- * places in the ranges it has nonzeros of, and fills them when it likes. Nothing is ever sorted,
- * and what comes out does not depend on threads.
+ * Brings the nonzeros of ranges together in memory, under the keys of a layout that is being built.
+ * A scan meets nonzeros in the order of the file that is read, and each tile reserves, in its turn,
+ * the next places in the ranges it has nonzeros of, and fills them when it likes. So what comes out
+ * does not depend on threads; where the keys are those of the file it is in their order, and else
+ * the caller sorts each range.
  */
 #ifndef SLC_CONVERT_SORTED_GATHER_H
 #define SLC_CONVERT_SORTED_GATHER_H
 
 #include "base/error.h"
+#include "convert/column_sort.h"
 #include "convert/tile_scan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows whose nonzeros are kept together: a partition's, or one row's that is cut in pieces. */
-struct slc_row_range {
+/*
+ * Nonzeros that are kept together: of some rows, those with keys from first_key to last_key.
+ * Neighbours have either the same rows and other keys, or other rows.
+ */
+struct slc_gather_range {
     uint64_t first_row, last_row;
+    slc_u128 first_key, last_key;
+    uint64_t sibling; /* how many ranges before it have the same rows */
     uint64_t nnz;
 };
 
-/* Gathered nonzeros: one array of low words, of high words where keys are wide, and of values. */
-struct slc_gathered {
-    uint64_t *key_lo;
-    uint64_t *key_hi; /* NULL where keys have 64 bits at most */
-    double *values;
-};
-
-/* From where on a range's nonzeros are still to be gathered. */
-struct slc_gather_place {
-    uint64_t tile;
-    uint64_t skip; /* nonzeros of the range, from that tile on, that are not wanted any more */
+/* A key that was drawn, and the range it belongs to. */
+struct slc_gather_sample {
+    slc_u128 key;
+    uint64_t range;
 };
 
 struct slc_gather_options {
     const struct slc_files *files;
     const struct slc_reader *reader;
+    const struct slc_key_layout *keys; /* of the layout to be built; borrowed */
     unsigned workers;
-    unsigned mode;
+    unsigned mode;               /* whose coordinates are rows */
     uint64_t ranges_max;         /* of one call */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
@@ -53,24 +54,32 @@ enum slc_status slc_gather_create(const struct slc_gather_options *options,
 void slc_gather_destroy(struct slc_gather *gather); /* takes NULL */
 
 /*
- * Gathers whole ranges, ascending, one behind the other. Errors: those of a scan; SLC_ERR_DAMAGED
- * where the file holds other numbers of nonzeros than the ranges say.
+ * Gathers ranges, ascending by row and then by key, one behind the other. Errors: those of a scan;
+ * SLC_ERR_DAMAGED where the file holds other numbers of nonzeros than the ranges say.
  */
 enum slc_status slc_gather_ranges(struct slc_gather *gather,
-                                  const struct slc_row_range *ranges,
+                                  const struct slc_gather_range *ranges,
                                   uint64_t count,
-                                  const struct slc_gathered *out,
+                                  const struct slc_key_columns *out,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Gathers `count` nonzeros of one range from `place` on, and moves that behind them.
- * Errors: as above, where there are fewer.
- */
-enum slc_status slc_gather_piece(struct slc_gather *gather,
-                                 const struct slc_row_range *range,
-                                 struct slc_gather_place *place,
+/* Counts the nonzeros of ranges, into their nnz. Errors: those of a scan. */
+enum slc_status slc_gather_count(struct slc_gather *gather,
+                                 struct slc_gather_range *ranges,
                                  uint64_t count,
-                                 const struct slc_gathered *out,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Draws nonzeros of ranges, each with a chance of `chance` / 2^64 that depends on its key alone;
+ * of more than `room` only the first. Errors: those of a scan.
+ */
+enum slc_status slc_gather_sample(struct slc_gather *gather,
+                                  const struct slc_gather_range *ranges,
+                                  uint64_t count,
+                                  uint64_t chance,
+                                  struct slc_gather_sample *samples,
+                                  uint64_t room,
+                                  uint64_t *drawn,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 #endif

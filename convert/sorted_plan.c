@@ -4,6 +4,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "convert/key_cuts.h"
+#include "convert/sorted_run.h"
 #include "storage/codec.h"
 
 #include <inttypes.h>
@@ -18,9 +20,10 @@ enum {
     HUGE_AREA_BYTES = 16 * MIB
 };
 
-static uint64_t nonzero_bytes(const struct slc_layout_info *info)
+/* Of a gathered nonzero, and of the scratch that sorting takes. */
+static uint64_t nonzero_bytes(const struct slc_layout_info *info, bool sorts)
 {
-    return info->keys.bits > 64 ? 24 : 16;
+    return (info->keys.bits > 64 ? 24U : 16U) * (sorts ? 2U : 1U);
 }
 
 /* There are no more partitions than this; convert/sorted_cuts.c says why. */
@@ -38,20 +41,29 @@ static uint64_t writer_bytes(const struct slc_layout_info *info)
     return slc_max_u64(SLC_DEFAULT_BLOCK_BYTES, tile) + tile + 3 * blocks * (88 + 16 * info->order);
 }
 
+/* Ranges may be cut into pieces of a quarter of the smallest area. */
+static uint64_t ranges_max(const struct slc_layout_info *info)
+{
+    return parts_max(info) + info->nnz / (AREA_NNZ_MIN / 4);
+}
+
 /* Everything but the area, while nonzeros are gathered and written. */
 static uint64_t fixed_bytes(const struct slc_layout_info *info, unsigned workers)
 {
     return SMALL_OBJECTS_BYTES + slc_tile_scan_memory_bytes(info, workers) +
            slc_gather_memory_bytes(info, workers, parts_max(info)) +
            workers * slc_encoder_memory_bytes(&info->keys, info->codec) + writer_bytes(info) +
-           slc_sorted_cuts_memory_bytes(info->nnz) + parts_max(info) * sizeof(struct slc_row_range);
+           slc_sorted_cuts_memory_bytes(info->nnz) +
+           ranges_max(info) * sizeof(struct slc_gather_range);
 }
 
 static uint64_t need_bytes(const struct slc_layout_info *info, unsigned workers)
 {
-    uint64_t count = slc_row_count_memory_bytes(info, slc_sorted_part_nnz(info->nnz), workers) +
-                     SMALL_OBJECTS_BYTES;
-    uint64_t area = slc_min_u64(info->nnz + 1, AREA_NNZ_MIN) * nonzero_bytes(info);
+    uint64_t count =
+        slc_max_u64(slc_row_count_memory_bytes(info, slc_sorted_part_nnz(info->nnz), workers),
+                    slc_sorted_run_memory_bytes(info, workers)) +
+        slc_sorted_cuts_memory_bytes(info->nnz) + SMALL_OBJECTS_BYTES;
+    uint64_t area = slc_min_u64(info->nnz + 1, AREA_NNZ_MIN) * nonzero_bytes(info, true);
 
     return slc_max_u64(count,
                        fixed_bytes(info, workers) + slc_buffer_footprint(area, SLC_PAGES_SMALL));
@@ -62,37 +74,43 @@ uint64_t slc_sorted_memory_min(const struct slc_layout_info *info)
     return need_bytes(info, 1);
 }
 
-/* As many workers as fit, and all the rest for the area, as far as there are nonzeros. */
-static enum slc_status divide_memory(const struct slc_sorted_options *options,
-                                     struct slc_sorted_plan *plan,
-                                     struct slc_error *err)
+/* As many workers as fit. */
+static enum slc_status choose_workers(const struct slc_sorted_options *options,
+                                      struct slc_sorted_plan *plan,
+                                      struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
-    uint64_t wanted = (info->nnz + 1) * nonzero_bytes(info);
-    uint64_t unit;
 
     for (plan->workers = options->workers; plan->workers >= 1; plan->workers--) {
         plan->need_bytes = need_bytes(info, plan->workers);
         if (plan->need_bytes <= options->memory_bytes) {
-            break;
+            return SLC_OK;
         }
     }
-    if (plan->workers == 0) {
-        /* A MiB more than now: the process may be larger by a few pages next time. */
-        return slc_fail_budget(err, options->budget_bytes,
-                               plan->need_bytes + options->beside_bytes + MIB,
-                               "sorting the nonzeros by mode %u", options->mode + 1);
-    }
+    /* A MiB more than now: the process may be larger by a few pages next time. */
+    return slc_fail_budget(err, options->budget_bytes,
+                           plan->need_bytes + options->beside_bytes + MIB,
+                           "sorting the nonzeros by mode %u", options->mode + 1);
+}
+
+/* All the rest for the area, as far as there are nonzeros. */
+static void divide_memory(const struct slc_sorted_options *options, struct slc_sorted_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(options->reader);
+    const uint64_t each = nonzero_bytes(info, plan->sorts);
+    const uint64_t wanted = (info->nnz + 1) * each;
+    uint64_t unit;
+
     plan->area_bytes = options->memory_bytes - fixed_bytes(info, plan->workers);
     unit = plan->area_bytes >= HUGE_AREA_BYTES && wanted >= HUGE_AREA_BYTES
                ? 2 * MIB
                : slc_memory_page_bytes();
     plan->area_bytes = slc_min_u64(plan->area_bytes - plan->area_bytes % unit,
                                    slc_div_up_u64(wanted, unit) * unit);
-    plan->area_nnz = plan->area_bytes / nonzero_bytes(info);
+    plan->area_nnz = plan->area_bytes / each;
+    plan->ranges_max = parts_max(info);
     plan->need_bytes =
         slc_max_u64(plan->need_bytes, fixed_bytes(info, plan->workers) + plan->area_bytes);
-    return SLC_OK;
 }
 
 /* One range for each partition, but pieces of a row together. */
@@ -109,17 +127,65 @@ static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_erro
             plan->ranges[plan->range_count - 1].nnz += part->nnz;
         } else {
             plan->ranges[plan->range_count++] =
-                (struct slc_row_range){part->first_row, part->last_row, part->nnz};
+                (struct slc_gather_range){.first_row = part->first_row,
+                                          .last_row = part->last_row,
+                                          .last_key = ~(slc_u128)0,
+                                          .nnz = part->nnz};
         }
     }
     return SLC_OK;
 }
 
-uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first)
+enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
+                                       const struct slc_sorted_options *options,
+                                       struct slc_gather **gather,
+                                       struct slc_error *err)
 {
-    uint64_t nnz = 0, count = 0;
+    return slc_gather_create(&(struct slc_gather_options){.files = options->files,
+                                                          .reader = options->reader,
+                                                          .keys = &plan->keys,
+                                                          .workers = plan->workers,
+                                                          .mode = options->mode,
+                                                          .ranges_max = plan->ranges_max,
+                                                          .stop = options->stop,
+                                                          .progress = options->progress},
+                             gather, err);
+}
 
-    while (first + count < plan->range_count &&
+/* Cuts ranges that do not fit the area beside what completes no tile. */
+static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
+                                   struct slc_sorted_plan *plan,
+                                   struct slc_error *err)
+{
+    const uint64_t most = slc_min_u64(plan->area_nnz - (SLC_TILE_NNZ - 1), UINT32_MAX);
+    struct slc_gather *gather = NULL;
+    enum slc_status status;
+    uint64_t largest = 0;
+
+    for (uint64_t r = 0; r < plan->range_count; r++) {
+        largest = slc_max_u64(largest, plan->ranges[r].nnz);
+    }
+    /* The only range there is has nothing before it. */
+    if (largest <= most || (plan->range_count == 1 && largest <= plan->area_nnz)) {
+        return SLC_OK;
+    }
+    status = slc_sorted_plan_gather(plan, options, &gather, err);
+    if (status == SLC_OK) {
+        status = slc_key_cuts_make(&(struct slc_key_cuts_options){.gather = gather,
+                                                                  .ranges_max = plan->ranges_max,
+                                                                  .key_bits = plan->keys.bits,
+                                                                  .most_nnz = most},
+                                   &plan->ranges, &plan->range_count, &plan->count_scans, err);
+    }
+    slc_gather_destroy(gather);
+    return status;
+}
+
+uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest)
+{
+    uint64_t nnz = rest, count = 0;
+
+    while (first + count < plan->range_count && count < plan->ranges_max &&
            nnz + plan->ranges[first + count].nnz <= plan->area_nnz) {
         nnz += plan->ranges[first + count].nnz;
         count++;
@@ -127,46 +193,74 @@ uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t firs
     return count;
 }
 
+/* What is left of a tile to the next scan is less than a tile, and is not known before. */
 static void count_batches(struct slc_sorted_plan *plan)
 {
     for (uint64_t first = 0; first < plan->range_count;) {
-        uint64_t batch = slc_sorted_plan_batch(plan, first);
-
-        /* Of a range that does not fit, each scan leaves less than a tile to the next. */
-        plan->batches += batch > 0 ? 1
-                                   : slc_div_up_u64(plan->ranges[first].nnz,
-                                                    plan->area_nnz - (SLC_TILE_NNZ - 1));
-        first += slc_max_u64(batch, 1);
+        first += slc_max_u64(slc_sorted_plan_batch(plan, first, 0), 1);
+        plan->batches++;
     }
+}
+
+/* Counts and cuts rows and chooses keys, each with all memory to itself. */
+static enum slc_status choose_order(const struct slc_sorted_options *options,
+                                    struct slc_sorted_plan *plan,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(options->reader);
+    const uint64_t part_nnz = slc_sorted_part_nnz(info->nnz);
+    struct slc_row_counts counts = {.runs = NULL};
+    struct slc_fiber_run run;
+    enum slc_status status =
+        slc_row_count(&(struct slc_row_count_options){.files = options->files,
+                                                      .reader = options->reader,
+                                                      .workers = plan->workers,
+                                                      .mode = options->mode,
+                                                      .run_nnz = part_nnz,
+                                                      .stop = options->stop,
+                                                      .progress = options->progress},
+                      &counts, err);
+
+    if (status == SLC_OK) {
+        plan->count_scans = counts.scans;
+        status = slc_sorted_cut(&counts, part_nnz, &plan->cuts, err);
+    }
+    slc_row_counts_destroy(&counts);
+    if (status == SLC_OK) {
+        status =
+            slc_sorted_run_choose(&(struct slc_sorted_run_options){.files = options->files,
+                                                                   .reader = options->reader,
+                                                                   .workers = plan->workers,
+                                                                   .mode = options->mode,
+                                                                   .cuts = &plan->cuts,
+                                                                   .stop = options->stop,
+                                                                   .progress = options->progress},
+                                  &run, &plan->count_scans, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_key_layout_init_run(&plan->keys, info->order, info->dims, run, err);
+    }
+    plan->sorts = status == SLC_OK && !slc_key_layout_same(&plan->keys, &info->keys);
+    return status;
 }
 
 enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
                                      struct slc_sorted_plan *plan,
                                      struct slc_error *err)
 {
-    uint64_t part_nnz = slc_sorted_part_nnz(slc_reader_info(options->reader)->nnz);
     uint64_t start_ns = slc_clock_ns();
-    struct slc_row_counts counts = {.runs = NULL};
     struct slc_sorted_plan made = {.workers = 0};
-    enum slc_status status = divide_memory(options, &made, err);
+    enum slc_status status = choose_workers(options, &made, err);
 
     if (status == SLC_OK) {
-        status = slc_row_count(&(struct slc_row_count_options){.files = options->files,
-                                                               .reader = options->reader,
-                                                               .workers = made.workers,
-                                                               .mode = options->mode,
-                                                               .run_nnz = part_nnz,
-                                                               .stop = options->stop,
-                                                               .progress = options->progress},
-                               &counts, err);
+        status = choose_order(options, &made, err);
     }
     if (status == SLC_OK) {
-        made.count_scans = counts.scans;
-        status = slc_sorted_cut(&counts, part_nnz, &made.cuts, err);
-    }
-    slc_row_counts_destroy(&counts);
-    if (status == SLC_OK) {
+        divide_memory(options, &made);
         status = make_ranges(&made, err);
+    }
+    if (status == SLC_OK) {
+        status = cut_by_keys(options, &made, err);
     }
     if (status != SLC_OK) {
         slc_sorted_plan_destroy(&made);

@@ -6,6 +6,7 @@
 #include "convert/sorted_cuts.h"
 #include "convert/sorted_gather.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct slc_sorted_options {
@@ -23,13 +24,16 @@ struct slc_sorted_options {
 
 struct slc_sorted_plan {
     unsigned workers;
-    uint64_t area_nnz;   /* nonzeros that are gathered at a time */
-    uint64_t area_bytes; /* what they take */
-    uint64_t need_bytes; /* of everything */
+    struct slc_key_layout keys; /* of the layout to be built */
+    bool sorts;                 /* they are not those of the file that is read */
+    uint64_t area_nnz;          /* nonzeros that are gathered at a time */
+    uint64_t area_bytes;        /* what they take, and as much again where they are sorted */
+    uint64_t need_bytes;        /* of everything */
     struct slc_sorted_cuts cuts;
-    /* Of each partition, but one for all pieces of a row; ascending. */
-    struct slc_row_range *ranges;
+    /* Of each partition, but one for all pieces of a row; cut by keys where memory is too small. */
+    struct slc_gather_range *ranges;
     uint64_t range_count;
+    uint64_t ranges_max;  /* of one scan */
     uint64_t batches;     /* scans that gather */
     unsigned count_scans; /* and those that counted before */
     double count_seconds;
@@ -39,16 +43,23 @@ struct slc_sorted_plan {
 uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
 
 /*
- * Divides memory, counts the rows and cuts them. Owns: slc_sorted_plan_destroy, which takes an
- * all-zero struct. Errors: SLC_ERR_BUDGET naming the smallest memory that is enough; those of
- * slc_row_count.
+ * Divides memory, counts the rows and cuts them, and chooses keys (convert/sorted_run.h). Owns:
+ * slc_sorted_plan_destroy, which takes an all-zero struct. Errors: SLC_ERR_BUDGET naming the
+ * smallest memory that is enough; those of slc_row_count, slc_sorted_run_choose and
+ * slc_key_cuts_make.
  */
 enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
                                      struct slc_sorted_plan *plan,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
 
-/* How many ranges from `first` on are gathered in one scan; 0: that one does not fit as a whole. */
-uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first);
+/* How many ranges from `first` on are gathered in one scan, beside `rest` nonzeros of a tile. */
+uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest);
+
+/* A gatherer for the plan. Owns and errors: as slc_gather_create. */
+enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
+                                       const struct slc_sorted_options *options,
+                                       struct slc_gather **gather,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -363,7 +363,8 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
     *kept = (struct slc_writer_kept){.partitions = opened->partition.ordinal,
                                      .blocks = opened->header.info.block_count,
                                      .nnz = opened->header.info.nnz,
-                                     .file_bytes = opened->header.index_offset};
+                                     .file_bytes = opened->header.index_offset,
+                                     .last_key = opened->last_key};
     *writer = opened;
     return SLC_OK;
 }

@@ -22,8 +22,9 @@ struct used_range {
     uint64_t high;
 };
 
-/* Partitions of a sorted layout. */
-struct partition_stats {
+/* What the manifest does not tell of a layout: its order, and the partitions of a sorted one. */
+struct layout_stats {
+    struct slc_fiber_run run;
     uint64_t count;
     uint64_t smallest_nnz;
     uint64_t largest_nnz;
@@ -33,7 +34,7 @@ struct partition_stats {
 /* What is printed of a store beside its manifest. */
 struct findings {
     struct used_range ranges[SLC_MAX_ORDER]; /* for people only */
-    struct partition_stats partitions[SLC_MAX_LAYOUTS];
+    struct layout_stats layouts[SLC_MAX_LAYOUTS];
 };
 
 static const struct option options[] = {{.name = "json",
@@ -126,21 +127,22 @@ find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc
     return status;
 }
 
-/* Counts the partitions of a sorted layout. */
-static enum slc_status count_partitions(const struct slc_store *store,
-                                        const struct slc_store_layout *layout,
-                                        struct partition_stats *stats,
-                                        struct slc_error *err)
+/* Looks into a further layout, and counts its partitions. */
+static enum slc_status look_into(const struct slc_store *store,
+                                 const struct slc_store_layout *layout,
+                                 struct layout_stats *stats,
+                                 struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
     bool split = false;
     enum slc_status status = slc_store_open_layout(store, layout->layout, layout->layout_mode,
                                                    slc_memory_total(), &reader, err);
 
-    *stats = (struct partition_stats){.count = 0};
+    *stats = (struct layout_stats){.count = 0};
     if (status != SLC_OK) {
         return status;
     }
+    stats->run = slc_reader_info(reader)->keys.run;
     stats->count = slc_reader_info(reader)->partition_count;
     stats->largest_nnz = slc_reader_info(reader)->max_partition_nnz;
     stats->smallest_nnz = stats->largest_nnz;
@@ -165,8 +167,10 @@ find_out(const struct slc_store *store, bool json, struct findings *findings, st
     enum slc_status status = json ? SLC_OK : find_ranges(store, findings->ranges, err);
 
     for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
-        if (manifest->layouts[i].layout == SLC_LAYOUT_SORTED) {
-            status = count_partitions(store, &manifest->layouts[i], &findings->partitions[i], err);
+        if (manifest->layouts[i].layout == SLC_LAYOUT_BLCO) {
+            findings->layouts[i].run = slc_reader_info(store->reader)->keys.run;
+        } else {
+            status = look_into(store, &manifest->layouts[i], &findings->layouts[i], err);
         }
     }
     return status;
@@ -174,23 +178,23 @@ find_out(const struct slc_store *store, bool json, struct findings *findings, st
 
 static json_t *layout_to_json(const struct slc_manifest *manifest,
                               const struct slc_store_layout *layout,
-                              const struct partition_stats *partitions)
+                              const struct layout_stats *stats)
 {
     json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:s, s:I, s:I, s:f, s:o}", "file", layout->file, "layout",
+        "{s:s, s:s, s:I, s:s, s:I, s:I, s:f, s:I, s:I, s:o}", "file", layout->file, "layout",
         slc_layout_name(layout->layout), "mode",
         (json_int_t)(layout->layout == SLC_LAYOUT_BLCO ? 0 : layout->layout_mode + 1), "codec",
         slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes, "block_count",
         (json_int_t)layout->block_count, "index_bits_per_nonzero", index_bits(manifest, layout),
-        "header_hash", json_hex(layout->header_hash));
+        "fiber_mode", (json_int_t)(stats->run.bits > 0 ? stats->run.mode + 1 : 0), "fiber_bits",
+        (json_int_t)stats->run.bits, "header_hash", json_hex(layout->header_hash));
 
     if (object != NULL && layout->layout == SLC_LAYOUT_SORTED) {
-        (void)json_object_set_new(object, "partitions",
-                                  json_pack("{s:I, s:I, s:I, s:I}", "count",
-                                            (json_int_t)partitions->count, "smallest_nnz",
-                                            (json_int_t)partitions->smallest_nnz, "largest_nnz",
-                                            (json_int_t)partitions->largest_nnz, "split_rows",
-                                            (json_int_t)partitions->split_rows));
+        (void)json_object_set_new(
+            object, "partitions",
+            json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)stats->count, "smallest_nnz",
+                      (json_int_t)stats->smallest_nnz, "largest_nnz",
+                      (json_int_t)stats->largest_nnz, "split_rows", (json_int_t)stats->split_rows));
     }
     return object;
 }
@@ -226,7 +230,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         (void)json_array_append_new(
-            layouts, layout_to_json(manifest, &manifest->layouts[i], &findings->partitions[i]));
+            layouts, layout_to_json(manifest, &manifest->layouts[i], &findings->layouts[i]));
     }
     object = json_pack(
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
@@ -274,10 +278,9 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     }
 }
 
-/* One layout: its file, what coordinates take, and its partitions. */
-static void print_layout(const struct slc_manifest *manifest,
-                         unsigned i,
-                         const struct partition_stats *partitions)
+/* One layout: its file, what coordinates take, its order, and its partitions. */
+static void
+print_layout(const struct slc_manifest *manifest, unsigned i, const struct layout_stats *stats)
 {
     const struct slc_store_layout *layout = &manifest->layouts[i];
     struct format_text a;
@@ -288,13 +291,15 @@ static void print_layout(const struct slc_manifest *manifest,
            layout->block_count, layout->block_count == 1 ? "" : "s");
     printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
            index_bits(manifest, layout), ideal_bits(manifest));
+    if (stats->run.bits > 0) {
+        printf("  %-12s fibers of mode %u kept together, in runs of up to 2^%u indices\n", "",
+               stats->run.mode + 1, stats->run.bits);
+    }
     if (layout->layout == SLC_LAYOUT_SORTED) {
         printf("  %-12s sorted by mode %u: %" PRIu64 " partition%s of %s to %s nonzeros", "",
-               layout->layout_mode + 1, partitions->count, partitions->count == 1 ? "" : "s",
-               format_count(&a, partitions->smallest_nnz),
-               format_count(&b, partitions->largest_nnz));
-        printf(", %" PRIu64 " row%s split\n", partitions->split_rows,
-               partitions->split_rows == 1 ? "" : "s");
+               layout->layout_mode + 1, stats->count, stats->count == 1 ? "" : "s",
+               format_count(&a, stats->smallest_nnz), format_count(&b, stats->largest_nnz));
+        printf(", %" PRIu64 " row%s split\n", stats->split_rows, stats->split_rows == 1 ? "" : "s");
     }
 }
 
@@ -316,12 +321,8 @@ static void print_text(const struct slc_store *store, const struct findings *fin
            sqrt(manifest->sum_of_squares));
     printf("  %-12s %u bits, content sum %016" PRIx64 "\n", "keys", info->keys.bits,
            manifest->content_sum);
-    if (info->keys.run.bits > 0) {
-        printf("  %-12s of mode %u kept together, in runs of up to 2^%u indices\n", "fibers",
-               info->keys.run.mode + 1, info->keys.run.bits);
-    }
     for (unsigned i = 0; i < manifest->layout_count; i++) {
-        print_layout(manifest, i, &findings->partitions[i]);
+        print_layout(manifest, i, &findings->layouts[i]);
     }
     printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
@@ -342,7 +343,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.json = false};
     struct session session = SESSION_INIT;
     struct slc_error err = SLC_ERROR_INIT;
-    struct findings findings = {.partitions = {{.count = 0}}};
+    struct findings findings = {.layouts = {{.count = 0}}};
     struct operands operands;
     int code;
 

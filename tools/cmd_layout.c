@@ -141,6 +141,15 @@ static void list_layouts(const struct slc_manifest *manifest)
     }
 }
 
+/* Which fibers the keys of a layout keep together. */
+static void print_run(const struct slc_fiber_run *run)
+{
+    if (run->bits > 0) {
+        printf("  %-12s of mode %u kept together, in runs of up to 2^%u indices\n", "fibers",
+               run->mode + 1, run->bits);
+    }
+}
+
 static void
 print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_sorted_plan *plan)
 {
@@ -153,8 +162,9 @@ print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_s
     printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces\n", mode + 1,
            format_count(&a, plan->cuts.count), plan->cuts.count == 1 ? "" : "s",
            plan->cuts.split_rows, plan->cuts.split_rows == 1 ? "" : "s");
-    printf("  %-12s %u to count rows, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
-           plan->batches);
+    printf("  %-12s %u to count rows and fibers, %" PRIu64 " to gather nonzeros\n", "scans",
+           plan->count_scans, plan->batches);
+    print_run(&plan->keys.run);
     printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
            format_memory(&a, plan->need_bytes), plan->workers, plan->workers == 1 ? "" : "s",
            format_memory(&b, plan->area_bytes));
@@ -167,7 +177,8 @@ static void print_report(const struct slc_relayout *layouts,
                          bool verbose)
 {
     double nnz = layouts->store.manifest.nnz > 0 ? (double)layouts->store.manifest.nnz : 1;
-    double seconds = report->count_seconds + report->gather_seconds + report->emit_seconds;
+    double seconds = report->count_seconds + report->gather_seconds + report->sort_seconds +
+                     report->emit_seconds;
     struct format_text a, b, c;
 
     printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces; %s, %.2f bytes per nonzero; "
@@ -182,9 +193,12 @@ static void print_report(const struct slc_relayout *layouts,
                format_count(&a, report->kept_partitions));
     }
     if (verbose) {
-        printf("  %-12s %u to count rows (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs)\n",
+        printf("  %-12s %u to count rows and fibers (%.2fs), %" PRIu64
+               " to gather nonzeros (%.2fs, and %.2fs "
+               "to sort them)\n",
                "scans", report->count_scans, report->count_seconds, report->gather_scans,
-               report->gather_seconds);
+               report->gather_seconds, report->sort_seconds);
+        print_run(&report->run);
         printf("  %-12s %.2fs; all threads: encode %.2fs, write %.2fs\n", "output",
                report->emit_seconds, report->encode_seconds, report->write_seconds);
     }

@@ -125,20 +125,24 @@ static bool journal_exists(const struct fixture *f)
 /* What an independent writer makes of it; modes of at most 65,536 rows are counted row by row. */
 static void write_expected(struct fixture *f, unsigned mode)
 {
+    struct slc_sorted_options options = options_of(f, mode, 1);
     struct slc_writer_summary summary;
     struct slc_error err = SLC_ERROR_INIT;
+    struct slc_sorted_report report;
+    struct slc_made_tensor rekeyed;
     struct slc_made_sorted sorted;
 
     (void)unlink(f->expected);
+    /* For the run, too. */
+    options.path = f->expected;
+    SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
     if (f->tensor.dims[mode] > 65536) {
-        struct slc_sorted_options options = options_of(f, mode, 1);
-        struct slc_sorted_report report;
-
-        options.path = f->expected;
-        SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
         return;
     }
-    slc_made_sorted_create(&sorted, &f->tensor, mode, slc_sorted_part_nnz(f->tensor.nnz));
+    (void)unlink(f->expected);
+    slc_made_tensor_rekey(&f->tensor, report.run, &rekeyed);
+    slc_made_sorted_create(&sorted, &rekeyed, mode, slc_sorted_part_nnz(f->tensor.nnz));
+    slc_made_tensor_destroy(&rekeyed);
     SLC_ASSERT_OK(
         slc_made_sorted_write(&sorted, NULL, f->expected, SLC_CODEC_PACKED, 0, &summary, &err),
         &err);
