@@ -25,9 +25,7 @@ static enum slc_status check_options(const struct slc_contract_options *options,
         return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
                         SLC_MAX_THREADS);
     }
-    return options->vector_count > 0
-               ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "there is no vector to multiply with");
+    return SLC_OK;
 }
 
 /* Which modes are contracted and which are left. */

@@ -22,8 +22,8 @@
 struct slc_contract_options {
     const struct slc_files *files;
     const char *store;
-    const char *output; /* OUT.slc; NULL where every mode has a vector, and only then */
-    unsigned vector_count;
+    const char *output;    /* OUT.slc; NULL where every mode has a vector, and only then */
+    unsigned vector_count; /* 0: the store itself, in the numbering of the input, sorted anew */
     struct {
         unsigned mode;    /* 0-based, each at most once */
         const char *path; /* .npy of dims[mode] finite numbers */

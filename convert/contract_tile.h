@@ -17,7 +17,7 @@
 /* What is contracted with what. Borrowed, and only read by workers. */
 struct slc_contraction {
     unsigned order;
-    unsigned vector_count; /* 1 or more */
+    unsigned vector_count;
     unsigned vector_mode[SLC_MAX_ORDER];
     const double *vector[SLC_MAX_ORDER]; /* by indices of the store */
     unsigned kept_count;

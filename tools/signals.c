@@ -22,6 +22,7 @@
 static volatile int stop_signal;
 static int wake_pipe[2];
 static sigset_t handled;
+static pthread_mutex_t abandon_mutex = PTHREAD_MUTEX_INITIALIZER;
 static void (*abandon_fn)(void *context);
 static void *abandon_context;
 
@@ -40,11 +41,13 @@ static void handler(int number)
 static void first_stop(int number)
 {
     __atomic_store_n(&stop_signal, number, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&abandon_mutex);
     if (abandon_fn != NULL) {
         console_note("stopped by a signal");
         abandon_fn(abandon_context);
         _exit(128 + number);
     }
+    pthread_mutex_unlock(&abandon_mutex);
     console_note("stopping at the end of the part at hand; a second signal stops at once");
 }
 
@@ -96,13 +99,20 @@ static int take_over(void)
     return pthread_sigmask(SIG_BLOCK, &handled, NULL);
 }
 
+void signals_abandon_by(void (*abandon)(void *context), void *context)
+{
+    pthread_mutex_lock(&abandon_mutex);
+    abandon_fn = abandon;
+    abandon_context = context;
+    pthread_mutex_unlock(&abandon_mutex);
+}
+
 enum slc_status signals_start(void (*abandon)(void *context), void *context, struct slc_error *err)
 {
     pthread_t thread;
     int failed;
 
-    abandon_fn = abandon;
-    abandon_context = context;
+    signals_abandon_by(abandon, context);
     if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
         return slc_fail_errno(err, errno, NULL, "cannot make the pipe that signals go through");
     }

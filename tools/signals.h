@@ -15,6 +15,12 @@
 enum slc_status
 signals_start(void (*abandon)(void *context), void *context, struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * What follows cannot stop half-way, and `abandon` ends it; or NULL: it polls the stop flag, and so
+ * does all that was begun with another one.
+ */
+void signals_abandon_by(void (*abandon)(void *context), void *context);
+
 /* The stop flag: 0, or the number of the signal. */
 const volatile int *signals_stop(void);
 

@@ -9,8 +9,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
 
-COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "cpd",
-            "bench")
+COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "ttm",
+            "cpd", "bench")
 
 
 def help_starts_with_an_example(_folder):

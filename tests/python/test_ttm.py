@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Tensor times matrix against numpy: every mode of real tensors, results larger than memory, matrices
+as other programs write them, and what a stopped or refused run leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import slc_format  # noqa: E402
+from tap import QUICK, SLUICE, bundled, check, run, sluice  # noqa: E402
+
+
+def matrix_of(folder, rows, cols):
+    matrix = np.random.default_rng(rows + cols).normal(size=(int(rows), cols))
+    np.save(os.path.join(folder, "u.npy"), matrix)
+    return matrix
+
+
+def product(tensor, mode, matrix):
+    """Coordinates of the fibers that have nonzeros, ascending, their rows, and sums of magnitudes."""
+    kept = [m for m in range(len(tensor["dims"])) if m != mode]
+    coords, fiber = np.unique(tensor["coords"][kept].astype(np.int64), axis=1, return_inverse=True)
+    fiber = fiber.reshape(-1)
+    terms = matrix[tensor["coords"][mode].astype(np.int64)] \
+        * tensor["values"].astype(np.float64)[:, None]
+    order = np.argsort(fiber, kind="stable")
+    begins = np.concatenate([[0], np.nonzero(np.diff(fiber[order]))[0] + 1])
+    return coords.T, np.add.reduceat(terms[order], begins), \
+        np.add.reduceat(np.abs(terms[order]), begins)
+
+
+def read(out):
+    """The pair, fibers ascending; every fiber must be there once."""
+    coords, rows = (np.load(os.path.join(out, f"{name}.npy")) for name in ("coords", "rows"))
+    check(sorted(os.listdir(out)) == ["coords.npy", "rows.npy"], os.listdir(out))
+    check(len(coords) == len(rows), f"{len(coords)} coordinates, {len(rows)} rows")
+    order = np.lexsort(coords.T[::-1])
+    return coords[order], rows[order]
+
+
+def compare(out, tensor, mode, matrix, limit=1e-12):
+    coords, rows = read(out)
+    want_coords, want, magnitude = product(tensor, mode, matrix)
+    check(coords.dtype == np.int64 and np.array_equal(coords, want_coords), "other fibers")
+    worst = (np.abs(rows - want) / np.maximum(magnitude, 1e-300)).max()
+    check(worst <= limit, f"mode {mode + 1}, {matrix.shape[1]} columns: {worst}")
+
+
+def real(name, *convert):
+    def test(folder):
+        store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+        sluice("convert", bundled(name), store, "-q", *convert)
+        tensor = slc_format.read_store(store)
+        for mode, length in enumerate(tensor["dims"]):
+            cols = (1, 16, 100)[mode % 3]
+            matrix = matrix_of(folder, length, cols)
+            kernel = ("fiber", "element")[mode % 2]
+            text, _ = sluice("ttm", store, "--mode", mode + 1, "--matrix",
+                             os.path.join(folder, "u.npy"), out, "--json", "--kernel", kernel,
+                             "--progress", "never")
+            report = json.loads(text)
+            check(report["columns"] == cols and report["nnz"] == len(tensor["values"]), text)
+            compare(out, tensor, mode, matrix)
+            check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
+    return test
+
+
+def larger_than_memory(folder):
+    """The least budget, which a refusal names, gives the same bytes as plenty."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+    sluice("generate", store, "--dims", "3000x200x1000", "--nnz", 40000 if QUICK else 150000, "-q",
+           "--fibers", "2:8")
+    tensor = slc_format.read_store(store)
+    matrix = matrix_of(folder, 200, 100)
+    command = ("ttm", store, "--mode", 2, "--matrix", os.path.join(folder, "u.npy"), out, "-q",
+               "-t", 2, "--memory")
+    _, refused = sluice(*command, "1MiB", status=4)
+    # The resident process is counted in steps of 4 MiB, and may have passed one since.
+    least = int(re.search(r"needs --memory (\d+)MiB", refused).group(1)) + 4
+    written = []
+    for memory in ("1GiB", f"{least}MiB"):
+        sluice(*command, memory)
+        written.append([open(os.path.join(out, f"{name}.npy"), "rb").read()
+                        for name in ("coords", "rows")])
+    check(written[0] == written[1], "memory changes the result")
+    check(QUICK or len(written[0][1]) > least << 20, f"{len(written[0][1])} bytes, {least} MiB")
+    compare(out, tensor, 1, matrix)
+
+
+def matrices(folder):
+    """Matrices as NumPy and others write them; what they must not be is named."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+    file = os.path.join(folder, "u.npy")
+    sluice("generate", store, "--dims", "30x20x10", "--nnz", 900, "-q")
+    tensor = slc_format.read_store(store)
+    matrix = np.random.default_rng(5).integers(-9, 9, size=(20, 6)).astype(np.float64)
+    command = ("ttm", store, "--mode", 2, "--matrix", file, out, "-q")
+    for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32),
+                 matrix.astype(">f8"), matrix.astype(np.int32), np.asfortranarray(matrix, ">f4")):
+        np.save(file, form)
+        sluice(*command)
+        compare(out, tensor, 1, matrix, 0)
+    sluice(*command, "--precision", "f32")
+    coords, rows = read(out)
+    check(rows.dtype == np.float32, rows.dtype)
+    check(np.array_equal(rows, product(tensor, 1, matrix)[1]), "f32 is not exact here")
+    np.save(file, matrix[:, 0])
+    sluice(*command)
+    compare(out, tensor, 1, matrix[:, :1], 0)
+    before = read(out)
+    for bad, words in ((matrix.T, "20 x any is needed"), (matrix[:19], "20 x any is needed"),
+                       (matrix[:, :0], "columns"), (np.zeros((20, 4097)), "4097 columns"),
+                       (matrix.astype(np.complex128), "c16"), (np.zeros((20, 2, 2)), "dimension")):
+        np.save(file, bad)
+        _, message = sluice(*command, status=3)
+        check(words in message and "u.npy" in message, message)
+    np.save(file, matrix)
+    with open(file, "rb+") as handle:
+        handle.truncate(os.path.getsize(file) - 8)
+    _, message = sluice(*command, status=3)
+    check("does not give the file's" in message, message)
+    check(all(np.array_equal(a, b) for a, b in zip(before, read(out))), "the result is another")
+
+
+def stopped(folder):
+    """A signal leaves the earlier result and nothing else, while sorting and while multiplying."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+    sluice("generate", store, "--dims", "3000x2000x100", "--nnz", 300000 if QUICK else 2000000,
+           "-q", "--fibers", "1:12")
+    for mode, length, sign in ((1, 3000, "y/rows.npy.tmp"), (3, 100, "y.fibers.slc.part")):
+        matrix_of(folder, length, 60)
+        for _ in range(20):
+            os.makedirs(out, exist_ok=True)
+            with open(os.path.join(out, "rows.npy"), "w") as file:
+                file.write("before")
+            child = subprocess.Popen([SLUICE, "ttm", store, "--mode", str(mode), "--matrix",
+                                      os.path.join(folder, "u.npy"), out, "-q"],
+                                     stderr=subprocess.PIPE)
+            while not os.path.exists(os.path.join(folder, sign)) and child.poll() is None:
+                time.sleep(0.001)
+            child.send_signal(signal.SIGTERM)
+            _, messages = child.communicate(timeout=60)
+            if child.returncode != 0:
+                break
+        check(child.returncode == 143, f"exit {child.returncode}: {messages}")
+        with open(os.path.join(out, "rows.npy")) as file:
+            check(file.read() == "before", "the earlier result is gone")
+        check(os.listdir(out) == ["rows.npy"], f"left behind: {os.listdir(out)}")
+        check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
+
+
+def shapes(folder):
+    """One mode, no nonzeros, modes of length 1: shapes that NumPy reads."""
+    out, text = os.path.join(folder, "y"), os.path.join(folder, "x.tns")
+    for name, lines, dims, mode, fibers in (("vector", "1 2\n3 4\n", (3,), 1, 1),
+                                            ("ones", "1 1 5\n1 1 6\n", (1, 1), 2, 1),
+                                            ("row", "1 2 5\n1 3 6\n", (1, 3), 1, 2)):
+        store = os.path.join(folder, name + ".slc")
+        with open(text, "w") as file:
+            file.write(lines)
+        sluice("convert", text, store, "-q")
+        matrix = matrix_of(folder, dims[mode - 1], 3)
+        sluice("ttm", store, "--mode", mode, "--matrix", os.path.join(folder, "u.npy"), out, "-q")
+        coords, rows = (np.load(os.path.join(out, f"{n}.npy")) for n in ("coords", "rows"))
+        check(coords.shape == (fibers, len(dims) - 1) and rows.shape == (fibers, 3), coords.shape)
+        if name == "vector":
+            check(np.allclose(rows[0], 2 * matrix[0] + 4 * matrix[2]), rows)
+    _, message = sluice("ttm", store, "--mode", 3, "--matrix", os.path.join(folder, "u.npy"), out,
+                        status=2)
+    check("the tensor has 2 modes" in message, message)
+
+
+run([
+    ("reals, three modes", real("genten-aminoacid_data")),
+    ("words, labels", real("wordnet30-srs", "--relabel", "frequency", "--fibers", "1:24")),
+    ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2:17")),
+    ("a result larger than memory", larger_than_memory),
+    ("matrices of other programs", matrices),
+    ("small shapes", shapes),
+    ("stopped by a signal", stopped),
+])

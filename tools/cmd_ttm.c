@@ -1,0 +1,427 @@
+/* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "commands.h"
+#include "common_options.h"
+#include "console.h"
+#include "engine/relabel.h"
+#include "engine/ttm.h"
+#include "fiber_order.h"
+#include "format.h"
+#include "log_json.h"
+#include "progress.h"
+#include "session.h"
+#include "signals.h"
+#include "storage/labels.h"
+#include "storage/npy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    uint64_t memory;
+    uint64_t threads;
+    uint64_t mode;
+    const char *matrix;
+    const char *kernel;
+    const char *precision;
+    const char *io;
+    const char *pin;
+    const char *temp_dir;
+    const char *progress;
+    bool json;
+    bool quiet;
+};
+
+static const char *const kernel_choices[] = {"auto", "fiber", "element", NULL};
+
+static const struct option options[] = {
+    {.name = "mode",
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "K",
+     .minimum = 1,
+     .maximum = SLC_MAX_ORDER,
+     .help = "mode to multiply, counted from 1",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "matrix",
+     .required = true,
+     .kind = OPTION_STRING,
+     .value = "U.npy",
+     .help = "matrix with one row per index of the mode",
+     .offset = offsetof(struct arguments, matrix)},
+    {.name = "kernel",
+     .kind = OPTION_CHOICE,
+     .value = "FORM",
+     .fallback = "auto",
+     .choices = kernel_choices,
+     .help = "what is added up in registers: a fiber's row (fiber, which auto takes), or nothing, "
+             "each nonzero being added to its row in memory (element)",
+     .offset = offsetof(struct arguments, kernel)},
+    {.name = "precision",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "f64",
+     .choices = session_precision_choices,
+     .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64",
+     .offset = offsetof(struct arguments, precision)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    SESSION_OPTION_ROW_PIN(arguments, pin),
+    {.name = "io",
+     .kind = OPTION_CHOICE,
+     .value = "METHOD",
+     .fallback = "auto",
+     .choices = session_io_choices,
+     .help = "how blocks are read: auto, uring, pread or mmap",
+     .offset = offsetof(struct arguments, io)},
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for what does not fit in memory while a store is sorted for the mode; beside "
+             "the output if not given",
+     .offset = offsetof(struct arguments, temp_dir)},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "the report as one JSON object",
+     .offset = offsetof(struct arguments, json)},
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+/* Everything a product holds. */
+struct product {
+    const struct arguments *args;
+    const char *folder;
+    unsigned mode;
+    uint32_t cols;
+    struct slc_store store;
+    struct fiber_order order;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_matrix matrix;
+    struct slc_labels labels[SLC_MAX_ORDER];
+    struct slc_ttm_options options;
+    struct slc_ttm_report report;
+    struct slc_stream_stats stats;
+    double sort_seconds, multiply_seconds, total_seconds;
+};
+
+/* The store whose indices the layout has. */
+static const struct slc_store *numbering(const struct product *product)
+{
+    return product->order.path != NULL ? &product->order.made : &product->store;
+}
+
+/* The matrix's columns, before anything is planned or sorted. */
+static enum slc_status find_columns(struct product *product, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &product->store.manifest;
+    uint64_t rows;
+    enum slc_status status;
+
+    if (product->mode >= manifest->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", product->mode + 1,
+                        manifest->order);
+    }
+    status = slc_npy_shape(slc_files_system(), product->args->matrix, manifest->dims[product->mode],
+                           &rows, &product->cols, err);
+    if (status == SLC_OK && product->cols > SLC_MAX_RANK) {
+        status = slc_fail(err, SLC_ERR_INPUT, "%" PRIu32 " columns; at most %d are possible",
+                          product->cols, SLC_MAX_RANK);
+        slc_error_locate_file(err, product->args->matrix);
+    }
+    return status;
+}
+
+/* "OUT.fibers.slc", beside the result. */
+static enum slc_status open_order(struct product *product, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    const struct arguments *args = product->args;
+    size_t length = strlen(product->folder);
+    char path[4096];
+    const struct fiber_order_options wanted = {.mode = product->mode,
+                                               .memory_bytes = args->memory,
+                                               .threads = (unsigned)args->threads,
+                                               .temporary = path,
+                                               .temp_dir = args->temp_dir};
+    enum slc_status status;
+
+    while (length > 1 && product->folder[length - 1] == '/') {
+        length--;
+    }
+    if (snprintf(path, sizeof path, "%.*s.fibers.slc", (int)length, product->folder) >=
+        (int)sizeof path) {
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the output is too long");
+    }
+    status = fiber_order_open(&product->order, &product->store, &wanted, err);
+    product->sort_seconds = slc_seconds_since(start_ns);
+    return status;
+}
+
+static enum slc_status make_plan(struct product *product, struct slc_error *err)
+{
+    const struct arguments *args = product->args;
+    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
+    struct slc_plan_request request = {.mode = product->mode,
+                                       .rank = product->cols,
+                                       .precision = args->precision[1] == '3' ? SLC_F32 : SLC_F64,
+                                       .threads = (unsigned)args->threads,
+                                       .memory_bytes = args->memory};
+
+    if (!slc_io_parse(args->io, &request.io) || !slc_pin_parse(args->pin, &request.pin)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not known to this library",
+                        args->io, args->pin);
+    }
+    return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+}
+
+/* The matrix in the order of the layout's indices, and names for those of the other modes. */
+static enum slc_status read_operands(struct product *product, struct slc_error *err)
+{
+    const struct slc_store *store = numbering(product);
+    const struct slc_manifest *manifest = &store->manifest;
+    enum slc_status status =
+        slc_npy_read(slc_files_system(), product->args->matrix, product->plan.request.precision,
+                     manifest->dims[product->mode], product->cols, &product->matrix, err);
+
+    if (status == SLC_OK) {
+        status = slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err);
+    }
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        const struct slc_store_permutation *listed = slc_manifest_permutation(manifest, n);
+
+        if (listed == NULL || n == product->mode) {
+            continue;
+        }
+        status = slc_labels_read(store->files, store->path, listed, manifest->dims[n],
+                                 &product->labels[n], err);
+        if (status == SLC_OK) {
+            slc_labels_invert(&product->labels[n]);
+            product->options.index[n] = product->labels[n].label;
+        }
+    }
+    return status;
+}
+
+static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t bytes_read)
+{
+    (void)bytes_read;
+    progress_blocks(0, *(const unsigned *)mode, done, blocks);
+}
+
+static void set_options(struct product *product)
+{
+    const struct slc_layout_info *info = slc_reader_info(product->order.reader);
+    struct slc_ttm_options *ttm = &product->options;
+
+    ttm->job = (struct slc_ttm_job){
+        .order = info->order,
+        .mode = product->mode,
+        .form = product->args->kernel == kernel_choices[2] ? SLC_TTM_ELEMENTS : SLC_TTM_FIBERS,
+        .fiber_tiles = info->keys.run.bits > 0 && info->keys.run.mode == product->mode,
+        .matrix = &product->matrix};
+    ttm->workers = product->plan.threads;
+    ttm->folder = product->folder;
+    ttm->stop = signals_stop();
+    ttm->progress = show_progress;
+    ttm->progress_context = &product->mode;
+}
+
+/* Streams the layout and publishes the result. */
+static enum slc_status multiply(struct product *product, struct slc_error *err)
+{
+    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
+    const struct progress_shape shape = {.order = product->store.manifest.order,
+                                         .passes = 1,
+                                         .nnz = product->store.manifest.nnz,
+                                         .bytes = product->plan.iteration_bytes,
+                                         .operation = "TTM"};
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_npy_pair *pair = NULL;
+    enum slc_status status;
+
+    progress_shape(&shape);
+    set_options(product);
+    status = slc_stream_open(slc_files_system(), &layouts, &product->plan, &product->stream, err);
+    if (status == SLC_OK) {
+        status = slc_ttm_stream(product->stream, &product->options, &pair, &product->report, err);
+        slc_stream_stats(product->stream, &product->stats);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_pair_publish(pair, err);
+    }
+    slc_npy_pair_destroy(pair);
+    product->multiply_seconds = slc_seconds_since(start_ns);
+    console_settle();
+    return status;
+}
+
+/* Multiplications and additions. */
+static double operations(const struct product *product)
+{
+    return 2.0 * (double)product->store.manifest.nnz * product->cols;
+}
+
+static const char *layout_text(const struct product *product)
+{
+    if (product->order.path != NULL) {
+        return "temporary";
+    }
+    return slc_layout_name(slc_reader_info(product->order.reader)->layout);
+}
+
+static void print_json(const struct product *product)
+{
+    const struct slc_ttm_report *report = &product->report;
+    json_t *record = json_pack(
+        "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
+        "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
+        (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
+        (json_int_t)product->cols, "layout", layout_text(product), "kernel",
+        slc_ttm_form_name(product->options.job.form), "precision", product->args->precision,
+        "threads", (int)product->plan.threads, "bytes_read", (json_int_t)product->stats.bytes_read,
+        "bytes_written", (json_int_t)report->output.bytes, "memory_peak_bytes",
+        (json_int_t)slc_memory_peak(), "memory_budget_bytes",
+        (json_int_t)product->plan.budget_bytes);
+    json_t *seconds =
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->total_seconds,
+                  "sort", product->sort_seconds, "multiply", product->multiply_seconds, "pass",
+                  product->stats.pass_seconds, "write", report->output.write_seconds, "wait_read",
+                  product->stats.wait_seconds / product->plan.threads, "wait_turn",
+                  report->turn_seconds / product->plan.threads, "wait_write",
+                  report->output.wait_seconds / product->plan.threads);
+
+    (void)json_object_set_new(record, "seconds", seconds);
+    (void)json_object_set_new(record, "gflops",
+                              json_real(operations(product) / product->multiply_seconds * 1e-9));
+    (void)json_dumpf(record, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(record);
+}
+
+static void print_report(const struct product *product)
+{
+    const struct slc_ttm_report *report = &product->report;
+    const double threads = product->plan.threads;
+    struct format_text a, b;
+
+    printf("Wrote %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
+    printf("  %-12s %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
+           format_count(&a, report->fibers), product->mode + 1, product->cols,
+           format_data(&b, (double)report->output.bytes));
+    printf("  %-12s %s, read at %s/s\n", "layout", layout_text(product),
+           format_data(&a, product->stats.pass_seconds > 0
+                               ? (double)product->stats.bytes_read / product->stats.pass_seconds
+                               : 0));
+    if (product->order.path != NULL) {
+        printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
+    }
+    printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
+           operations(product) / product->multiply_seconds * 1e-9,
+           slc_ttm_form_name(product->options.job.form));
+    printf("  %-12s %s/s while writing%s\n", "write",
+           format_data(&a, report->output.write_seconds > 0
+                               ? (double)report->output.bytes / report->output.write_seconds
+                               : 0),
+           report->output.direct ? ", direct (past the page cache)" : "");
+    printf("  %-12s per thread: for blocks %.2fs, for tiles before %.2fs, for the drive to write "
+           "%.2fs\n",
+           "waits", product->stats.wait_seconds / threads, report->turn_seconds / threads,
+           report->output.wait_seconds / threads);
+    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
+           format_memory(&b, product->plan.budget_bytes));
+}
+
+static enum slc_status compute(struct product *product, const char *store, struct slc_error *err)
+{
+    enum slc_status status = signals_start(NULL, NULL, err);
+
+    if (status == SLC_OK) {
+        status = slc_store_open_within(
+            slc_files_system(), store,
+            product->args->memory != 0 ? product->args->memory : UINT64_MAX, &product->store, err);
+    }
+    if (status == SLC_OK) {
+        status = find_columns(product, err);
+    }
+    if (status == SLC_OK) {
+        status = open_order(product, err);
+    }
+    if (status == SLC_OK) {
+        status = make_plan(product, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_placement_enter(&product->plan.placement);
+    status = read_operands(product, err);
+    if (status == SLC_OK) {
+        status = multiply(product, err);
+    }
+    slc_placement_leave();
+    return status;
+}
+
+static void release(struct product *product)
+{
+    slc_stream_close(product->stream);
+    slc_matrix_destroy(&product->matrix);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_labels_destroy(&product->labels[n]);
+    }
+    fiber_order_close(&product->order);
+    slc_store_close(&product->store);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct product product = {.args = &args};
+    struct slc_error err = SLC_ERROR_INIT;
+    const uint64_t start_ns = slc_clock_ns();
+    struct operands operands;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    product.mode = (unsigned)args.mode - 1;
+    product.folder = operands.text[1];
+    status = compute(&product, operands.text[0], &err);
+    product.total_seconds = slc_seconds_since(start_ns);
+    if (status != SLC_OK) {
+        console_settle();
+        code = console_error(&err);
+        code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    } else if (args.json) {
+        print_json(&product);
+    } else if (!args.quiet) {
+        print_report(&product);
+    }
+    release(&product);
+    return code;
+}
+
+const struct command command_ttm = {
+    .name = "ttm",
+    .summary = "multiply a store with a matrix (tensor times matrix)",
+    .example = "sluice ttm flights-4d.slc --mode 3 --matrix U.npy flights-u3",
+    .operands = "X.slc OUT",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .notes =
+        "The folder OUT gets coords.npy, the indices (from 0) of every fiber that has nonzeros, "
+        "and\n"
+        "rows.npy, a dense row for each, which may be larger than memory. Files of an earlier "
+        "result are\n"
+        "replaced when the new ones are complete.",
+    .run = run,
+};
