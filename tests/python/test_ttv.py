@@ -74,6 +74,23 @@ def real(name, *convert):
     return test
 
 
+def in_order(name):
+    """Every mode from a store that keeps its whole fibers together: nothing has to be sorted."""
+    def test(folder):
+        store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+        sluice("convert", bundled(name), store, "-q")
+        tensor = slc_format.read_store(store)
+        vectors = vectors_of(folder, tensor["dims"])
+        for mode in range(len(tensor["dims"])):
+            sluice("convert", bundled(name), store, "-q", "-f", "--fibers", f"{mode + 1}:24")
+            printed, _ = sluice("ttv", store, *arguments(folder, (mode,)), out, "-f")
+            check("written as they came" in printed, printed)
+            worst = compare(slc_format.read_store(out), contracted(tensor, vectors, (mode,)))
+            check(worst <= 1e-12, f"mode {mode}: {worst}")
+            sluice("check", out, "-q")
+    return test
+
+
 def one_by_one(folder):
     """Contracting mode after mode ends where contracting all at once does: every result is a store."""
     store = os.path.join(folder, "x0.slc")
@@ -133,6 +150,7 @@ run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
     ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2")),
+    ("reals in order", in_order("genten-aminoacid_data")),
     ("mode after mode", one_by_one),
     ("small memory", small_memory),
     ("a store of twice the budget", twice_the_budget),

@@ -385,6 +385,41 @@ static void test_in_order_bits(void)
     }
 }
 
+/* Each tile's part of a fiber is finite, and their sum is not: named, sorted or not. */
+static void test_overflow_across_tiles(void)
+{
+    static const uint64_t dims[] = {1, 300000};
+    struct build build = plenty;
+    struct problem problem;
+    struct slc_contract_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    build.fibers = SLC_FIBERS_GIVEN;
+    build.run = (struct slc_fiber_run){1, SLC_FIBER_BITS_MAX};
+    problem_create(&problem, 2, dims, 300000, 2, UNIFORM, true, &build);
+    for (uint64_t i = 0; i < dims[1]; i++) {
+        problem.vector[1][i] = 0;
+    }
+    for (uint64_t i = 0; i < problem.input.count; i++) {
+        problem.vector[1][problem.input.coords[1][i]] += problem.input.values[i];
+    }
+    for (uint64_t i = 0; i < dims[1]; i++) {
+        problem.vector[1][i] = copysign(5e302, problem.vector[1][i]);
+    }
+    SLC_ASSERT_OK(slc_npy_write_vector(slc_quick_files(), problem.vector_path[1], problem.vector[1],
+                                       dims[1], &err),
+                  &err);
+    for (unsigned sort = 0; sort < 2; sort++) {
+        problem.options.sort = sort == 1;
+        slc_error_clear(&err);
+        SLC_ASSERT_FAILS(slc_contract(&problem.options, &report, &err), SLC_ERR_INPUT, &err,
+                         sort == 1 ? "(1)" : "the sums at (1) of the result");
+        CU_ASSERT_FALSE(exists(problem.output));
+        CU_ASSERT_FALSE(exists(path_in(test_folder(), "out.slc.part")));
+    }
+    problem_destroy(&problem);
+}
+
 static void test_number_independence(void)
 {
     static const uint64_t dims[] = {200, 3000};
@@ -588,6 +623,7 @@ static const struct slc_test tests[] = {
     {"threads and memory change nothing", test_independence},
     {"sums that come in order", test_in_order},
     {"sums that come in order make the bits of sorting", test_in_order_bits},
+    {"sums beyond f64 of several tiles", test_overflow_across_tiles},
     {"threads do not change a number", test_number_independence},
     {"refusals", test_refused},
     {"an output that exists", test_existing_output},
