@@ -113,6 +113,7 @@ uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned wo
 enum slc_status
 slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, struct slc_error *err)
 {
+    least = slc_min_u64(least, run->least_ordered);
     return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
                            "multiplying this tensor (%" PRIu64 " MiB for vectors)",
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
@@ -335,6 +336,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
         return status;
     }
     c->fixed_bytes = fixed_bytes(c);
+    c->least_ordered = UINT64_MAX;
     if (c->job.kept_count == 0) {
         status = contract_to_number(c, err);
     } else if (slc_contract_keeps_order(c, &layout) && slc_contract_fits_ordered(c, &layout)) {

@@ -32,6 +32,7 @@ struct slc_contract_run {
     unsigned workers;
     uint64_t budget_bytes;
     uint64_t fixed_bytes;     /* what is there whatever the workers: the process, operands */
+    uint64_t least_ordered;   /* least budget for writing sums as they come; UINT64_MAX: never */
     struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
     uint64_t tiles_done;
@@ -47,7 +48,7 @@ enum slc_status slc_contract_start(struct slc_contract_run *run,
 /* Gives back what slc_contract_start took, also what it did not get to. */
 void slc_contract_release(struct slc_contract_run *run);
 
-/* SLC_ERR_BUDGET, naming `least`. */
+/* SLC_ERR_BUDGET, naming `least`, or run->least_ordered where that is less. */
 enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
                                          uint64_t least,
                                          struct slc_error *err) SLC_NODISCARD;
@@ -71,7 +72,8 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run,
 bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
 
 /*
- * Divides memory for writing sums as they come; false where that is too little. Fills run->workers.
+ * Divides memory for writing sums as they come; false where that is too little. Fills run->workers
+ * and run->least_ordered.
  */
 bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout);
 

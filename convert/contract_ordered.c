@@ -113,6 +113,7 @@ bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_ke
             slc_buffer_footprint(run->workers * piece_bytes(layout), SLC_PAGES_SMALL) +
             slc_ordered_bytes(layout, run->workers);
 
+        run->least_ordered = bytes;
         if (bytes <= run->budget_bytes) {
             return true;
         }
