@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *suite_name;
@@ -17,6 +18,7 @@ static const char *skip_reason;
 static unsigned point;
 static unsigned failed_points;
 static char folder[64];
+static clock_t test_start;
 static unsigned folder_count;
 static char subfolder[96];
 
@@ -32,11 +34,25 @@ uint64_t slc_test_seed(void)
     return text ? strtoull(text, NULL, 0) : 1;
 }
 
-bool slc_test_quick(void)
+/* How quick a test has to be: 0 (all cases), 1 or 2. */
+static unsigned quickness(void)
 {
     const char *quick = getenv("SLC_TEST_QUICK");
 
-    return quick != NULL && strcmp(quick, "1") == 0 && getenv("SLC_TEST_FULL") == NULL;
+    if (quick == NULL || getenv("SLC_TEST_FULL") != NULL) {
+        return 0;
+    }
+    return strcmp(quick, "1") == 0 ? 1 : strcmp(quick, "2") == 0 ? 2 : 0;
+}
+
+bool slc_test_quick(void)
+{
+    return quickness() >= 1;
+}
+
+bool slc_test_threads_only(void)
+{
+    return quickness() == 2;
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
@@ -120,6 +136,18 @@ void slc_test_assert_fails(enum slc_status status,
     CU_assertImplementation(as_wanted, line, text, file, "", CU_FALSE);
 }
 
+/* Says what a test took that was not quick, so that those that make the check long can be seen. */
+static void print_time(void)
+{
+    const clock_t now = clock();
+    const double seconds = (double)(now - test_start) / CLOCKS_PER_SEC;
+
+    if (seconds >= 1.0) {
+        printf("# %.1f s of processor time:\n", seconds);
+    }
+    test_start = now;
+}
+
 static void test_complete(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord first)
 {
     bool failed = false;
@@ -136,6 +164,7 @@ static void test_complete(const CU_pTest test, const CU_pSuite suite, const CU_p
     }
     point++;
     failed_points += failed;
+    print_time();
     printf("%sok %u - %s: %s%s%s\n", failed ? "not " : "", point, suite_name, test->pName,
            skip_reason && !failed ? " # SKIP " : "", skip_reason && !failed ? skip_reason : "");
     skip_reason = NULL;
@@ -162,6 +191,7 @@ int slc_test_main(
     printf("# seed %llu (SLC_TEST_SEED)\n1..%u\n", (unsigned long long)slc_test_seed(),
            registered ? registered->uiNumberOfTests : 0);
     CU_set_test_complete_handler(test_complete);
+    test_start = clock();
     (void)CU_run_all_tests();
     CU_cleanup_registry();
     return failed_points > 0;

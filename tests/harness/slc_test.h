@@ -37,11 +37,19 @@ void slc_test_skip(const char *reason);
 uint64_t slc_test_seed(void);
 
 /*
- * True when SLC_TEST_QUICK=1 and SLC_TEST_FULL is unset: a build under a sanitizer, several times
- * slower, where a test may take a part of its cases. Each kind of case has to stay: what is looked
- * for there are faults of memory and of threads, and the run without sanitizers takes all cases.
+ * True when SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a build under a sanitizer, several
+ * times slower, where a test may take a part of its cases. Each kind of case has to stay: what is
+ * looked for there are faults of memory and of threads, and the run without sanitizers takes all
+ * cases.
  */
 bool slc_test_quick(void);
+
+/*
+ * True when SLC_TEST_QUICK is 2 and SLC_TEST_FULL is unset: a build under ThreadSanitizer, twenty
+ * times slower. Cases that differ in numbers alone may stay out: each way in which threads meet is
+ * enough.
+ */
+bool slc_test_threads_only(void);
 
 /* A fresh empty folder for the running test, removed when the program ends. Never NULL. */
 const char *slc_test_folder(void);

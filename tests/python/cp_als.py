@@ -29,12 +29,21 @@ def read_tns(path):
     return dims, coords[starts][keep].T.copy(), values[keep]
 
 
+SORTED = {}  # mode: (coordinates, the order that sorts them), of the last tensor seen
+
+
+def sorted_by(coords, mode):
+    if mode not in SORTED or SORTED[mode][0] is not coords:
+        SORTED[mode] = coords, np.argsort(coords[mode], kind="stable")
+    return SORTED[mode][1]
+
+
 def mttkrp(dims, coords, values, factors, mode):
     rank = next(f.shape[1] for n, f in enumerate(factors) if n != mode) if len(dims) > 1 else 1
     out = np.zeros((dims[mode], rank))
     if len(values) == 0:
         return out
-    order = np.argsort(coords[mode], kind="stable")
+    order = sorted_by(coords, mode)
     for begin in range(0, len(order), PIECE):
         piece = order[begin:begin + PIECE]
         rows = coords[mode][piece]

@@ -5,6 +5,7 @@ second opinion of the tests: if the two disagree, one of them or the page is wro
 0-based NumPy arrays; keys are Python integers or uint64 arrays where 64 bits are enough.
 """
 
+import functools
 import json
 import os
 import struct
@@ -50,6 +51,11 @@ def key_positions(dims, run=(0, 0)):
     """For every key bit, from the least significant: (mode, bit of the coordinate).
 
     `run`: (mode, bits) of the fiber run, whose bits stand lowest."""
+    return positions_of(tuple(dims), tuple(run))
+
+
+@functools.lru_cache(maxsize=None)
+def positions_of(dims, run):
     bits = [mode_bits(length) for length in dims]
     run_mode, run_bits = run
     positions = [(run_mode, bit) for bit in range(min(run_bits, bits[run_mode]))]
@@ -62,10 +68,12 @@ def key_positions(dims, run=(0, 0)):
 
 def keys_of(dims, coords, run=(0, 0)):
     """Keys of an N x nnz coordinate array, as an object array of Python integers."""
-    keys = np.zeros(coords.shape[1], dtype=object)
+    halves = np.zeros((2, coords.shape[1]), dtype=np.uint64)
     for place, (mode, bit) in enumerate(key_positions(dims, run)):
-        keys += ((coords[mode] >> np.uint64(bit)) & np.uint64(1)).astype(object) << place
-    return keys
+        found = (coords[mode] >> np.uint64(bit)) & np.uint64(1)
+        halves[place // 64] |= found << np.uint64(place % 64)
+    keys = halves[0].astype(object)
+    return keys + (halves[1].astype(object) << 64) if halves[1].any() else keys
 
 
 def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):

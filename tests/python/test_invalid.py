@@ -214,9 +214,11 @@ def every_byte_of_a_block(codec):
         _, size = struct.unpack_from("<QQ", forgery.index, 0)
         step = 1 if FULL else 1 + size // 150
         for place in list(range(0, 64)) + list(range(64, f.round_up(size, PAGE), step)):
-            # A sanitized command takes five times as long to start: each byte one change, in turns.
-            # The unit tests of codecs and verification do the same within one process.
-            for change in CHANGES[place % 3:place % 3 + 1] if QUICK else CHANGES:
+            # Starting the command takes longer than refusing the store: each byte one change, in turns.
+            # The unit tests of codecs and verification make all of them within one process.
+            if QUICK and place % 4 != 0:
+                continue
+            for change in CHANGES if FULL else CHANGES[place // 4 % 3:place // 4 % 3 + 1]:
                 forged = Forgery(forgery.path)
                 forged.blocks[place] ^= change
                 forged.write()

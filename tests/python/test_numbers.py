@@ -42,14 +42,17 @@ def mttkrp_of(name):
         rng = np.random.default_rng(3)
         turn = 0
         worst = {"f64": 0.0, "f32": 0.0}
-        for rank in (1, 7, 16, 33):
-            for precision, bound in (("f64", 1e-12), ("f32", 1e-5)):
+        for r, rank in enumerate((1, 7, 16, 33)):
+            for p, (precision, bound) in enumerate((("f64", 1e-12), ("f32", 1e-5))):
                 kind = np.float64 if precision == "f64" else np.float32
                 factors = [rng.random((d, rank)).astype(kind) for d in dims]
                 given = os.path.join(folder, "factors")
                 write_factors(given, factors)
                 wide = [f.astype(np.float64) for f in factors]
                 for mode in range(len(dims)):
+                    # NumPy takes most of the time: of large tensors either precision, in turns.
+                    if not FULL and len(values) > 100_000 and (mode + r + p) % 2:
+                        continue
                     combos = COMBOS if FULL else [COMBOS[(turn * 7) % len(COMBOS)]]
                     turn += 1
                     want = cp_als.mttkrp(dims, coords, values, wide, mode)
@@ -112,10 +115,11 @@ def follows(name, rank):
         factors = [rng.random((d, rank)) for d in dims]
         init = os.path.join(folder, "init")
         write_factors(init, factors)
-        want, _, _, _ = cp_als.cp_als(dims, coords, values, factors, 20)
+        count = 20 if FULL or len(values) < 100_000 else 10
+        want, _, _, _ = cp_als.cp_als(dims, coords, values, factors, count)
         for more in ((), ("--deterministic",)):
-            got, _ = cpd(store, folder, rank, 20, 0, init, *more)
-            check(len(got) == 20, f"{len(got)} iterations")
+            got, _ = cpd(store, folder, rank, count, 0, init, *more)
+            check(len(got) == count, f"{len(got)} iterations")
             worst = max(abs(a - b) for a, b in zip(got, want))
             print(f"# {name}, rank {rank}: fit {got[-1]:.6f}, worst difference {worst:.1e}")
             check(worst <= 1e-9, f"fit differs by {worst:.2e}")

@@ -35,6 +35,9 @@ static void test_every_way_gives_the_same_bytes(void)
             struct build build = builds[b];
             uint64_t hash;
 
+            if (slc_test_threads_only() && b > 0 && (b + s) % 4 != 0) {
+                continue; /* every way with some shape */
+            }
             if (b % 2 == 0) {
                 build.assumed_base = input.base;
             }
@@ -53,7 +56,7 @@ static void test_overflow_recurses(void)
     static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 30, 1};
     size_t s;
 
-    for (s = 0; s < SLC_COUNT(shapes); s++) {
+    for (s = 0; s < SLC_COUNT(shapes); s += slc_test_threads_only() ? 3 : 1) {
         struct input input;
         const char *path = store_in_folder("big.slc");
         struct slc_error err = SLC_ERROR_INIT;

@@ -77,7 +77,9 @@ static void sweep(bool integers)
     for (unsigned order = 1; order <= 8; order++) {
         /* Every second rank, even orders the one half and odd ones the other. */
         for (size_t r = slc_test_quick() ? order % 2 : 0; r < SLC_COUNT(ranks);
-             r += slc_test_quick() ? 2 : 1) {
+             r += slc_test_threads_only() ? 6
+                  : slc_test_quick()      ? 2
+                                          : 1) {
             const enum slc_value_type type =
                 slc_random_below(slc_test_seed(), 6, draw, 2) == 0 ? SLC_F32 : SLC_F64;
             const unsigned mode = (unsigned)slc_random_below(slc_test_seed(), 7, draw, order);

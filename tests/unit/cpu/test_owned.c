@@ -58,6 +58,9 @@ static void test_shapes(void)
                 if (slc_test_quick() && (s + r / 2) % 4 != 0) {
                     continue; /* two ranks of every second shape, one of either type */
                 }
+                if (slc_test_threads_only() && (mode + r) % shapes[s].order != 0) {
+                    continue;
+                }
                 problem_create_runs(&problem, shapes[s].order, shapes[s].dims, shapes[s].nnz, mode,
                                     ranks[r], type, true, shapes[s].runs);
                 check_problem(&problem, 0);
@@ -73,7 +76,7 @@ static void test_large(void)
     static const uint64_t dims[] = {12, 30000, 700};
     struct problem problem;
 
-    for (unsigned mode = 0; mode < 3; mode++) {
+    for (unsigned mode = 0; mode < (slc_test_threads_only() ? 1 : 3); mode++) {
         problem_create_runs(&problem, 3, dims, 200000, mode, 16, SLC_F64, true,
                             (struct runs){1, 40});
         check_problem(&problem, 0);
@@ -118,7 +121,7 @@ static void test_trial(void)
     static const uint64_t dims[] = {900, 30, 600, 40};
     struct slc_error err = SLC_ERROR_INIT;
 
-    for (unsigned types = 0; types < 2; types++) {
+    for (unsigned types = slc_test_threads_only() ? 1 : 0; types < 2; types++) {
         struct slc_backend *backend;
         struct problem problem;
 
@@ -162,7 +165,7 @@ static void test_nodes(void)
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     slc_placement_enter(&placement);
-    for (unsigned mode = 0; mode < 3; mode++) {
+    for (unsigned mode = slc_test_threads_only() ? 2 : 0; mode < 3; mode++) {
         const struct slc_owned_mode *copy = &owned_of(backend)->modes[mode];
         const unsigned char *boundary;
         uint64_t ends[SLC_MAX_NODES];
@@ -208,7 +211,7 @@ static void test_repeatable(void)
         SLC_ASSERT_OK(owned_load(backend, &problem.tensor, SLC_F64, 4, &err), &err);
         SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
         memcpy(first, output->buffer.data, bytes);
-        for (int again = 0; again < 20; again++) {
+        for (int again = 0; again < (slc_test_threads_only() ? 4 : 20); again++) {
             SLC_ASSERT_OK(owned_multiply(backend, &problem, 4, &err), &err);
             CU_ASSERT_EQUAL(memcmp(first, output->buffer.data, bytes), 0);
         }
@@ -257,6 +260,9 @@ static void test_instruction_sets(void)
 
             if (slc_test_quick() && (i + order) % 3 != 0) {
                 continue; /* every rank and mean length with some order */
+            }
+            if (slc_test_threads_only() && i % 4 != 0) {
+                continue;
             }
             for (int integers = 0; integers < 2; integers++) {
                 const double tolerance = integers ? 0 : type == SLC_F64 ? 1e-13 : 1e-6;

@@ -45,7 +45,7 @@ check_faults(enum slc_fault_kind kind, enum slc_status refused, enum slc_value_t
     bool done = false;
 
     problem_create(&problem, 3, dims, 3000, 0, 8, type, true);
-    for (uint64_t k = 1; !done && k < 200; k++) {
+    for (uint64_t k = 1; !done && k < 400; k += slc_test_threads_only() ? 1 + k / 4 : 1) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_backend *backend;
         enum slc_status status;
@@ -98,7 +98,7 @@ static void test_trial_faults(void)
 
     problem_create(&problem, 3, dims, 530000, 1, 2, SLC_F64, true);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    for (uint64_t k = 1; !done && k < 200; k++) {
+    for (uint64_t k = 1; !done && k < 400; k += slc_test_quick() ? 1 + k / 2 : 1) {
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
