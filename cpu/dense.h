@@ -107,6 +107,34 @@ enum slc_status slc_dense_update_sums(struct slc_dense *dense,
                                       const struct slc_update_sums *sums,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * slc_dense_update_rows with the sums over these rows, but for the Gram matrix: for factors whose
+ * rows have several owners. `columns` is set to slc_dense_columns_elements(rank) numbers for
+ * slc_dense_columns_join.
+ */
+enum slc_status slc_dense_update_part(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      uint64_t begin,
+                                      uint64_t end,
+                                      unsigned worker,
+                                      double *columns,
+                                      struct slc_error *err) SLC_NODISCARD;
+/* So many numbers lie between the columns of two calls; the first begin at a cache line. */
+uint64_t slc_dense_columns_elements(uint32_t rank);
+/* sums->largest and sums->inner from the columns of `count` calls, one behind the other, in order.
+ */
+void slc_dense_columns_join(uint32_t rank,
+                            const double *columns,
+                            uint64_t count,
+                            const struct slc_update_sums *sums);
+/* gram = factor^T factor with the bits that slc_dense_update gives it; `factor` is not changed. */
+enum slc_status slc_dense_update_gram(struct slc_dense *dense,
+                                      struct slc_matrix *factor,
+                                      double *gram,
+                                      struct slc_error *err) SLC_NODISCARD;
+
 /* Multiplies column r by scale[r], in place; and in rows [begin, end) alone, by the caller. */
 void slc_dense_scale_rows(struct slc_matrix *matrix,
                           uint64_t begin,

@@ -92,7 +92,14 @@ static void solve_block(const struct update *update, const double *m, double *x)
     }
 }
 
-/* `gram` and `columns` are looked at where sums are made. */
+/* Whether a block's rows are worked on where they lie. */
+static bool block_in_place(const struct update *update, uint64_t rows)
+{
+    return update->factor->type == SLC_F64 && rows == SLC_BLOCK_ROWS &&
+           update->factor->pitch == update->width;
+}
+
+/* `gram`, which may be NULL, and `columns` are looked at where sums are made. */
 static void update_block(const struct update *update,
                          uint64_t row,
                          uint64_t rows,
@@ -100,8 +107,7 @@ static void update_block(const struct update *update,
                          double *gram,
                          double *columns)
 {
-    const bool in_place = update->factor->type == SLC_F64 && rows == SLC_BLOCK_ROWS &&
-                          update->factor->pitch == update->width;
+    const bool in_place = block_in_place(update, rows);
     const double *m = in_place ? slc_matrix_row_f64(update->mttkrp, row) : block->m;
     double *x = in_place ? slc_matrix_row_f64(update->factor, row) : block->x;
 
@@ -120,7 +126,9 @@ static void update_block(const struct update *update,
     if (update->factor->type == SLC_F32 || (!in_place && !update->solves)) {
         load_block(update, update->factor, row, rows, x);
     }
-    update->kernels->gram(x, update->width, gram);
+    if (gram != NULL) {
+        update->kernels->gram(x, update->width, gram);
+    }
     update->kernels->columns(m, x, update->width, columns, columns + update->width);
 }
 
@@ -201,6 +209,34 @@ static void update_panel(
     }
 }
 
+/* The Gram matrices alone, of a factor that has been solved for. */
+static void gram_groups_by_blocks(void *context, uint64_t first, uint64_t last, unsigned worker)
+{
+    const struct update *update = context;
+    const uint64_t width = update->width;
+    struct block block;
+
+    (void)worker;
+    memset(&block, 0, sizeof block);
+    for (uint64_t group = first; group < last; group++) {
+        const uint64_t limit = slc_group_end(&update->cut, group);
+        double *gram = update->dense->grams + group * width * width;
+
+        memset(gram, 0, width * width * sizeof *gram);
+        for (uint64_t row = group * update->cut.group_rows; row < limit; row += SLC_BLOCK_ROWS) {
+            const uint64_t rows = slc_min_u64(limit - row, SLC_BLOCK_ROWS);
+            const double *x = block.x;
+
+            if (block_in_place(update, rows)) {
+                x = slc_matrix_row_f64(update->factor, row);
+            } else {
+                load_block(update, update->factor, row, rows, block.x);
+            }
+            update->kernels->gram(x, update->width, gram);
+        }
+    }
+}
+
 static void update_groups_by_panels(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
     const struct update *update = context;
@@ -219,23 +255,29 @@ static void update_groups_by_panels(void *context, uint64_t first, uint64_t last
     }
 }
 
-/* Adds up the groups, in their order. */
-static void combine_columns(const struct update *update, const struct slc_update_sums *sums)
+uint64_t slc_dense_columns_elements(uint32_t rank)
 {
-    const uint32_t rank = update->factor->cols;
+    return 2 * (uint64_t)slc_block_width(rank);
+}
+
+void slc_dense_columns_join(uint32_t rank,
+                            const double *columns,
+                            uint64_t count,
+                            const struct slc_update_sums *sums)
+{
+    const uint64_t width = slc_block_width(rank);
 
     memset(sums->largest, 0, rank * sizeof *sums->largest);
     memset(sums->inner, 0, rank * sizeof *sums->inner);
-    for (uint64_t group = 0; group < update->cut.groups; group++) {
-        const double *columns = group_columns(update, group);
-
+    for (uint64_t part = 0; part < count; part++, columns += 2 * width) {
         for (uint32_t r = 0; r < rank; r++) {
             sums->largest[r] = fmax(sums->largest[r], columns[r]);
-            sums->inner[r] += columns[update->width + r];
+            sums->inner[r] += columns[width + r];
         }
     }
 }
 
+/* Adds up the groups, in their order. */
 static void combine_grams(const struct update *update, double *gram)
 {
     const uint64_t rank = update->factor->cols;
@@ -311,7 +353,7 @@ sweep(struct update *update, const struct slc_update_sums *sums, struct slc_erro
     if (status != SLC_OK) {
         return status;
     }
-    combine_columns(update, sums);
+    slc_dense_columns_join(update->factor->cols, update->dense->columns, update->cut.groups, sums);
     if (by_blocks) {
         combine_grams(update, sums->gram);
         return SLC_OK;
@@ -331,6 +373,27 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
     return sweep(&update, sums, err);
 }
 
+/* Rows [begin, end), by one worker; `columns` is looked at where sums are made. */
+static void update_range(
+    const struct update *update, uint64_t begin, uint64_t end, unsigned worker, double *columns)
+{
+    struct block block;
+
+    assert(begin <= end && end <= update->factor->rows && worker < update->dense->workers);
+    if (update->solver->rank > SLC_BLOCK_RANK) {
+        const uint64_t panel_rows = slc_panel_rows(update->factor->cols);
+
+        for (uint64_t row = begin; row < end; row += panel_rows) {
+            update_panel(update, row, slc_min_u64(row + panel_rows, end), worker, columns);
+        }
+        return;
+    }
+    memset(&block, 0, sizeof block);
+    for (uint64_t row = begin; row < end; row += SLC_BLOCK_ROWS) {
+        update_block(update, row, slc_min_u64(end - row, SLC_BLOCK_ROWS), &block, NULL, columns);
+    }
+}
+
 enum slc_status slc_dense_update_rows(struct slc_dense *dense,
                                       const struct slc_solver *solver,
                                       const struct slc_matrix *mttkrp,
@@ -342,26 +405,32 @@ enum slc_status slc_dense_update_rows(struct slc_dense *dense,
 {
     struct update update = update_of(dense, solver, mttkrp, factor);
     const enum slc_status status = check_shapes(&update, err);
-    struct block block;
 
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        update.sums = false;
+        update_range(&update, begin, end, worker, NULL);
     }
-    assert(begin <= end && end <= factor->rows && worker < dense->workers);
-    update.sums = false;
-    if (solver->rank > SLC_BLOCK_RANK) {
-        const uint64_t panel_rows = slc_panel_rows(factor->cols);
+    return status;
+}
 
-        for (uint64_t row = begin; row < end; row += panel_rows) {
-            update_panel(&update, row, slc_min_u64(row + panel_rows, end), worker, NULL);
-        }
-        return SLC_OK;
+enum slc_status slc_dense_update_part(struct slc_dense *dense,
+                                      const struct slc_solver *solver,
+                                      const struct slc_matrix *mttkrp,
+                                      struct slc_matrix *factor,
+                                      uint64_t begin,
+                                      uint64_t end,
+                                      unsigned worker,
+                                      double *columns,
+                                      struct slc_error *err)
+{
+    struct update update = update_of(dense, solver, mttkrp, factor);
+    const enum slc_status status = check_shapes(&update, err);
+
+    if (status == SLC_OK) {
+        memset(columns, 0, slc_dense_columns_elements(solver->rank) * sizeof *columns);
+        update_range(&update, begin, end, worker, columns);
     }
-    memset(&block, 0, sizeof block);
-    for (uint64_t row = begin; row < end; row += SLC_BLOCK_ROWS) {
-        update_block(&update, row, slc_min_u64(end - row, SLC_BLOCK_ROWS), &block, NULL, NULL);
-    }
-    return SLC_OK;
+    return status;
 }
 
 enum slc_status slc_dense_update_sums(struct slc_dense *dense,
@@ -375,4 +444,30 @@ enum slc_status slc_dense_update_sums(struct slc_dense *dense,
 
     update.solves = false;
     return sweep(&update, sums, err);
+}
+
+enum slc_status slc_dense_update_gram(struct slc_dense *dense,
+                                      struct slc_matrix *factor,
+                                      double *gram,
+                                      struct slc_error *err)
+{
+    struct update update = {.dense = dense,
+                            .factor = factor,
+                            .kernels = slc_kernels()->dense,
+                            .width = slc_block_width(factor->cols)};
+    enum slc_status status = slc_dense_check(dense, factor, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (factor->cols > SLC_BLOCK_RANK) {
+        return slc_dense_gram(dense, factor, gram, err);
+    }
+    update.cut = slc_row_cut(factor->rows, SLC_GRAM_ROWS, SLC_DENSE_GROUPS);
+    status =
+        slc_team_for(dense->workers, update.cut.groups, 1, gram_groups_by_blocks, &update, err);
+    if (status == SLC_OK) {
+        combine_grams(&update, gram);
+    }
+    return status;
 }
