@@ -101,6 +101,12 @@ struct slc_owned_form {
     unsigned tried;     /* forms that it was chosen from by computing; 0: by what each would cost */
 };
 
+/* Bytes from one row to the next, of rows_read and rows_write below. */
+static inline uint64_t slc_matrix_row_bytes(const struct slc_matrix *m)
+{
+    return (uint64_t)m->pitch * slc_value_bytes(m->type);
+}
+
 struct slc_backend;
 
 struct slc_backend_ops {
@@ -151,6 +157,20 @@ struct slc_backend_ops {
 
     /* Wakes every worker that waits inside mttkrp_tile; their calls return SLC_ERR_INTERRUPTED. */
     void (*mttkrp_abort)(struct slc_backend *backend);
+
+    /*
+     * Under SLC_CONFLICT_ROWS a row that is split over partitions may have several owners, one per
+     * device. After the last tile and before mttkrp_end the sums of the partitions that continue it
+     * are taken, in their order, and added to the row of whoever has its first partition:
+     * output->pitch numbers, those behind the rank zero. False, and no change, where this device
+     * had no tile of `partition` or it continues no row. What is not taken mttkrp_end adds to this
+     * device's own output.
+     */
+    bool (*mttkrp_split_take)(struct slc_backend *backend,
+                              uint64_t partition,
+                              uint64_t *row,
+                              double *sums);
+    void (*mttkrp_split_add)(struct slc_backend *backend, uint64_t row, const double *sums);
 
     /* Ends the job: the output is complete when this returns SLC_OK. Called by one thread. */
     enum slc_status (*mttkrp_end)(struct slc_backend *backend, struct slc_error *err);
@@ -222,6 +242,23 @@ struct slc_backend_ops {
     enum slc_status (*mttkrp_owned)(struct slc_backend *backend,
                                     const struct slc_mttkrp_job *job,
                                     struct slc_error *err);
+
+    /*
+     * Copies `count` whole rows, padding included, from a matrix in the device's memory to the
+     * host's, and back. Threads: any, on rows that nobody writes. Errors: those of the device.
+     */
+    enum slc_status (*rows_read)(struct slc_backend *backend,
+                                 const struct slc_matrix *matrix,
+                                 uint64_t first,
+                                 uint64_t count,
+                                 void *to,
+                                 struct slc_error *err);
+    enum slc_status (*rows_write)(struct slc_backend *backend,
+                                  struct slc_matrix *matrix,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  const void *from,
+                                  struct slc_error *err);
 
     void (*destroy)(struct slc_backend *backend); /* takes NULL */
 };

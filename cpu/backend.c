@@ -2,6 +2,8 @@
 #include "cpu/cpu.h"
 #include "cpu/mttkrp.h"
 
+#include <string.h>
+
 static void
 choose(const struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
 {
@@ -15,6 +17,37 @@ static bool tried(const struct slc_backend *backend, struct slc_conflict_choice 
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
 
     return slc_trial_result(&cpu->trial, choice);
+}
+
+/* The host's memory is the device's. */
+static enum slc_status rows_read(struct slc_backend *backend,
+                                 const struct slc_matrix *matrix,
+                                 uint64_t first,
+                                 uint64_t count,
+                                 void *to,
+                                 struct slc_error *err)
+{
+    const uint64_t stride = slc_matrix_row_bytes(matrix);
+
+    (void)backend;
+    (void)err;
+    memcpy(to, (const unsigned char *)matrix->buffer.data + first * stride, count * stride);
+    return SLC_OK;
+}
+
+static enum slc_status rows_write(struct slc_backend *backend,
+                                  struct slc_matrix *matrix,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  const void *from,
+                                  struct slc_error *err)
+{
+    const uint64_t stride = slc_matrix_row_bytes(matrix);
+
+    (void)backend;
+    (void)err;
+    memcpy((unsigned char *)matrix->buffer.data + first * stride, from, count * stride);
+    return SLC_OK;
 }
 
 static void destroy(struct slc_backend *backend)
@@ -45,6 +78,8 @@ static const struct slc_backend_ops cpu_ops = {
     .mttkrp_tile = slc_mttkrp_tile,
     .mttkrp_rows = slc_mttkrp_rows,
     .mttkrp_abort = slc_mttkrp_abort,
+    .mttkrp_split_take = slc_split_rows_take,
+    .mttkrp_split_add = slc_split_rows_add,
     .mttkrp_end = slc_mttkrp_end,
     .mttkrp_tried = tried,
     .owned_bytes = slc_owned_bytes,
@@ -54,6 +89,8 @@ static const struct slc_backend_ops cpu_ops = {
     .owned_drop = slc_backend_owned_drop,
     .owned_form = slc_backend_owned_form,
     .mttkrp_owned = slc_backend_mttkrp_owned,
+    .rows_read = rows_read,
+    .rows_write = rows_write,
     .destroy = destroy,
 };
 

@@ -233,6 +233,12 @@ void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64
 void slc_split_rows_begin(struct slc_cpu_backend *cpu);
 unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
 void slc_split_rows_finish(struct slc_cpu_backend *cpu);
+/* The operations of the table on such sums. */
+bool slc_split_rows_take(struct slc_backend *backend,
+                         uint64_t partition,
+                         uint64_t *row,
+                         double *sums);
+void slc_split_rows_add(struct slc_backend *backend, uint64_t row, const double *sums);
 
 /* Sums a tile up row by row and commits the sums (LOCKED and ORDERED). */
 enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,

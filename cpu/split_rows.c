@@ -61,3 +61,28 @@ void slc_split_rows_finish(struct slc_cpu_backend *cpu)
         }
     }
 }
+
+bool slc_split_rows_take(struct slc_backend *backend,
+                         uint64_t partition,
+                         uint64_t *row,
+                         double *sums)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    if (!cpu->running || cpu->conflict != SLC_CONFLICT_ROWS || partition >= cpu->job.partitions ||
+        rows_of(cpu)[partition] == NO_ROW) {
+        return false;
+    }
+    *row = rows_of(cpu)[partition];
+    rows_of(cpu)[partition] = NO_ROW;
+    memcpy(sums, sums_of(cpu, partition), cpu->sum_stride);
+    return true;
+}
+
+void slc_split_rows_add(struct slc_backend *backend, uint64_t row, const double *sums)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    cpu->kernels->add_f64(cpu->sums + row * cpu->sum_stride, sums,
+                          cpu->sum_stride / sizeof(double));
+}

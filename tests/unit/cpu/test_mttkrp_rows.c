@@ -224,6 +224,88 @@ static void test_refusals(void)
     backend->ops->destroy(backend);
 }
 
+/* Gives tiles of the partitions that device `device` of `devices` owns to its backend. */
+static void add_tiles_of(struct slc_backend *backend,
+                         const struct problem *problem,
+                         unsigned device,
+                         unsigned devices)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct fake_tile tile;
+
+    fake_tile_create(&tile, &problem->tensor, problem->type);
+    for (uint64_t t = 0; t < fake_tensor_tiles(&problem->tensor); t++) {
+        fake_tile_open(&tile, t);
+        if (tile.view.partition % devices == device) {
+            SLC_ASSERT_OK(backend->ops->mttkrp_tile(backend, 0, &tile.view, &err), &err);
+        }
+    }
+    fake_tile_destroy(&tile);
+}
+
+/*
+ * Partitions of one row with two owners: its sums, taken in order from whoever has them and given
+ * to the owner of the first partition, give the bits of a single owner.
+ */
+static void check_two_owners(enum slc_value_type type)
+{
+    const uint64_t dims[] = {3, 50, 60};
+    struct slc_backend *backends[2] = {NULL, NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_matrix outputs[2];
+    struct slc_mttkrp_job job;
+    struct problem problem;
+    double sums[16];
+    uint64_t row, taken = 0;
+
+    problem_create(&problem, 3, dims, 640, 0, 16, type, false);
+    problem.tensor.tile_nnz = 4;
+    problem_partition(&problem, 10);
+    for (unsigned d = 0; d < 2; d++) {
+        SLC_ASSERT_OK(slc_cpu_backend_create(&backends[d], &err), &err);
+    }
+    run(backends[0], &problem, 1);
+    problem_job(&problem, 1, &job);
+    for (unsigned d = 0; d < 2; d++) {
+        SLC_ASSERT_OK(slc_matrix_create(&outputs[d], type, 3, 16, &err), &err);
+        job.output = &outputs[d];
+        SLC_ASSERT_OK(backends[d]->ops->mttkrp_begin(backends[d], &job, &err), &err);
+        add_tiles_of(backends[d], &problem, d, 2);
+    }
+    for (uint64_t p = 0; p < problem.tensor.partitions; p++) {
+        struct slc_backend *owner = backends[p % 2];
+
+        CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(backends[(p + 1) % 2], p, &row, sums));
+        if (owner->ops->mttkrp_split_take(owner, p, &row, sums)) {
+            /* All rows begin in partitions of either; each is given to the first device here. */
+            backends[0]->ops->mttkrp_split_add(backends[0], row, sums);
+            CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(owner, p, &row, sums));
+            taken++;
+        }
+    }
+    CU_ASSERT(taken > 50);
+    CU_ASSERT_FALSE(backends[0]->ops->mttkrp_split_take(backends[0], UINT64_MAX, &row, sums));
+    for (unsigned d = 0; d < 2; d++) {
+        SLC_ASSERT_OK(backends[d]->ops->mttkrp_end(backends[d], &err), &err);
+        CU_ASSERT_FALSE(backends[d]->ops->mttkrp_split_take(backends[d], 1, &row, sums));
+    }
+    /* Row 0 begins in partition 0, the first device's. */
+    CU_ASSERT_EQUAL(memcmp(outputs[0].buffer.data, problem.out.output.buffer.data,
+                           slc_matrix_row_bytes(&outputs[0])),
+                    0);
+    for (unsigned d = 0; d < 2; d++) {
+        backends[d]->ops->destroy(backends[d]);
+        slc_matrix_destroy(&outputs[d]);
+    }
+    problem_destroy(&problem);
+}
+
+static void test_owners(void)
+{
+    check_two_owners(SLC_F64);
+    check_two_owners(SLC_F32);
+}
+
 /* What a plan is told holds, and allocations beyond any count are refused before they are tried. */
 static void test_scratch(void)
 {
@@ -259,6 +341,7 @@ static const struct slc_test tests[] = {
     {"reals give equal bits", test_reals},
     {"no nonzero, one, one row", test_edges},
     {"rows that are complete before the end", test_complete_rows},
+    {"a row with two owners", test_owners},
     {"when it is chosen", test_choice},
     {"jobs and tiles that do not fit are refused", test_refusals},
     {"scratch is as planned, and may fail", test_scratch},
