@@ -28,6 +28,22 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
                                          struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * The baseline (AMPED section 5.4): runs of neighbouring `count` blocks or partitions, one for each
+ * device, as nearly of the same weight as their ends allow. Shapes, errors and needs as above, but
+ * for the bound: a load is less than the largest weight away from an even share, and the sum of the
+ * weights times 2 * devices is below 2^64.
+ */
+enum slc_status slc_assign_equal_shares(const uint64_t *weights,
+                                        uint64_t count,
+                                        unsigned devices,
+                                        uint32_t *device,
+                                        uint64_t *loads,
+                                        struct slc_error *err) SLC_NODISCARD;
+
+/* The largest of some loads over their mean; 1 where all are 0. */
+double slc_assign_imbalance(const double *loads, unsigned devices);
+
+/*
  * What no assignment can be better than: the largest weight, or an even share of all, rounded up.
  * 0 without weights.
  */

@@ -10,12 +10,12 @@
 /* Largest load over an even share; 1 without nonzeros. */
 static double imbalance(const struct device_shares *shares, unsigned devices)
 {
-    double sum = 0;
+    double loads[SLC_MAX_DEVICES];
 
     for (unsigned d = 0; d < devices; d++) {
-        sum += (double)shares->loads[d];
+        loads[d] = (double)shares->loads[d];
     }
-    return sum > 0 ? (double)shares->most * devices / sum : 1.0;
+    return slc_assign_imbalance(loads, devices);
 }
 
 /* Divides the partitions of one layout. */

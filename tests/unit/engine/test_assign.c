@@ -126,6 +126,47 @@ static void takes_what_there_is(void)
     CU_ASSERT_EQUAL(assigned_load(even, 4, 2), 8);
 }
 
+/* Runs in order, none of them a largest weight away from an even share, ends included. */
+static void equal_shares_are_nearly_equal(void)
+{
+    uint64_t draw = 0;
+
+    for (unsigned round = 0; round < 500; round++) {
+        const unsigned count = (unsigned)slc_random_below(slc_test_seed(), 5, draw++, 60);
+        const unsigned devices = 1 + (unsigned)slc_random_below(slc_test_seed(), 6, draw++, 8);
+        uint64_t weights[60], loads[8], sums[8] = {0};
+        uint64_t sum = 0, largest = 0;
+        struct slc_error err = SLC_ERROR_INIT;
+        uint32_t device[60];
+
+        for (unsigned p = 0; p < count; p++) {
+            weights[p] = slc_random_below(slc_test_seed(), 7, draw++, round % 3 == 0 ? 2 : 1000);
+            sum += weights[p];
+            largest = weights[p] > largest ? weights[p] : largest;
+        }
+        SLC_ASSERT_OK(slc_assign_equal_shares(weights, count, devices, device, loads, &err), &err);
+        for (unsigned p = 0; p < count; p++) {
+            CU_ASSERT_TRUE_FATAL(device[p] < devices);
+            CU_ASSERT_TRUE(p == 0 || device[p] >= device[p - 1]);
+            sums[device[p]] += weights[p];
+        }
+        CU_ASSERT_EQUAL(memcmp(sums, loads, devices * sizeof *loads), 0);
+        for (unsigned d = 0; d < devices; d++) {
+            CU_ASSERT_TRUE(loads[d] * devices <= sum + largest * devices);
+            CU_ASSERT_TRUE((loads[d] + largest) * devices >= sum);
+        }
+    }
+}
+
+static void imbalance_is_largest_over_mean(void)
+{
+    static const double loads[] = {1.0, 3.0, 2.0, 2.0}, none[] = {0.0, 0.0};
+
+    CU_ASSERT_EQUAL(slc_assign_imbalance(loads, 4), 1.5);
+    CU_ASSERT_EQUAL(slc_assign_imbalance(loads, 1), 1.0);
+    CU_ASSERT_EQUAL(slc_assign_imbalance(none, 2), 1.0);
+}
+
 static void refuses_and_fails(void)
 {
     static const uint64_t weights[] = {1, 2};
@@ -139,6 +180,9 @@ static void refuses_and_fails(void)
     SLC_ASSERT_FAILS(slc_assign_largest_first(weights, 2, SLC_MAX_DEVICES + 1, device, loads, &err),
                      SLC_ERR_USAGE, &err, "1 to 64");
     slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_assign_equal_shares(weights, 2, 0, device, loads, &err), SLC_ERR_USAGE,
+                     &err, "0 devices");
+    slc_error_clear(&err);
     slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
     SLC_ASSERT_FAILS(slc_assign_largest_first(weights, 2, 2, device, loads, &err), SLC_ERR_MEMORY,
                      &err, "2 partitions");
@@ -150,6 +194,8 @@ static const struct slc_test tests[] = {
     {"within 4/3 - 1/(3 D) of the best", stays_within_the_bound},
     {"the bound is reached", reaches_the_bound},
     {"nothing, one, even ones", takes_what_there_is},
+    {"equal shares", equal_shares_are_nearly_equal},
+    {"imbalance", imbalance_is_largest_over_mean},
     {"refusals and no memory", refuses_and_fails},
 };
 
