@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "cpu/cpu.h"
+#include "engine/devices.h"
 #include "engine/owned.h"
 #include "engine/relabel.h"
 #include "engine/solve/cp_als.h"
@@ -77,6 +78,12 @@ static struct slc_matrix matrix_shape(enum slc_value_type type, uint64_t rows, u
     return shape;
 }
 
+/* Who hold factors, outputs and scratch. */
+static unsigned device_count(const struct slc_plan *plan)
+{
+    return plan->devices > 0 ? plan->devices : 1;
+}
+
 /* First and end of the modes that will be computed. */
 static void computed_modes(const struct slc_layout_info *info,
                            const struct slc_plan_request *request,
@@ -135,6 +142,11 @@ static void plan_strategy(struct slc_mttkrp_job *job, uint64_t room, struct slc_
     job->conflict = free_choice ? plan->request.conflict[job->mode] : SLC_CONFLICT_AUTO;
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
+    if (plan->devices > 0) {
+        /* Strategies are not tried per device, and one has not all tiles that COLUMNS takes. */
+        choice->rival = SLC_CONFLICT_AUTO;
+        choice->spare.conflict = SLC_CONFLICT_AUTO;
+    }
     job->conflict = choice->chosen;
     job->rival = choice->rival;
     plan->untried[job->mode] = SLC_CONFLICT_AUTO;
@@ -163,7 +175,7 @@ static void plan_kernels(const struct slc_layouts *layouts, struct slc_plan *pla
     struct slc_mttkrp_job job = {.order = info->order,
                                  .rank = request->rank,
                                  .nnz = info->nnz,
-                                 .workers = plan->threads,
+                                 .workers = plan->device_threads,
                                  .deterministic = request->deterministic};
     /* More would rather keep blocks than copies of an output. */
     const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
@@ -179,8 +191,9 @@ static void plan_kernels(const struct slc_layouts *layouts, struct slc_plan *pla
         job.mode = n;
         job.output = &shapes[n];
         job.partitions = plan->partitions[n];
-        plan_strategy(&job, room, plan);
+        plan_strategy(&job, room / device_count(plan), plan);
     }
+    plan->scratch_bytes = slc_plan_times(plan->scratch_bytes, device_count(plan));
 }
 
 /* The matrix, and the least of what a product needs beside it. */
@@ -195,8 +208,9 @@ static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
     plan->output_bytes = slc_ttm_memory_min(&job, plan->threads);
 }
 
-static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *plan)
+static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     const struct slc_plan_request *request = &plan->request;
     uint64_t rows_max = 0;
     unsigned first, end;
@@ -224,6 +238,11 @@ static void plan_matrices(const struct slc_layout_info *info, struct slc_plan *p
         plan->dense_bytes =
             slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max);
     }
+    plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
+    plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));
+    if (plan->devices > 0) {
+        plan->device_bytes = slc_devices_memory_bytes(layouts, plan);
+    }
 }
 
 static uint64_t fixed_bytes(const struct slc_plan *plan)
@@ -233,6 +252,7 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = slc_plan_plus(sum, plan->factor_bytes);
     sum = slc_plan_plus(sum, plan->output_bytes);
     sum = slc_plan_plus(sum, plan->dense_bytes);
+    sum = slc_plan_plus(sum, plan->device_bytes);
     sum = slc_plan_plus(sum, plan->scratch_bytes);
     sum = slc_plan_plus(sum, plan->decoder_bytes);
     return slc_plan_plus(sum, plan->label_bytes);
@@ -303,7 +323,7 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
     struct slc_tensor_shape shape;
 
     if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
-        request->deterministic || !request->cache) {
+        request->deterministic || !request->cache || request->devices > 0) {
         return UINT64_MAX;
     }
     /* A tile's place in the copies follows from its number: all but the last have to be full. */
@@ -383,7 +403,9 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
         " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64 " MiB)",
         plan->request.rank, plan->threads, slc_div_up_u64(plan->factor_bytes, mib),
         slc_div_up_u64(plan->output_bytes, mib),
-        slc_div_up_u64(slc_plan_plus(plan->scratch_bytes, plan->dense_bytes), mib),
+        slc_div_up_u64(slc_plan_plus(plan->scratch_bytes,
+                                     slc_plan_plus(plan->dense_bytes, plan->device_bytes)),
+                       mib),
         plan->slot_count, slc_div_up_u64(plan->slot_bytes, 1024),
         slc_div_up_u64(plan->process_bytes, mib));
 }
@@ -427,8 +449,14 @@ static void plan_fixed(const struct slc_layouts *layouts,
     memset(plan, 0, sizeof *plan);
     plan->other_read_bytes = UINT64_MAX;
     plan->request = *request;
-    plan->threads = request->threads != 0 ? request->threads : slc_team_default_workers();
-    plan->request.threads = plan->threads;
+    plan->devices = request->devices;
+    plan->device_threads = request->threads;
+    if (request->threads == 0) {
+        plan->device_threads =
+            (unsigned)slc_max_u64(slc_team_default_workers() / device_count(plan), 1);
+    }
+    plan->request.threads = plan->device_threads;
+    plan->threads = plan->device_threads * device_count(plan);
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
@@ -447,7 +475,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
                                           slc_tile_rows_memory_bytes(info->order));
     plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
                                                          : slc_relabel_memory_bytes(info);
-    plan_matrices(info, plan);
+    plan_matrices(layouts, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
     plan->process_bytes = slc_memory_resident() + LIBRARY_BYTES +
                           (plan->threads + IO_THREADS) * THREAD_BYTES + PROCESS_UNIT - 1;

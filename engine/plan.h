@@ -8,6 +8,7 @@
 #include "base/backend.h"
 #include "base/error.h"
 #include "base/placement.h"
+#include "engine/device_shares.h"
 #include "engine/layouts.h"
 #include "storage/io.h"
 #include "storage/reader.h"
@@ -44,7 +45,9 @@ struct slc_plan_request {
     unsigned mode;                 /* of MTTKRP and TTM; ignored for CPD, which does all */
     uint32_t rank;                 /* of TTM: columns of the matrix */
     enum slc_value_type precision; /* of factors and arithmetic in the kernels */
-    unsigned threads;              /* 0: all */
+    unsigned threads;              /* 0: all; of each device where there are several */
+    unsigned devices;              /* engine/devices.h; 0: none, the backend alone */
+    enum slc_split split;          /* between them */
     bool deterministic;
     enum slc_io_kind io;
     enum slc_schedule schedule;
@@ -73,19 +76,23 @@ struct slc_plan_layout {
 /* What it comes to. Every byte count is what will be mapped. */
 struct slc_plan {
     struct slc_plan_request request; /* with defaults filled in; io may still be AUTO */
-    unsigned threads;
-    struct slc_placement placement; /* of the threads */
-    enum slc_schedule schedule;     /* never AUTO */
+    unsigned threads;                /* of all devices */
+    unsigned devices;                /* 0: none */
+    unsigned device_threads;         /* of each; of the backend where there are none */
+    struct slc_placement placement;  /* of the threads */
+    enum slc_schedule schedule;      /* never AUTO */
     /* Per mode that will be computed: its strategy, and what is tried against it in a first pass.
      */
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
     enum slc_conflict untried[SLC_MAX_ORDER]; /* what there is no memory to try; AUTO: nothing */
     uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */
     uint64_t index_bytes;   /* the reader */
-    uint64_t factor_bytes;  /* all factor matrices */
-    uint64_t output_bytes;  /* MTTKRP output, the largest; of TTM, rows and buffers (ttm.h) */
+    uint64_t factor_bytes;  /* all factor matrices, of every device */
+    /* MTTKRP output, the largest, of every device; of TTM, rows and buffers (ttm.h) */
+    uint64_t output_bytes;
     uint64_t dense_bytes;   /* dense algebra, R x R matrices */
-    uint64_t scratch_bytes; /* kernels, the largest over modes */
+    uint64_t device_bytes;  /* of several devices: the ring that rows travel, who owns what */
+    uint64_t scratch_bytes; /* kernels, the largest over modes, of every device */
     uint64_t decoder_bytes; /* all workers */
     uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved;
                                of TTM, all permutations, to name fibers by */

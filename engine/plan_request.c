@@ -52,6 +52,33 @@ bool slc_copies_parse(const char *name, enum slc_copies *copies)
     return false;
 }
 
+/* What several devices cannot do. */
+static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->devices > SLC_MAX_DEVICES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+                        request->devices, (int)SLC_MAX_DEVICES);
+    }
+    if ((uint64_t)request->devices * request->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u devices with %u threads each are asked for; at most %d threads can be "
+                        "used",
+                        request->devices, request->threads, (int)SLC_MAX_THREADS);
+    }
+    if (request->devices > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "equal shares of nonzeros are added up by device, so that bits depend on "
+                        "their number: divide partitions (--split partitions), or do not ask for "
+                        "deterministic");
+    }
+    if (request->devices > 0 && request->copies == SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode are for one device: ask for copies auto or never, or not "
+                        "for devices");
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -105,5 +132,5 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                         "deterministic passes take blocks in file order; use the schedule file or "
                         "auto");
     }
-    return SLC_OK;
+    return check_devices(request, err);
 }

@@ -383,8 +383,9 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;
     stream->layout = &stream->layouts[pass->layout];
-    stream->order = stream->layout->order;
-    stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL;
+    stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
+    stream->strict =
+        stream->in_order && !pass->by_partition && pass->ranges == NULL && pass->division == NULL;
     atomic_store(&stream->given_up, false);
     atomic_store(&stream->blocks_done, 0);
     slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);

@@ -49,6 +49,14 @@ slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 typedef enum slc_status
 slc_turn_fn(void *context, unsigned worker, uint64_t range, struct slc_error *err);
 
+/* Workers in groups, each of which computes blocks of its own. Borrowed. */
+struct slc_pass_division {
+    const uint32_t *owner; /* of each block of the layout: its group */
+    /* All blocks, in the order in which they are read; those of a partition together, ascending. */
+    const uint64_t *order;
+    unsigned group_workers; /* worker w belongs to group w / group_workers */
+};
+
 struct slc_pass {
     slc_tile_fn *tile;
     /* Called once, from any thread, when the pass is given up: wake workers that wait inside
@@ -76,6 +84,11 @@ struct slc_pass {
     const struct slc_row_ranges *ranges;
     slc_turn_fn *turn;
     slc_tile_fn *again;
+    /*
+     * NULL: none. Else a block's tiles are given to its group alone, in any order unless
+     * by_partition says otherwise; not with every_worker or ranges.
+     */
+    const struct slc_pass_division *division;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;

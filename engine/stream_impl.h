@@ -93,7 +93,7 @@ struct slc_stream {
     struct slc_open_block *open;         /* blocks with tiles left; sorted by block when in order */
     uint64_t serving;                    /* in order: the block whose tiles are handed out */
     uint64_t opened;                     /* not in order: blocks */
-    uint64_t cache_cursor; /* in the layout's `order`: no unopened cached block lies before it */
+    uint64_t cache_cursor;               /* in `order`: no unopened cached block lies before it */
 
     /* The pass at hand. */
     const struct slc_pass *pass;

@@ -27,7 +27,8 @@
  * tile to take, so at any time every open block with all tiles handed out is held by a worker that
  * computes its last tiles, and blocks that are being opened by another: never more than there are
  * workers. Where every worker has every tile, one may be ahead by that many, and waits; so do
- * workers that have opened blocks ahead of their partitions' turn.
+ * workers that have opened blocks ahead of their partitions' turn, or of other groups than theirs:
+ * anybody opens them, so that none waits to be opened by workers who are busy.
  */
 #include "engine/assert.h"
 #include "engine/stream_impl.h"
@@ -113,21 +114,40 @@ static bool take_own(struct slc_stream *stream,
     return found != NULL;
 }
 
-/* Takes a tile of an open block if there is one whose turn it is. */
-static bool take_open(struct slc_stream *stream, struct slc_open_block **block, uint32_t *tile)
+/* Whether a block is the worker's group's to compute. */
+static bool is_own(const struct slc_stream *stream,
+                   const struct slc_stream_worker *worker,
+                   const struct slc_open_block *block)
 {
+    const struct slc_pass_division *division = stream->pass->division;
+    const unsigned number = (unsigned)(worker - stream->workers);
+
+    return division == NULL ||
+           division->owner[block->view.block] == number / division->group_workers;
+}
+
+/* Takes a tile of an open block if there is one whose turn it is. */
+static bool take_open(struct slc_stream *stream,
+                      const struct slc_stream_worker *worker,
+                      struct slc_open_block **block,
+                      uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
     struct slc_open_block *first;
     bool turn_passes = false;
     bool found = false;
 
     pthread_mutex_lock(&stream->mutex);
-    first = stream->open;
+    while (*link != NULL && !is_own(stream, worker, *link)) {
+        link = &(*link)->next;
+    }
+    first = *link;
     if (first != NULL && (!stream->strict || first->view.block == stream->serving)) {
         *block = first;
         *tile = first->next_tile++;
         found = true;
         if (first->next_tile == first->view.entry.tile_count) {
-            stream->open = first->next;
+            *link = first->next;
             stream->serving++;
             turn_passes = stream->strict;
         }
@@ -159,7 +179,8 @@ static bool take_of_partition(struct slc_stream *stream,
 
     if (worker->taken == NULL) {
         pthread_mutex_lock(&stream->mutex);
-        while (*link != NULL && !partition_turn(stream, *link)) {
+        while (*link != NULL &&
+               (!is_own(stream, worker, *link) || !partition_turn(stream, *link))) {
             link = &(*link)->next;
         }
         worker->taken = *link;
@@ -187,7 +208,8 @@ static struct slc_open_block *free_record(struct slc_stream *stream)
             return &stream->cache_blocks[w];
         }
     }
-    SLC_ASSERT(stream->pass->every_worker || stream->pass->by_partition);
+    SLC_ASSERT(stream->pass->every_worker || stream->pass->by_partition ||
+               stream->pass->division != NULL);
     return NULL;
 }
 
@@ -202,17 +224,17 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
     pthread_mutex_lock(&stream->mutex);
     serving = stream->pass->every_worker ? worker->serving : stream->serving;
     while (stream->cache_cursor < count &&
-           stream->layout->cached[stream->layout->order[stream->cache_cursor]] != SLC_CACHE_YES) {
+           stream->layout->cached[stream->order[stream->cache_cursor]] != SLC_CACHE_YES) {
         stream->cache_cursor++;
     }
     if (stream->cache_cursor < count &&
-        (!stream->strict || stream->layout->order[stream->cache_cursor] == serving)) {
+        (!stream->strict || stream->order[stream->cache_cursor] == serving)) {
         record = free_record(stream);
     }
     if (record != NULL) {
         record->used = true;
         record->slot = SLC_NO_SLOT;
-        record->view.block = stream->layout->order[stream->cache_cursor++];
+        record->view.block = stream->order[stream->cache_cursor++];
     }
     pthread_mutex_unlock(&stream->mutex);
     return record;
@@ -323,7 +345,7 @@ static bool take_tile(struct slc_stream *stream,
     if (stream->pass->by_partition) {
         return take_of_partition(stream, worker, block, tile);
     }
-    return take_open(stream, block, tile);
+    return take_open(stream, worker, block, tile);
 }
 
 bool slc_stream_tile_take(struct slc_stream *stream,
@@ -359,7 +381,8 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
 {
-    const bool turns = stream->pass->every_worker || stream->pass->by_partition;
+    const bool turns =
+        stream->pass->every_worker || stream->pass->by_partition || stream->pass->division != NULL;
 
     if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
         return;

@@ -128,9 +128,9 @@ static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks
                              blocks);
 }
 
-static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+/* The MTTKRP of a mode by the backend. */
+static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
-    const uint64_t start_ns = slc_clock_ns();
     struct slc_conflict_choice *choice = &state->result->choices[mode];
     struct slc_matrix output = cp_output_view(state, mode);
     struct slc_mttkrp_job job = {.order = state->order,
@@ -148,13 +148,28 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     for (unsigned n = 0; n < state->order; n++) {
         job.factors[n] = &state->result->factors[n];
     }
-    state->mode = mode;
     status = slc_mttkrp_stream(
         state->stream, state->plan->mode_layout[mode], state->backend, &job, state->options->stop,
         state->options->progress != NULL ? report_progress : NULL, state, err);
     if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
         (void)state->backend->ops->mttkrp_tried(state->backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
+    }
+    return status;
+}
+
+static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    state->mode = mode;
+    if (state->devices != NULL) {
+        status = slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop,
+                                    state->options->progress != NULL ? report_progress : NULL,
+                                    state, err);
+    } else {
+        status = one_mttkrp(state, mode, err);
     }
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     return status;
@@ -340,6 +355,9 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
         return status;
     }
     status = cp_start(state, err);
+    if (status == SLC_OK) {
+        status = cp_devices_start(state, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -358,6 +376,7 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
             return status;
         }
     }
+    cp_devices_take_stats(state);
     return cp_finish(state, err);
 }
 

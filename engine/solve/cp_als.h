@@ -7,6 +7,7 @@
 
 #include "base/backend.h"
 #include "base/error.h"
+#include "engine/devices.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
 #include "storage/model.h"
@@ -76,6 +77,9 @@ struct slc_cp_als_options {
     unsigned mode_order[SLC_MAX_ORDER]; /* 0-based permutation; used when mode_order_set */
     bool mode_order_set;
     bool deterministic;
+    /* Where the plan has devices: a backend for each, and the layouts of the stream. Borrowed. */
+    struct slc_backend *const *devices;
+    const struct slc_layouts *layouts;
     const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
     /* Called after every iteration by the calling thread; may be NULL. */
     void (*iteration)(void *context, const struct slc_cp_iteration *iteration);
@@ -107,6 +111,8 @@ struct slc_cp_result {
     double norm_x;
     enum slc_stop_reason reason;
     struct slc_cp_times times;
+    unsigned device_count; /* 0: the backend alone */
+    struct slc_device_stats devices[SLC_MAX_DEVICES];
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
@@ -127,14 +133,15 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * modes first, so that at most one (the last of them) stays negative.
  * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
  * works: its Gram matrix (all ones) is singular and solved as such.
+ * Devices: where the plan has some they compute in place of `backend`, which is then not looked at.
  * Strategies: where the plan names a rival, the first pass of a mode tries both on its first tiles;
  * the faster one computes the rest of it and all later passes of the mode. Never when
  * deterministic. Order: bitwise reproducible for any threads, I/O method, block size, codec and
- * budget when `deterministic`; to rounding otherwise. Errors: SLC_ERR_NUMERIC when ||X|| = 0 (names
- * it) or when values overflow; SLC_ERR_USAGE when options and plan do not agree; SLC_ERR_INPUT when
- * the start in init_folder holds a NaN or an infinity; those of reading models and of the stream.
- * *result is empty then. A stop by time or signal is not an error: *result holds the factors as far
- * as they came.
+ * budget when `deterministic`, and for any number of devices; to rounding otherwise. Errors:
+ * SLC_ERR_NUMERIC when ||X|| = 0 (names it) or when values overflow; SLC_ERR_USAGE when options and
+ * plan do not agree; SLC_ERR_INPUT when the start in init_folder holds a NaN or an infinity; those
+ * of reading models and of the stream. *result is empty then. A stop by time or signal is not an
+ * error: *result holds the factors as far as they came.
  */
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,

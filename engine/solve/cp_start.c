@@ -101,6 +101,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
 
 void cp_state_destroy(struct cp_state *state)
 {
+    slc_devices_destroy(state->devices);
     slc_dense_destroy(state->dense);
     slc_solver_destroy(&state->solver);
     slc_buffer_destroy(&state->squares);

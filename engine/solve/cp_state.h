@@ -17,6 +17,7 @@ struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
+    struct slc_devices *devices; /* in place of it; NULL: none */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;
@@ -54,6 +55,22 @@ void cp_state_destroy(struct cp_state *state);
 
 /* Fills the factors (random or from files), lambda and the Gram matrices. */
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Where the plan has devices: makes them from the factors of the start, and has the result say what
+ * they have done. Errors: those of slc_devices_create and slc_devices_load.
+ */
+enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+void cp_devices_take_stats(struct cp_state *state);
+/* slc_dense_update and slc_dense_scale of the result's factor `mode`, by the devices if any. */
+enum slc_status cp_dense_update(struct cp_state *state,
+                                unsigned mode,
+                                const struct slc_update_sums *sums,
+                                struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_dense_scale(struct cp_state *state,
+                               unsigned mode,
+                               const double *scale,
+                               struct slc_error *err) SLC_NODISCARD;
 
 /* A view of the output buffer with the shape of factor `mode`. */
 struct slc_matrix cp_output_view(const struct cp_state *state, unsigned mode);

@@ -94,7 +94,7 @@ static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct 
         }
         state->scale[mode][r] /= factor[r];
     }
-    return slc_dense_scale(state->dense, &state->result->factors[mode], factor, err);
+    return cp_dense_scale(state, mode, factor, err);
 }
 
 /* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
@@ -132,7 +132,6 @@ static enum slc_status normalize(struct cp_state *state, unsigned mode, struct s
 enum slc_status
 cp_update(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
 {
-    const struct slc_matrix output = cp_output_view(state, mode);
     const struct slc_update_sums sums = {state->gram[mode], state->largest, state->column_inner};
     enum slc_status status;
 
@@ -148,8 +147,7 @@ cp_update(struct cp_state *state, unsigned mode, bool *singular, struct slc_erro
         return status;
     }
     *singular = state->solver.singular;
-    status = slc_dense_update(state->dense, &state->solver, &output, &state->result->factors[mode],
-                              &sums, err);
+    status = cp_dense_update(state, mode, &sums, err);
     if (status != SLC_OK) {
         return status;
     }
