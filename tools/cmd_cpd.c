@@ -7,6 +7,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "cpd_output.h"
+#include "devices.h"
 #include "log_json.h"
 #include "progress.h"
 #include "report.h"
@@ -94,6 +95,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, mode_order)},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
     {.name = "output",
      .letter = 'o',
@@ -195,6 +197,8 @@ static enum slc_status fill_options(struct cpd *cpd, struct slc_error *err)
     als->seed = args->seed;
     als->init_folder = strcmp(args->init, "random") == 0 ? NULL : args->init;
     als->deterministic = args->session.deterministic;
+    als->devices = cpd->session.devices;
+    als->layouts = &cpd->session.layouts;
     als->stop = signals_stop();
     als->iteration = on_iteration;
     als->progress = on_blocks;
@@ -291,6 +295,7 @@ static void print_end(const struct cpd *cpd)
     cpd_output_report(&cpd->output);
     report_times(&cpd->result, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
+    devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
+#include "devices.h"
 #include "engine/mttkrp.h"
 #include "engine/relabel.h"
 #include "format.h"
@@ -48,6 +49,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, output)},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
@@ -93,14 +95,49 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
+/* The MTTKRP by the plan's devices; *stats, one for each, learn what they did. */
+static enum slc_status compute_on_devices(struct session *session,
+                                          struct slc_matrix *factors,
+                                          const struct slc_matrix *output,
+                                          unsigned mode,
+                                          struct slc_device_stats *stats,
+                                          struct slc_error *err)
+{
+    const struct slc_devices_setup setup = {.layouts = &session->layouts,
+                                            .plan = &session->plan,
+                                            .backends = session->devices,
+                                            .factors = factors,
+                                            .output = &output->buffer,
+                                            .rank = output->cols};
+    struct slc_devices *devices = NULL;
+    enum slc_status status = slc_devices_create(&setup, &devices, err);
+
+    if (status == SLC_OK) {
+        status = slc_devices_load(devices, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_devices_mttkrp(devices, session->stream, mode, signals_stop(), show_progress,
+                                    &mode, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_devices_gather(devices, mode, err);
+    }
+    for (unsigned d = 0; d < session->plan.devices && status == SLC_OK; d++) {
+        slc_devices_stats(devices, d, &stats[d]);
+    }
+    slc_devices_destroy(devices);
+    return status;
+}
+
 /*
  * Opens the stream, reads the factors, streams the pass and writes the result; *choice learns what
- * was tried.
+ * was tried, *stats what devices did.
  */
 static enum slc_status compute(struct session *session,
                                const struct arguments *args,
                                unsigned mode,
                                struct slc_conflict_choice *choice,
+                               struct slc_device_stats *stats,
                                struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
@@ -134,7 +171,9 @@ static enum slc_status compute(struct session *session,
         status =
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && plan->devices > 0) {
+        status = compute_on_devices(session, factors, &output, mode, stats, err);
+    } else if (status == SLC_OK) {
         status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
                                    signals_stop(), show_progress, &mode, err);
         (void)session->backend->ops->mttkrp_tried(session->backend, choice);
@@ -156,6 +195,7 @@ static enum slc_status compute(struct session *session,
 static void print_report(const struct session *session,
                          const char *output,
                          const struct slc_conflict_choice *choice,
+                         const struct slc_device_stats *devices,
                          double seconds)
 {
     struct slc_stream_stats stats;
@@ -166,6 +206,7 @@ static void print_report(const struct session *session,
     printf("\nWrote %s\n\n", output);
     report_conflict(session->plan.request.mode, choice);
     report_times(NULL, seconds, -1, &stats, session->plan.threads);
+    devices_report(&session->plan, devices, true);
     report_resources(&session->plan, &stats, &reads);
 }
 
@@ -178,6 +219,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
     struct slc_conflict_choice choice;
+    struct slc_device_stats devices[SLC_MAX_DEVICES];
     uint32_t rank = 0;
     unsigned mode;
     int code = 0;
@@ -217,13 +259,13 @@ static int run(const struct command *command, int argc, char **argv)
         }
         progress_shape(&shape);
         choice = session.plan.choices[mode];
-        status = compute(&session, &args, mode, &choice, &err);
+        status = compute(&session, &args, mode, &choice, devices, &err);
     }
     if (status != SLC_OK) {
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     } else if (!args.quiet) {
-        print_report(&session, args.output, &choice, slc_seconds_since(start_ns));
+        print_report(&session, args.output, &choice, devices, slc_seconds_since(start_ns));
     }
     session_close(&session);
     return code;

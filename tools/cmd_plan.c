@@ -14,7 +14,6 @@ struct arguments {
     struct session_options session;
     uint64_t rank;
     uint64_t mode;
-    uint64_t devices;
     bool json;
 };
 
@@ -37,14 +36,7 @@ static const struct option options[] = {{.name = "rank",
                                         SESSION_OPTION_ROWS(arguments),
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
-                                        {.name = "devices",
-                                         .kind = OPTION_U64,
-                                         .value = "D",
-                                         .fallback = "0",
-                                         .maximum = SLC_MAX_DEVICES,
-                                         .help = "divide the partitions of the sorted layouts "
-                                                 "between D devices, too",
-                                         .offset = offsetof(struct arguments, devices)},
+                                        SESSION_OPTION_ROWS_DEVICES(arguments),
                                         {.name = "json",
                                          .kind = OPTION_FLAG,
                                          .help = "one JSON object",
@@ -124,7 +116,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    devices = (unsigned)args.devices;
+    devices = (unsigned)args.session.devices;
     status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
@@ -135,7 +127,7 @@ static int run(const struct command *command, int argc, char **argv)
             session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
                          args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
     }
-    if (status == SLC_OK && devices > 0) {
+    if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {

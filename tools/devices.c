@@ -1,5 +1,6 @@
-/* Partitions of sorted layouts divided between devices; see devices.h. */
+/* What devices are to do, and what they have done; see devices.h. */
 #include "devices.h"
+#include "format.h"
 
 #include "base/memory.h"
 #include "engine/layouts.h"
@@ -110,4 +111,106 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
         (void)json_array_append_new(list, object);
     }
     return list;
+}
+
+/* The largest over the mean of nonzeros, and of the time that these took. */
+static void measure_imbalance(const struct slc_plan *plan,
+                              const struct slc_device_stats *stats,
+                              double *of_nnz,
+                              double *of_time)
+{
+    double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
+
+    for (unsigned d = 0; d < plan->devices; d++) {
+        nnz[d] = (double)stats[d].nnz;
+        seconds[d] = stats[d].compute_seconds;
+    }
+    *of_nnz = slc_assign_imbalance(nnz, plan->devices);
+    *of_time = slc_assign_imbalance(seconds, plan->devices);
+}
+
+/* One device; or, where `count` is more, the mean of several. */
+static void
+print_stats(const char *name, const struct slc_device_stats *stats, unsigned count, bool reduced)
+{
+    double exchange = 0, reduce = 0, copy = 0, solve = 0, wait = 0, compute = 0;
+    double nnz = 0, bytes = 0, sent = 0, ring_wait = 0;
+    struct format_text a, b;
+
+    for (unsigned d = 0; d < count; d++) {
+        nnz += (double)stats[d].nnz / count;
+        bytes += (double)stats[d].bytes / count;
+        sent += (double)stats[d].sent_bytes / count;
+        compute += stats[d].compute_seconds / count;
+        wait += stats[d].wait_seconds / count;
+        solve += stats[d].solve_seconds / count;
+        copy += stats[d].copy_seconds / count;
+        reduce += stats[d].reduce_seconds / count;
+        exchange += stats[d].exchange_seconds / count;
+        ring_wait += stats[d].exchange_wait_seconds / count;
+    }
+    printf("  %-8s %12.0f %10s %9.3fs %8.3fs %8.3fs %8.3fs %8.3fs %8.3fs %10s", name, nnz,
+           format_data(&a, bytes), compute, wait, solve, copy, exchange, ring_wait,
+           format_data(&b, sent));
+    if (reduced) {
+        printf(" %8.3fs", reduce);
+    }
+    printf("\n");
+}
+
+void devices_report(const struct slc_plan *plan, const struct slc_device_stats *stats, bool verbose)
+{
+    const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
+    double of_nnz, of_time;
+
+    if (plan->devices == 0) {
+        return;
+    }
+    measure_imbalance(plan, stats, &of_nnz, &of_time);
+    printf("Devices (%u with %u thread%s each, %s)\n", plan->devices, plan->device_threads,
+           plan->device_threads == 1 ? "" : "s",
+           reduced ? "equal shares of nonzeros" : "partitions divided largest first");
+    printf("  %-8s %12s %10s %10s %9s %9s %9s %9s %9s %10s%s\n", "", "nonzeros", "blocks",
+           "compute", "wait", "solve", "copy", "exchange", "ring wait", "sent",
+           reduced ? "    reduce" : "");
+    for (unsigned d = 0; verbose && d < plan->devices; d++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "%u", d + 1);
+        print_stats(name, &stats[d], 1, reduced);
+    }
+    print_stats("mean", stats, plan->devices, reduced);
+    printf("  imbalance: %.3f of an even share of nonzeros, %.3f of the mean time to compute\n\n",
+           of_nnz, of_time);
+}
+
+json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_device_stats *stats)
+{
+    json_t *list = json_array();
+    json_t *object = json_object();
+    double of_nnz, of_time;
+
+    if (plan->devices == 0) {
+        json_decref(list);
+        json_decref(object);
+        return json_null();
+    }
+    for (unsigned d = 0; d < plan->devices; d++) {
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "nnz",
+                      (json_int_t)stats[d].nnz, "block_bytes", (json_int_t)stats[d].bytes,
+                      "compute", stats[d].compute_seconds, "wait", stats[d].wait_seconds, "reduce",
+                      stats[d].reduce_seconds, "solve", stats[d].solve_seconds, "copied_bytes",
+                      (json_int_t)stats[d].copied_bytes, "copy", stats[d].copy_seconds, "exchange",
+                      stats[d].exchange_seconds, "exchange_wait", stats[d].exchange_wait_seconds,
+                      "sent_bytes", (json_int_t)stats[d].sent_bytes));
+    }
+    measure_imbalance(plan, stats, &of_nnz, &of_time);
+    (void)json_object_set_new(object, "threads_each", json_integer(plan->device_threads));
+    (void)json_object_set_new(object, "split", json_string(slc_split_name(plan->request.split)));
+    (void)json_object_set_new(object, "imbalance_nnz", json_real(of_nnz));
+    (void)json_object_set_new(object, "imbalance_seconds", json_real(of_time));
+    (void)json_object_set_new(object, "each", list);
+    return object;
 }

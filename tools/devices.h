@@ -1,8 +1,12 @@
-/* How the partitions of a store's sorted layouts would be divided between devices. */
+/*
+ * How the partitions of a store's sorted layouts would be divided between devices, and what devices
+ * have done.
+ */
 #ifndef SLC_TOOLS_DEVICES_H
 #define SLC_TOOLS_DEVICES_H
 
 #include "engine/assign.h"
+#include "engine/devices.h"
 #include "storage/store.h"
 
 #include <jansson.h>
@@ -29,5 +33,15 @@ enum slc_status devices_divide(const struct slc_store *store,
 /* A line for each layout; and an array of an object for each. */
 void devices_print(const struct device_shares *shares, unsigned count, unsigned devices);
 json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices);
+
+/*
+ * "Devices": with `verbose` a line for each of the plan's, and how evenly they were busy. Nothing
+ * where there are none.
+ */
+void devices_report(const struct slc_plan *plan,
+                    const struct slc_device_stats *stats,
+                    bool verbose);
+/* The same as an object; null where there are none. */
+json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
 #endif

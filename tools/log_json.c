@@ -161,6 +161,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"factor_bytes", plan->factor_bytes},
         {"output_bytes", plan->output_bytes},
         {"dense_bytes", plan->dense_bytes},
+        {"device_bytes", plan->device_bytes},
         {"scratch_bytes", plan->scratch_bytes},
         {"decoder_bytes", plan->decoder_bytes},
         {"label_bytes", plan->label_bytes},
@@ -175,6 +176,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"iteration_read_bytes", plan->iteration_read_bytes},
         {"passes", plan->passes},
         {"threads", plan->threads},
+        {"device_count", plan->devices},
     };
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {

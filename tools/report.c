@@ -151,6 +151,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
     plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
     plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
+    plan_line("devices", plan->device_bytes, "the ring that rows travel, who owns what");
     plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
     plan_line("decoders", plan->decoder_bytes, "one per thread");
     plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
@@ -206,9 +207,13 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
         }
         printf("\n");
     }
-    printf(KEY "CPU (%s), %u thread%s, %s%s\n", "device", slc_cpu_instruction_set(), plan->threads,
+    printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,
            plural(plan->threads), plan->request.precision == SLC_F32 ? "f32" : "f64",
            options->deterministic ? ", deterministic" : "");
+    if (plan->devices > 0) {
+        printf("; %u devices of %u", plan->devices, plan->device_threads);
+    }
+    printf("\n");
 }
 
 void report_conflict(unsigned mode, const struct slc_conflict_choice *choice)

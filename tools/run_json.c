@@ -2,6 +2,7 @@
 #include "run_json.h"
 
 #include "base/memory.h"
+#include "devices.h"
 #include "log_json.h"
 #include "machine.h"
 #include "report.h"
@@ -143,6 +144,7 @@ static json_t *record_to_json(const struct run_record *record)
     set_count(object, "iterations_done", result->iterations);
     set(object, "copies_after",
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
+    set(object, "devices", devices_stats_json(record->plan, result->devices));
     set(object, "conflicts", conflicts(result));
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));

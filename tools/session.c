@@ -10,12 +10,61 @@ const char *const session_pin_choices[] = {"auto", "never", "always", NULL};
 const char *const session_layout_choices[] = {"auto", "blco", "sorted", NULL};
 const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 
+const char *const session_split_choices[] = {"partitions", "nnz", NULL};
+
 enum slc_status session_open(struct session *session,
                              const char *path,
                              uint64_t memory_bytes,
                              struct slc_error *err)
 {
     return slc_store_open_within(slc_files_system(), path, memory_bytes, &session->store, err);
+}
+
+/* Whether the store has the partitions of every mode of the set `modes`. */
+static enum slc_status
+check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error *err)
+{
+    for (unsigned n = 0; n < store->manifest.order; n++) {
+        if ((modes >> n & 1U) != 0 &&
+            slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "devices divide the partitions of sorted layouts, and the store has "
+                            "none sorted by mode %u: make it (sluice layout %s --sorted %u), or "
+                            "divide nonzeros (--split nnz)",
+                            n + 1, store->path, n + 1);
+        }
+    }
+    return SLC_OK;
+}
+
+/* Which layouts devices divide; those that were asked for have to be these. */
+static enum slc_status choose_for_devices(const struct slc_store *store,
+                                          const struct session_options *options,
+                                          uint32_t modes,
+                                          struct slc_plan_request *request,
+                                          struct slc_error *err)
+{
+    enum slc_layout_choice wanted;
+
+    request->devices = (unsigned)options->devices;
+    if (options->split != NULL && !slc_split_parse(options->split, &request->split)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--split %s is not known to this library",
+                        options->split);
+    }
+    if (request->devices == 0) {
+        return SLC_OK;
+    }
+    wanted = request->split == SLC_SPLIT_PARTITIONS ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_BLCO;
+    if (options->layouts != NULL && request->layouts != SLC_LAYOUTS_AUTO &&
+        request->layouts != wanted) {
+        return slc_fail(err, SLC_ERR_USAGE, "devices divide %s (--split %s): ask for --layouts %s",
+                        wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
+                                                     : "the blocks of blco",
+                        slc_split_name(request->split), slc_layout_choice_name(wanted));
+    }
+    request->layouts = wanted;
+    request->copies = request->copies == SLC_COPIES_AUTO ? SLC_COPIES_NEVER : request->copies;
+    return wanted == SLC_LAYOUTS_SORTED ? check_partitions(store, modes, err) : SLC_OK;
 }
 
 enum slc_status session_plan(struct session *session,
@@ -54,6 +103,10 @@ enum slc_status session_plan(struct session *session,
             options->layouts != NULL ? options->layouts : "blco",
             options->copies != NULL ? options->copies : "never");
     }
+    status = choose_for_devices(&session->store, options, modes, &request, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     slc_layouts_close(&session->layouts);
     status = slc_layouts_open(&session->store, request.layouts, modes,
                               options->memory != 0 ? options->memory : UINT64_MAX,
@@ -76,23 +129,28 @@ enum slc_status session_plan_request(struct session *session,
 
 enum slc_status session_start(struct session *session, struct slc_error *err)
 {
+    const unsigned count = session->plan.devices > 0 ? session->plan.devices : 1;
     enum slc_status status;
 
     slc_placement_enter(&session->plan.placement);
     status = slc_stream_open(slc_files_system(), &session->layouts, &session->plan,
                              &session->stream, err);
-    if (status == SLC_OK) {
-        status = slc_cpu_backend_create(&session->backend, err);
+    for (unsigned d = 0; d < count && status == SLC_OK; d++) {
+        status = slc_cpu_backend_create(&session->devices[d], err);
     }
+    session->backend = session->devices[0];
     return status;
 }
 
 void session_stop(struct session *session)
 {
-    if (session->backend != NULL) {
-        session->backend->ops->destroy(session->backend);
-        session->backend = NULL;
+    for (unsigned d = 0; d < SLC_MAX_DEVICES; d++) {
+        if (session->devices[d] != NULL) {
+            session->devices[d]->ops->destroy(session->devices[d]);
+            session->devices[d] = NULL;
+        }
     }
+    session->backend = NULL;
     slc_stream_close(session->stream);
     session->stream = NULL;
     slc_placement_leave();

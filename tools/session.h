@@ -26,6 +26,8 @@ struct session_options {
     const char *pin;
     const char *copies;  /* NULL: never */
     const char *layouts; /* NULL: blco alone */
+    uint64_t devices;
+    const char *split; /* NULL: there is no such option, and no device */
 };
 
 extern const char *const session_io_choices[];
@@ -34,6 +36,7 @@ extern const char *const session_precision_choices[];
 extern const char *const session_copies_choices[];
 extern const char *const session_pin_choices[];
 extern const char *const session_layout_choices[];
+extern const char *const session_split_choices[];
 
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
     {                                                                                              \
@@ -90,6 +93,24 @@ extern const char *const session_layout_choices[];
         .offset = offsetof(struct type, session.layouts)                                           \
     }
 
+/* The rows of commands that may compute on several devices. */
+#define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
+    {.name = "devices",                                                                            \
+     .kind = OPTION_U64,                                                                           \
+     .value = "D",                                                                                 \
+     .fallback = "0",                                                                              \
+     .maximum = SLC_MAX_DEVICES,                                                                   \
+     .help = "divide the work between D devices of the CPU, each with -t threads and a copy of "   \
+             "the factors; 0: none",                                                               \
+     .offset = offsetof(struct type, session.devices)},                                            \
+    {                                                                                              \
+        .name = "split", .kind = OPTION_CHOICE, .value = "WHAT", .fallback = "partitions",         \
+        .choices = session_split_choices,                                                          \
+        .help = "what devices divide: partitions (of sorted layouts, largest first) or nnz "       \
+                "(equal shares of blco)",                                                          \
+        .offset = offsetof(struct type, session.split)                                             \
+    }
+
 /* The row of commands that decompose. */
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
     {                                                                                              \
@@ -104,8 +125,9 @@ struct session {
     struct slc_store store;
     struct slc_layouts layouts; /* those that the plan reads; none before session_plan */
     struct slc_plan plan;
-    struct slc_stream *stream;   /* NULL until session_start */
-    struct slc_backend *backend; /* NULL until session_start */
+    struct slc_stream *stream;                    /* NULL until session_start */
+    struct slc_backend *backend;                  /* NULL until session_start */
+    struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
 };
 
 #define SESSION_INIT                                                                               \
@@ -136,10 +158,10 @@ enum slc_status session_plan_request(struct session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the stream, creates the device, and places the threads of what follows. */
+/* Opens the stream, creates the device, or devices, and places the threads of what follows. */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
 
-/* Closes stream and device, and undoes the placing; the store stays open for another plan. */
+/* Closes stream and devices, and undoes the placing; the store stays open for another plan. */
 void session_stop(struct session *session);
 
 /* Closes whatever is open; takes SESSION_INIT. */
