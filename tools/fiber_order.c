@@ -43,7 +43,7 @@ static enum slc_status make_store(const struct fiber_order *order,
         .temp_folder = options->temp_dir,
         .threads = options->threads != 0 ? options->threads : slc_team_default_workers(),
         .overwrite = true, /* what a run that was killed has left */
-        .progress = progress_phase};
+        .progress = options->quiet ? NULL : progress_phase};
     struct slc_contract_report report;
     enum slc_status status;
 
@@ -54,9 +54,11 @@ static enum slc_status make_store(const struct fiber_order *order,
                         order->store->path, options->mode + 1, SLC_FIBER_BITS_MAX,
                         order->store->path, options->mode + 1);
     }
-    console_note("%s has no layout with whole fibers of mode %u: sorting its nonzeros into %s, "
-                 "which is removed at the end",
-                 order->store->path, options->mode + 1, order->path);
+    if (!options->quiet) {
+        console_note("%s has no layout with whole fibers of mode %u: sorting its nonzeros into %s, "
+                     "which is removed at the end",
+                     order->store->path, options->mode + 1, order->path);
+    }
     signals_abandon_by(remove_made, order->path);
     status = slc_contract(&contract, &report, err);
     signals_abandon_by(NULL, NULL);

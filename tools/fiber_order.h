@@ -17,6 +17,7 @@ struct fiber_order_options {
     unsigned threads;      /* 0: one per processor */
     const char *temporary; /* path of the temporary store; one that is there is replaced */
     const char *temp_dir;  /* for what does not fit in memory; NULL: beside it */
+    bool quiet;            /* says nothing of sorting */
 };
 
 struct fiber_order {

@@ -297,6 +297,38 @@ def ttv(folder):
     check("coo-sorted" in out and "schedule-file" not in out, out)
 
 
+def ttm(folder):
+    """Both forms and the loop in every mode, from the store's layout or a temporary one."""
+    temp = os.path.join(folder, "temp")
+    os.mkdir(temp)
+    for path, order, nnz in shapes(folder):
+        if nnz == 0:
+            out, messages = sluice("bench", "ttm", path, "-r", 3, status=2)
+            check(out == "" and "has no nonzeros" in messages, messages)
+            continue
+        record = bench("ttm", path, "-r", "1,5", "-n", 2, "-t", 2, "--temp-dir", temp)
+        check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
+        rows = {(row["mode"], row["rank"], row["kernel"]): row for row in record["rows"]}
+        check(list(rows) == [(n, r, k) for n in range(1, order + 1) for r in (1, 5)
+                             for k in ("fiber", "element", "loop")], f"{list(rows)}")
+        for (mode, rank, _), row in rows.items():
+            check(close(row["ratio"], row["median_ms"] / rows[mode, rank, "loop"]["median_ms"]),
+                  f"{row}")
+            check(close(row["gflop_per_s"], 2e-6 * nnz * rank / row["median_ms"]), f"{row}")
+            check(close(row["nnz_per_fiber"], nnz / row["fibers"]), f"{row}")
+        check(order > 1 or rows[1, 5, "fiber"]["fibers"] == 1, f"{rows}")
+    path = os.path.join(folder, "3.slc")
+    out, messages = sluice("bench", "ttm", path, "-r", 3, "-n", 1, "--mode", 2, "--precision", "f32",
+                           "--json")
+    check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "element"], out)
+    check("no loop" in messages, messages)
+    for status, part, args in ((2, "the tensor has 3 modes", [path, "-r", 3, "--mode", 4]),
+                               (4, "needs --memory", [path, "-r", 3, "--memory", "1MiB"]),
+                               (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 3])):
+        out, messages = sluice("bench", "ttm", *args, status=status)
+        check(out == "" and part in messages, messages)
+
+
 def ttv_refuses(folder):
     """Empty fibers beyond the budget are left out and said, or refused where they are asked for."""
     path = os.path.join(folder, "x.slc")
@@ -334,6 +366,14 @@ def check_roofline_row(record, row, order, nnz):
         check(close(row["bytes"], nnz * (4 + 2 + 8 + 10 / row["nnz_per_run"])), f"{row}")
         check(row["form"] == str(row["mode"]) and row["strategy"] == "fibers", f"{row}")
         return
+    if row["kernel"].startswith("ttm-"):
+        check(row["flop"] == 2 * nnz * row["rank"], f"{row}")
+        each, sums = value + 4 + row["rank"] * value, 16 * row["rank"]
+        fiber = row["kernel"] == "ttm-fiber"
+        check(close(row["bytes"], nnz * (each + (4 * (order - 1) + sums) / row["nnz_per_run"]
+                                         if fiber else each + 4 + sums)), f"{row}")
+        check(row["form"] == (str(row["mode"]) if fiber else "plain"), f"{row}")
+        return
     check(row["flop"] == nnz * order * row["rank"], f"{row}")
     check(close(row["bytes"], nnz * moved_bytes(row, order, value)), f"{row}")
     check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
@@ -368,6 +408,9 @@ def roofline(folder):
         wanted = [(k, r, n) for k in kernels for r in (1, 5) for n in range(1, order + 1)]
         if record["precision"] == "f64" and nnz > 0:
             wanted += [("sptv", 1, n) for n in range(1, order + 1)]
+        if nnz > 0:
+            wanted += [(k, r, n) for k in ("ttm-fiber", "ttm-element") for r in (1, 5)
+                       for n in range(1, order + 1)]
         rows = {(row["kernel"], row["rank"], row["mode"]): row for row in record["rows"]}
         check(list(rows) == wanted, f"{list(rows)}")
         bounds = {(row["case"], row["kernel"], row["rank"], row["mode"]): row
@@ -720,6 +763,7 @@ run([
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench ttv: shapes and switches", ttv),
     ("bench ttv: refusals", ttv_refuses),
+    ("bench ttm: shapes and refusals", ttm),
     ("bench roofline: shapes and bounds", roofline),
     ("bench roofline: picture", roofline_picture),
     ("bench roofline: refusals", roofline_refuses),

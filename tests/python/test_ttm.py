@@ -132,7 +132,7 @@ def matrices(folder):
 def stopped(folder):
     """A signal leaves the earlier result and nothing else, while sorting and while multiplying."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
-    sluice("generate", store, "--dims", "3000x2000x100", "--nnz", 300000 if QUICK else 2000000,
+    sluice("generate", store, "--dims", "3000x2000x100", "--nnz", 300000 if QUICK else 1000000,
            "-q", "--fibers", "1:12")
     for mode, length, sign in ((1, 3000, "y/rows.npy.tmp"), (3, 100, "y.fibers.slc.part")):
         matrix_of(folder, length, 60)

@@ -23,6 +23,7 @@ extern const struct command bench_mttkrp;
 extern const struct command bench_pass;
 extern const struct command bench_roofline;
 extern const struct command bench_stream;
+extern const struct command bench_ttm;
 extern const struct command bench_ttv;
 
 /* How often to measure and how to print; field `bench` of a benchmark's arguments. */

@@ -56,7 +56,8 @@ static const struct option options[] = {
      .value = "NAME",
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
-             "stored), sptv (tensor times vector from fibers, at rank 1), or all",
+             "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
+             "ttm-element (tensor times matrix from blocks in the order of its fibers), or all",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "precision",
      .kind = OPTION_CHOICE,
@@ -85,7 +86,8 @@ static const struct option options[] = {
     {.name = "temp-dir",
      .kind = OPTION_STRING,
      .value = "DIR",
-     .help = "folder for the tensors of --bounds, which are removed; $TMPDIR or /tmp if not given",
+     .help = "folder for the tensors of --bounds and stores sorted for TTM, which are removed; "
+             "$TMPDIR or /tmp if not given",
      .offset = offsetof(struct arguments, temp_dir)},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
@@ -191,7 +193,8 @@ measure_case(struct roofline_bench *bench, roofline_points *points, struct slc_e
                                .instruction_set = bench->roofs.instruction_set,
                                .memory_bytes = args->memory,
                                .warm_up = (unsigned)args->bench.warm_up,
-                               .repeats = (unsigned)args->bench.repeats};
+                               .repeats = (unsigned)args->bench.repeats,
+                               .temp_dir = args->temp_dir};
     enum slc_status status = SLC_OK;
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {

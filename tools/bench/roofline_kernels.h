@@ -30,6 +30,7 @@ struct roofline_job {
     const char *instruction_set;
     uint64_t memory_bytes;
     unsigned warm_up, repeats;
+    const char *temp_dir; /* of stores that are sorted for a mode; NULL: $TMPDIR or /tmp */
 };
 
 /* One kernel in one mode. */
@@ -62,6 +63,14 @@ enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
 enum slc_status roofline_mttkrp_stream(const struct roofline_job *job,
                                        struct roofline_point *points,
                                        struct slc_error *err) SLC_NODISCARD;
+
+/* TTM in XPLAT's two forms (roofline_ttm.c). */
+enum slc_status roofline_ttm_fiber(const struct roofline_job *job,
+                                   struct roofline_point *points,
+                                   struct slc_error *err) SLC_NODISCARD;
+enum slc_status roofline_ttm_element(const struct roofline_job *job,
+                                     struct roofline_point *points,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /* SpTV from fibers in memory (roofline_ttv.c), of rank 1 and in f64. */
 enum slc_status roofline_sptv(const struct roofline_job *job,

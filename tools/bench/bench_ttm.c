@@ -1,0 +1,267 @@
+/*
+ * sluice bench ttm: tensor times matrix in memory, by rank and mode, in XPLAT's two forms, from
+ * blocks as they are stored, beside a plain loop over coordinates in the same order.
+ *
+ * Figures per mode, rank and kernel (fiber, element, loop), measured in turns:
+ *   nnz_per_s, gflop_per_s   of the median; 2 R operations a nonzero
+ *   ratio                    time over that of the loop
+ *   rows_gb_per_s            rows of the result, which a drive would have to take
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "bench.h"
+#include "record.h"
+#include "run.h"
+#include "table.h"
+#include "tools/common_options.h"
+#include "tools/console.h"
+#include "tools/session.h"
+#include "ttm_loop.h"
+
+#include <string.h>
+
+struct arguments {
+    struct option_counts ranks;
+    uint64_t threads;
+    uint64_t mode;
+    const char *precision;
+    const char *temp_dir;
+    uint64_t memory;
+    struct bench_options bench;
+};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .required = true,
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "columns of the matrix; several make a sweep",
+     .offset = offsetof(struct arguments, ranks)},
+    OPTION_ROW_THREADS(arguments, threads),
+    {.name = "mode",
+     .kind = OPTION_U64,
+     .value = "K",
+     .fallback = "0",
+     .maximum = SLC_MAX_ORDER,
+     .help = "only mode K; 0: all",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "precision",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "f64",
+     .choices = session_precision_choices,
+     .help = "of the matrix and of products: f64 or f32, which the loop has not",
+     .offset = offsetof(struct arguments, precision)},
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for stores sorted for a mode, which are removed; $TMPDIR or /tmp if not given",
+     .offset = offsetof(struct arguments, temp_dir)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column columns[] = {{"mode", "mode", 0, 0},
+                                              {"rank", "rank", 0, 0},
+                                              {"kernel", "kernel", 0, 0},
+                                              {"layout", "layout", 0, 0},
+                                              {"nnz_per_fiber", "nnz/fiber", 1, 2},
+                                              {"median_ms", "ms", 1, 2},
+                                              {"ratio", "over loop", 1, 2},
+                                              {"nnz_per_s", "Mnnz/s", 1e-6, 1},
+                                              {"gflop_per_s", "GFLOP/s", 1, 2},
+                                              {"rows_gb_per_s", "rows GB/s", 1, 2},
+                                              {NULL, NULL, 0, 0}};
+
+enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_ELEMENT = SLC_TTM_ELEMENTS, KERNEL_LOOP };
+enum { KERNELS = KERNEL_LOOP + 1 };
+
+static const char *const kernel_names[KERNELS] = {"fiber", "element", "loop"};
+
+struct ttm_bench {
+    const struct arguments *args;
+    struct session session;
+    struct ttm_mode mode;
+    struct ttm_loop loop;
+    bool looped;
+    struct bench_samples samples[KERNELS];
+    json_t *rows;
+};
+
+static enum slc_status run_kernel(struct ttm_bench *bench, unsigned kernel, struct slc_error *err)
+{
+    return kernel == KERNEL_LOOP ? ttm_loop_run(&bench->loop, err)
+                                 : ttm_mode_run(&bench->mode, (enum slc_ttm_form)kernel, err);
+}
+
+/* The kernels of one rank in turns. */
+static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
+{
+    const struct bench_options *common = &bench->args->bench;
+    enum slc_status status = SLC_OK;
+
+    memset(bench->samples, 0, sizeof bench->samples);
+    for (uint64_t i = 0; i < common->warm_up + common->repeats && status == SLC_OK; i++) {
+        for (unsigned k = KERNEL_FIBER; k < KERNELS && status == SLC_OK; k++) {
+            const uint64_t start_ns = slc_clock_ns();
+
+            if (k == KERNEL_LOOP && !bench->looped) {
+                continue;
+            }
+            status = run_kernel(bench, k, err);
+            if (i >= common->warm_up) {
+                bench_samples_add(&bench->samples[k], slc_seconds_since(start_ns));
+            }
+        }
+    }
+    return status;
+}
+
+static void add_rows(struct ttm_bench *bench)
+{
+    const struct slc_layout_info *info = slc_reader_info(bench->mode.order.reader);
+    const double nnz = (double)info->nnz;
+    const double fibers = (double)bench->mode.fibers;
+    const uint32_t cols = bench->mode.matrix.cols;
+    const double loop = bench_samples_summary(&bench->samples[KERNEL_LOOP]).median;
+
+    for (unsigned k = KERNEL_FIBER; k < KERNELS; k++) {
+        const struct bench_times times = bench_samples_summary(&bench->samples[k]);
+        json_t *row;
+
+        if (times.samples == 0) {
+            continue;
+        }
+        row = json_object();
+        (void)json_array_append_new(bench->rows, row);
+        bench_set_count(row, "mode", bench->mode.options.mode + 1);
+        bench_set_count(row, "rank", cols);
+        bench_set_text(row, "kernel", kernel_names[k]);
+        bench_set_text(row, "layout",
+                       bench->mode.order.path != NULL ? "temporary"
+                                                      : slc_layout_name(info->layout));
+        bench_set_real(row, "fibers", fibers);
+        bench_set_real(row, "nnz_per_fiber", nnz / fibers);
+        bench_times_to_json(row, &times);
+        if (loop > 0) {
+            bench_set_real(row, "ratio", times.median / loop);
+        }
+        bench_set_real(row, "nnz_per_s", nnz / times.median);
+        bench_set_real(row, "gflop_per_s", 2e-9 * nnz * cols / times.median);
+        bench_set_real(row, "rows_gb_per_s",
+                       1e-9 * fibers * cols * slc_value_bytes(bench->mode.matrix.type) /
+                           times.median);
+    }
+}
+
+/* The loop where memory leaves room for its list and rows. */
+static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
+{
+    const struct slc_plan *plan = &bench->mode.plan;
+    const uint64_t held = slc_memory_resident();
+    const uint64_t room = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
+    enum slc_status status = ttm_loop_create(&bench->loop, &bench->mode, room, &bench->looped, err);
+
+    if (status == SLC_OK && !bench->looped) {
+        console_note("mode %u, %u columns: no loop, which would hold all nonzeros and rows",
+                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
+    }
+    return status;
+}
+
+static enum slc_status measure_mode(struct ttm_bench *bench, unsigned n, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const struct ttm_mode_options wanted = {
+        .mode = n,
+        .threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .precision = args->precision[1] == '3' ? SLC_F32 : SLC_F64,
+        .memory_bytes = args->memory,
+        .temp_dir = args->temp_dir};
+    enum slc_status status = ttm_mode_open(&bench->mode, &bench->session.store, &wanted, err);
+
+    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+        status = ttm_mode_start(&bench->mode, (uint32_t)args->ranks.number[r], err);
+        if (status == SLC_OK) {
+            status = make_loop(bench, err);
+        }
+        if (status == SLC_OK) {
+            status = measure_rank(bench, err);
+        }
+        if (status == SLC_OK) {
+            add_rows(bench);
+        }
+        ttm_loop_destroy(&bench->loop);
+        ttm_mode_stop(&bench->mode);
+    }
+    ttm_mode_close(&bench->mode);
+    return status;
+}
+
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
+{
+    struct ttm_bench *bench = state;
+    const struct slc_manifest *manifest = &bench->session.store.manifest;
+    const uint64_t only = bench->args->mode;
+    enum slc_status status = session_open(&bench->session, path, bench->args->memory, err);
+
+    if (status == SLC_OK && only > manifest->order) {
+        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", (unsigned)only,
+                          manifest->order);
+    }
+    if (status == SLC_OK && manifest->nnz == 0) {
+        status = slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    bench_set_tensor(record, &bench->session.store);
+    bench_set(record, "rows", bench->rows = json_array());
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        if (only == 0 || n + 1 == only) {
+            status = measure_mode(bench, n, err);
+        }
+    }
+    return status;
+}
+
+static void print_tables(const json_t *record)
+{
+    bench_table_print(json_object_get(record, "rows"), columns);
+}
+
+static void close_all(void *state)
+{
+    struct ttm_bench *bench = state;
+
+    session_close(&bench->session);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static struct ttm_bench bench = {.session = SESSION_INIT};
+    struct arguments args = {.mode = 0};
+
+    bench.args = &args;
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+}
+
+const struct command bench_ttm = {
+    .name = "bench ttm",
+    .summary = "tensor times matrix in memory: every mode, beside a plain loop",
+    .example = "sluice bench ttm flights-4d.slc --rank 1,16,100",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "Rows are formed and given up, as if the drive took them in no time. A mode whose "
+             "fibers no\n"
+             "layout of the store keeps whole is measured from a temporary store.",
+    .run = run,
+};
