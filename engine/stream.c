@@ -366,6 +366,11 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
                         slc_reader_path(stream->layouts[pass->layout].reader));
     }
+    if (pass->division != NULL && (pass->division->group_workers == 0 ||
+                                   stream->worker_count % pass->division->group_workers != 0)) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u workers cannot be divided into groups of %u",
+                        stream->worker_count, pass->division->group_workers);
+    }
     if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
                                  pass->ranges->max_blocks > stream->slot_count)) {
         return slc_fail(err, SLC_ERR_USAGE,

@@ -52,9 +52,10 @@ struct slc_stream_worker {
     /* every_worker, under the stream's mutex: the number of the block and the tile to take next. */
     uint64_t serving;
     uint32_t next_tile;
+    uint64_t cache_cursor;        /* division: what the stream's is, of the group it begins */
     struct slc_open_block *taken; /* by_partition: the block whose tiles it takes; NULL: none */
     struct slc_tile_rows rows;    /* ranges: cuts the tile at hand */
-    uint64_t padding[6];          /* keeps the next worker's clocks on other cache lines */
+    uint64_t padding[5];          /* keeps the next worker's clocks on other cache lines */
 };
 
 /* One of the layouts that a stream may pass over. */

@@ -27,8 +27,8 @@
  * tile to take, so at any time every open block with all tiles handed out is held by a worker that
  * computes its last tiles, and blocks that are being opened by another: never more than there are
  * workers. Where every worker has every tile, one may be ahead by that many, and waits; so do
- * workers that have opened blocks ahead of their partitions' turn, or of other groups than theirs:
- * anybody opens them, so that none waits to be opened by workers who are busy.
+ * workers that have opened blocks ahead of their partitions' turn. Groups of workers have as many
+ * records as workers each. Blocks that have arrived are opened by anybody, for whichever group.
  */
 #include "engine/assert.h"
 #include "engine/stream_impl.h"
@@ -58,6 +58,7 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
         stream->workers[w].serving = 0;
         stream->workers[w].next_tile = 0;
         stream->workers[w].taken = NULL;
+        stream->workers[w].cache_cursor = 0;
     }
     for (uint64_t p = 0; p < stream->layout->info->partition_count; p++) {
         stream->layout->partition_done[p] = 0;
@@ -115,15 +116,13 @@ static bool take_own(struct slc_stream *stream,
 }
 
 /* Whether a block is the worker's group's to compute. */
-static bool is_own(const struct slc_stream *stream,
-                   const struct slc_stream_worker *worker,
-                   const struct slc_open_block *block)
+static bool
+is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
 {
     const struct slc_pass_division *division = stream->pass->division;
     const unsigned number = (unsigned)(worker - stream->workers);
 
-    return division == NULL ||
-           division->owner[block->view.block] == number / division->group_workers;
+    return division == NULL || division->owner[block] == number / division->group_workers;
 }
 
 /* Takes a tile of an open block if there is one whose turn it is. */
@@ -138,7 +137,7 @@ static bool take_open(struct slc_stream *stream,
     bool found = false;
 
     pthread_mutex_lock(&stream->mutex);
-    while (*link != NULL && !is_own(stream, worker, *link)) {
+    while (*link != NULL && !is_own(stream, worker, (*link)->view.block)) {
         link = &(*link)->next;
     }
     first = *link;
@@ -180,7 +179,7 @@ static bool take_of_partition(struct slc_stream *stream,
     if (worker->taken == NULL) {
         pthread_mutex_lock(&stream->mutex);
         while (*link != NULL &&
-               (!is_own(stream, worker, *link) || !partition_turn(stream, *link))) {
+               (!is_own(stream, worker, (*link)->view.block) || !partition_turn(stream, *link))) {
             link = &(*link)->next;
         }
         worker->taken = *link;
@@ -200,10 +199,10 @@ static bool take_of_partition(struct slc_stream *stream,
     return true;
 }
 
-/* A record for cached blocks that is free; NULL only where open blocks may wait for their turn. */
-static struct slc_open_block *free_record(struct slc_stream *stream)
+/* Those of [first, end) that is free; NULL only where open blocks may wait for their turn. */
+static struct slc_open_block *free_record(struct slc_stream *stream, unsigned first, unsigned end)
 {
-    for (unsigned w = 0; w < stream->worker_count; w++) {
+    for (unsigned w = first; w < end; w++) {
         if (!stream->cache_blocks[w].used) {
             return &stream->cache_blocks[w];
         }
@@ -213,28 +212,37 @@ static struct slc_open_block *free_record(struct slc_stream *stream)
     return NULL;
 }
 
-/* A record for the next cached block, if one can be opened now. */
+/*
+ * A record for the next cached block, if one can be opened now. Groups open their own blocks alone,
+ * and have records of their own: one that is ahead does not hold up the others, nor wait for them.
+ */
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
-                                           const struct slc_stream_worker *worker)
+                                           struct slc_stream_worker *worker)
 {
+    const struct slc_pass_division *division = stream->pass->division;
+    const unsigned group_workers =
+        division != NULL ? division->group_workers : stream->worker_count;
+    const unsigned number = (unsigned)(worker - stream->workers);
+    const unsigned first = number - number % group_workers;
     const uint64_t count = stream->layout->info->block_count;
+    uint64_t *cursor =
+        division != NULL ? &stream->workers[first].cache_cursor : &stream->cache_cursor;
     struct slc_open_block *record = NULL;
     uint64_t serving;
 
     pthread_mutex_lock(&stream->mutex);
     serving = stream->pass->every_worker ? worker->serving : stream->serving;
-    while (stream->cache_cursor < count &&
-           stream->layout->cached[stream->order[stream->cache_cursor]] != SLC_CACHE_YES) {
-        stream->cache_cursor++;
+    while (*cursor < count && (stream->layout->cached[stream->order[*cursor]] != SLC_CACHE_YES ||
+                               !is_own(stream, worker, stream->order[*cursor]))) {
+        ++*cursor;
     }
-    if (stream->cache_cursor < count &&
-        (!stream->strict || stream->order[stream->cache_cursor] == serving)) {
-        record = free_record(stream);
+    if (*cursor < count && (!stream->strict || stream->order[*cursor] == serving)) {
+        record = free_record(stream, first, first + group_workers);
     }
     if (record != NULL) {
         record->used = true;
         record->slot = SLC_NO_SLOT;
-        record->view.block = stream->order[stream->cache_cursor++];
+        record->view.block = stream->order[(*cursor)++];
     }
     pthread_mutex_unlock(&stream->mutex);
     return record;
