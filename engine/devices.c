@@ -316,13 +316,27 @@ static enum slc_status begin_job(struct slc_devices *devices, unsigned d, struct
     return status;
 }
 
-static enum slc_status end_job(struct slc_device *device, struct slc_error *err)
+static void begin_device(void *context, unsigned d, unsigned count)
 {
-    const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status = device->backend->ops->mttkrp_end(device->backend, err);
+    struct slc_devices *devices = context;
 
-    device->stats.compute_seconds += slc_seconds_since(start_ns);
-    return status;
+    (void)count;
+    devices->device[d].begun = begin_job(devices, d, &devices->workers[d].fault) == SLC_OK;
+}
+
+static void end_device(void *context, unsigned d, unsigned count)
+{
+    struct slc_devices *devices = context;
+    struct slc_device *device = &devices->device[d];
+    const uint64_t start_ns = slc_clock_ns();
+
+    (void)count;
+    if (device->begun) {
+        /* Its fault is kept with its message. */
+        (void)device->backend->ops->mttkrp_end(device->backend, &devices->workers[d].fault);
+        device->begun = false;
+        device->stats.compute_seconds += slc_seconds_since(start_ns);
+    }
 }
 
 static enum slc_status
@@ -411,16 +425,12 @@ enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};
-    enum slc_status status = SLC_OK;
-    unsigned begun = 0;
+    enum slc_status status, ended;
     uint64_t start_ns;
 
     SLC_ASSERT(is_computed(plan, mode));
     devices->mode = mode;
-    while (begun < devices->count && status == SLC_OK) {
-        status = begin_job(devices, begun, err);
-        begun += status == SLC_OK;
-    }
+    status = slc_devices_run(devices, devices->count, begin_device, err);
     if (status == SLC_OK) {
         start_ns = slc_clock_ns();
         status = slc_stream_pass(stream, &pass, err);
@@ -429,13 +439,9 @@ enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
     if (status == SLC_OK) {
         join_split_rows(devices);
     }
-    for (unsigned d = 0; d < begun; d++) {
-        /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-        const enum slc_status ended = end_job(&devices->device[d], status == SLC_OK ? err : NULL);
-
-        status = status == SLC_OK ? ended : status;
-    }
-    return status;
+    /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
+    ended = slc_devices_run(devices, devices->count, end_device, status == SLC_OK ? err : NULL);
+    return status == SLC_OK ? ended : status;
 }
 
 const struct slc_matrix *

@@ -16,6 +16,7 @@ struct slc_device {
     struct slc_buffer output;                /* but for the first device */
     struct slc_matrix view;                  /* of the output at hand */
     struct slc_device_stats stats;
+    bool begun;                 /* its backend has a job */
     _Atomic uint64_t next_unit; /* of its piece, to be taken */
 };
 
