@@ -114,6 +114,10 @@ enum slc_status
 slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, struct slc_error *err)
 {
     least = slc_min_u64(least, run->least_ordered);
+    if (run->job.vector_count == 0) {
+        return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
+                               "sorting the nonzeros of this tensor");
+    }
     return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
                            "multiplying this tensor (%" PRIu64 " MiB for vectors)",
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));

@@ -162,10 +162,11 @@ static enum slc_status open_order(struct product *product, struct slc_error *err
     return status;
 }
 
-static enum slc_status make_plan(struct product *product, struct slc_error *err)
+static enum slc_status
+make_plan(struct product *product, struct slc_reader *reader, struct slc_error *err)
 {
     const struct arguments *args = product->args;
-    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
+    const struct slc_layouts layouts = slc_layouts_one(reader);
     struct slc_plan_request request = {.mode = product->mode,
                                        .rank = product->cols,
                                        .precision = args->precision[1] == '3' ? SLC_F32 : SLC_F64,
@@ -349,10 +350,15 @@ static enum slc_status compute(struct product *product, const char *store, struc
         status = find_columns(product, err);
     }
     if (status == SLC_OK) {
+        /* Over the store's own layout, so that nothing is sorted for a product that does not fit.
+         */
+        status = make_plan(product, product->store.reader, err);
+    }
+    if (status == SLC_OK) {
         status = open_order(product, err);
     }
     if (status == SLC_OK) {
-        status = make_plan(product, err);
+        status = make_plan(product, product->order.reader, err);
     }
     if (status != SLC_OK) {
         return status;
