@@ -78,6 +78,12 @@ static inline slc_u128 slc_key_join(uint64_t lo, uint64_t hi)
     return (slc_u128)hi << 64 | lo;
 }
 
+/* Whether two keys are of one fiber of the run's mode: they differ in the bits of the run alone. */
+static inline bool slc_key_same_fiber(const struct slc_key_layout *layout, slc_u128 a, slc_u128 b)
+{
+    return (a ^ b) >> layout->run.bits == 0;
+}
+
 /* Number of bits needed for coordinates 0 .. length-1; 0 for lengths 0 and 1. */
 static inline unsigned slc_bits_for_length(uint64_t length)
 {

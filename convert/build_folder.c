@@ -91,7 +91,8 @@ static bool is_of_a_mode(const char *name)
     static const char *const layouts[] = {".blk", ".blk.tmp", ".blk.tmp.journal"};
 
     return is_numbered(name, "perm-", permutations, sizeof permutations / sizeof permutations[0]) ||
-           is_numbered(name, "sorted-", layouts, sizeof layouts / sizeof layouts[0]);
+           is_numbered(name, "sorted-", layouts, sizeof layouts / sizeof layouts[0]) ||
+           is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
 static int count_name(void *context, const char *name, char kind)

@@ -5,8 +5,6 @@
  */
 #include "convert/column_sort.h"
 
-#include "base/key.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,11 +13,6 @@ enum {
     /* Pieces of so few are sorted by insertion: as fast as another distribution. */
     INSERTION_MAX = 24
 };
-
-static inline slc_u128 key_at(struct slc_key_columns columns, uint64_t i)
-{
-    return slc_key_join(columns.lo[i], columns.hi == NULL ? 0 : columns.hi[i]);
-}
 
 static inline void
 copy_one(struct slc_key_columns to, uint64_t t, struct slc_key_columns from, uint64_t f)
@@ -41,7 +34,7 @@ insertion_sort(struct slc_key_columns columns, struct slc_key_columns sorted, ui
         const double value = columns.values[i];
         uint64_t at = i;
 
-        for (; at > 0 && key < key_at(sorted, at - 1); at--) {
+        for (; at > 0 && key < slc_key_columns_get(sorted, at - 1); at--) {
             copy_one(sorted, at, sorted, at - 1);
         }
         sorted.lo[at] = lo;
@@ -88,13 +81,13 @@ static void distribute(struct slc_key_columns from,
 
     memset(starts, 0, (mask + 2) * sizeof *starts);
     for (uint64_t i = 0; i < count; i++) {
-        starts[((unsigned)(key_at(from, i) >> shift) & mask) + 1]++;
+        starts[((unsigned)(slc_key_columns_get(from, i) >> shift) & mask) + 1]++;
     }
     for (unsigned d = 1; d <= mask; d++) {
         starts[d] += starts[d - 1];
     }
     for (uint64_t i = 0; i < count; i++) {
-        copy_one(to, starts[(unsigned)(key_at(from, i) >> shift) & mask]++, from, i);
+        copy_one(to, starts[(unsigned)(slc_key_columns_get(from, i) >> shift) & mask]++, from, i);
     }
 }
 

@@ -6,6 +6,8 @@
 #ifndef SLC_CONVERT_COLUMN_SORT_H
 #define SLC_CONVERT_COLUMN_SORT_H
 
+#include "base/key.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +15,12 @@ struct slc_key_columns {
     uint64_t *lo, *hi; /* hi: NULL where keys have 64 bits at most */
     double *values;
 };
+
+/* The key of nonzero `i`. */
+static inline slc_u128 slc_key_columns_get(struct slc_key_columns columns, uint64_t i)
+{
+    return slc_key_join(columns.lo[i], columns.hi == NULL ? 0 : columns.hi[i]);
+}
 
 /* The columns from nonzero `at` on. */
 static inline struct slc_key_columns slc_key_columns_from(struct slc_key_columns columns,

@@ -1,5 +1,5 @@
 /*
- * See convert/relayout.h. A layout is built in sorted-K.blk.tmp, checked, renamed to sorted-K.blk
+ * See convert/relayout.h. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk
  * and then listed by replacing the manifest; dropping goes the other way. So what the manifest
  * lists is always there, and a file that it does not list is a leftover, which the next build
  * replaces.
@@ -35,12 +35,15 @@ static void release_names(struct names *names)
     slc_free(names->journal);
 }
 
-static enum slc_status
-make_names(const char *folder, unsigned mode, struct names *names, struct slc_error *err)
+static enum slc_status make_names(const char *folder,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct names *names,
+                                  struct slc_error *err)
 {
     char part[72], journal[96];
 
-    (void)snprintf(names->file, sizeof names->file, "sorted-%u.blk", mode + 1);
+    (void)snprintf(names->file, sizeof names->file, "%s-%u.blk", slc_layout_name(kind), mode + 1);
     (void)snprintf(part, sizeof part, "%s.tmp", names->file);
     (void)snprintf(journal, sizeof journal, "%s.journal", part);
     names->path = slc_path_join(folder, names->file);
@@ -93,8 +96,10 @@ void slc_relayout_close(struct slc_relayout *layouts)
     layouts->options.files = NULL;
 }
 
-static struct slc_sorted_options
-sorted_options(const struct slc_relayout *layouts, unsigned mode, const char *path)
+static struct slc_sorted_options build_options(const struct slc_relayout *layouts,
+                                               enum slc_layout_kind kind,
+                                               unsigned mode,
+                                               const char *path)
 {
     const struct slc_relayout_options *options = &layouts->options;
     /* The open store's index is resident already. */
@@ -103,6 +108,7 @@ sorted_options(const struct slc_relayout *layouts, unsigned mode, const char *pa
     return (struct slc_sorted_options){
         .files = options->files,
         .reader = layouts->store.reader,
+        .layout = kind,
         .mode = mode,
         .path = path,
         .workers = options->workers,
@@ -113,12 +119,13 @@ sorted_options(const struct slc_relayout *layouts, unsigned mode, const char *pa
         .progress = options->progress};
 }
 
-enum slc_status slc_relayout_plan_sorted(const struct slc_relayout *layouts,
-                                         unsigned mode,
-                                         struct slc_sorted_plan *plan,
-                                         struct slc_error *err)
+enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_sorted_plan *plan,
+                                  struct slc_error *err)
 {
-    struct slc_sorted_options options = sorted_options(layouts, mode, NULL);
+    struct slc_sorted_options options = build_options(layouts, kind, mode, NULL);
 
     return slc_sorted_plan_make(&options, plan, err);
 }
@@ -224,22 +231,23 @@ static enum slc_status publish(struct slc_relayout *layouts,
     return status;
 }
 
-enum slc_status slc_relayout_add_sorted(struct slc_relayout *layouts,
-                                        unsigned mode,
-                                        struct slc_sorted_report *report,
-                                        struct slc_error *err)
+enum slc_status slc_relayout_add(struct slc_relayout *layouts,
+                                 enum slc_layout_kind kind,
+                                 unsigned mode,
+                                 struct slc_sorted_report *report,
+                                 struct slc_error *err)
 {
     struct slc_sorted_options options;
     struct names names = {.path = NULL};
-    enum slc_status status = make_names(layouts->options.store, mode, &names, err);
+    enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    options = sorted_options(layouts, mode, names.part);
+    options = build_options(layouts, kind, mode, names.part);
     status = slc_sorted_build(&options, report, err);
     if (status == SLC_OK) {
-        struct slc_store_layout layout = {.layout = SLC_LAYOUT_SORTED,
+        struct slc_store_layout layout = {.layout = kind,
                                           .layout_mode = mode,
                                           .codec = slc_reader_info(layouts->store.reader)->codec,
                                           .file_bytes = report->summary.file_bytes,
@@ -266,9 +274,9 @@ remove_file(const struct slc_files *files, const char *path, bool *found, struct
 }
 
 /* The manifest without that layout; false where it does not list it. */
-static bool take_out(struct slc_manifest *manifest, unsigned mode)
+static bool take_out(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
 {
-    const struct slc_store_layout *listed = slc_manifest_find(manifest, SLC_LAYOUT_SORTED, mode);
+    const struct slc_store_layout *listed = slc_manifest_find(manifest, kind, mode);
     size_t at;
 
     if (listed == NULL) {
@@ -281,8 +289,10 @@ static bool take_out(struct slc_manifest *manifest, unsigned mode)
     return true;
 }
 
-enum slc_status
-slc_relayout_drop_sorted(struct slc_relayout *layouts, unsigned mode, struct slc_error *err)
+enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_error *err)
 {
     const struct slc_files *files = layouts->options.files;
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
@@ -294,8 +304,8 @@ slc_relayout_drop_sorted(struct slc_relayout *layouts, unsigned mode, struct slc
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
     }
     *manifest = layouts->store.manifest;
-    status = make_names(layouts->options.store, mode, &names, err);
-    if (status == SLC_OK && take_out(manifest, mode)) {
+    status = make_names(layouts->options.store, kind, mode, &names, err);
+    if (status == SLC_OK && take_out(manifest, kind, mode)) {
         found = true;
         status = write_manifest(layouts, manifest, err);
     }
@@ -310,7 +320,8 @@ slc_relayout_drop_sorted(struct slc_relayout *layouts, unsigned mode, struct slc
         status = remove_file(files, names.journal, &found, err);
     }
     if (status == SLC_OK && !found) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout sorted-%u", mode + 1);
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout %s-%u",
+                          slc_layout_name(kind), mode + 1);
     }
     release_names(&names);
     return status;

@@ -39,26 +39,30 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
 void slc_relayout_close(struct slc_relayout *layouts);
 
 /*
- * Builds sorted-n, which the store does not have, and lists it in the manifest. Progress is in
- * nonzeros. Errors: those of slc_sorted_build, and of files; the store is then as it was.
+ * Builds the layout of that kind (sorted or fiber) and mode, which the store does not have, and
+ * lists it in the manifest. Progress is in nonzeros. Errors: those of slc_sorted_build, and of
+ * files; the store is then as it was.
  */
-enum slc_status slc_relayout_add_sorted(struct slc_relayout *layouts,
-                                        unsigned mode,
-                                        struct slc_sorted_report *report,
-                                        struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_relayout_add(struct slc_relayout *layouts,
+                                 enum slc_layout_kind kind,
+                                 unsigned mode,
+                                 struct slc_sorted_report *report,
+                                 struct slc_error *err) SLC_NODISCARD;
 
 /* What that would do; slc_sorted_plan_destroy. */
-enum slc_status slc_relayout_plan_sorted(const struct slc_relayout *layouts,
-                                         unsigned mode,
-                                         struct slc_sorted_plan *plan,
-                                         struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_sorted_plan *plan,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Takes sorted-n out of the manifest and removes its file, or what an interrupted build of it left.
- * Errors: SLC_ERR_USAGE where there is neither; those of files.
+ * Takes the layout out of the manifest and removes its file, or what an interrupted build of it
+ * left. Errors: SLC_ERR_USAGE where there is neither; those of files.
  */
-enum slc_status slc_relayout_drop_sorted(struct slc_relayout *layouts,
-                                         unsigned mode,
-                                         struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 #endif

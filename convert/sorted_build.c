@@ -54,20 +54,45 @@ static uint64_t tag_of(const struct slc_layout_info *info)
     return slc_hash64(parts, sizeof parts);
 }
 
+/*
+ * Of fiber-n: how many of the first `fit` nonzeros of the rest a tile takes, so that it ends with a
+ * fiber; all of them where they are one alone.
+ */
+static uint32_t end_with_fiber(const struct build *build, uint64_t at, uint32_t fit)
+{
+    const struct slc_key_columns rest = slc_key_columns_from(build->gathered, at);
+    const slc_u128 next = slc_key_columns_get(rest, fit);
+    uint32_t end = fit;
+
+    while (end > 0 &&
+           slc_key_same_fiber(&build->plan.keys, slc_key_columns_get(rest, end - 1), next)) {
+        end--;
+    }
+    return end > 0 ? end : fit;
+}
+
 /* The next tile, cut from what is gathered; *nnz is 0 where that may not be all of it. */
 static struct slc_tile_source cut_tile(struct build *build, uint32_t *nnz)
 {
     const struct slc_key_columns *gathered = &build->gathered;
+    const bool fibers = build->options->layout == SLC_LAYOUT_FIBER;
     uint64_t at = build->listed;
-    uint64_t want =
-        slc_min_u64(SLC_TILE_NNZ, build->plan.cuts.parts[build->part].nnz - build->part_done);
+    uint64_t rest = build->plan.cuts.parts[build->part].nnz - build->part_done;
+    uint64_t want = slc_min_u64(SLC_TILE_NNZ, rest);
     uint32_t have = (uint32_t)slc_min_u64(want, build->available - at);
     const uint64_t *hi = gathered->hi == NULL ? NULL : gathered->hi + at;
     uint32_t fit = slc_tile_cutter_fit(&build->cutter, gathered->lo + at, hi, 0, have, false);
-    bool one_upper = hi != NULL && fit > 0 && hi[0] == hi[fit - 1]; /* they ascend */
+    bool one_upper;
 
-    *nnz = fit == have && have < want ? 0 : fit;
-    return (struct slc_tile_source){.nnz = fit,
+    /* Whether more nonzeros belong to the tile, or to its last fiber, shows the one behind them. */
+    *nnz = fit == have && (fibers ? have < rest && at + have == build->available : have < want)
+               ? 0
+               : fit;
+    if (fibers && *nnz > 0 && *nnz < rest) {
+        *nnz = end_with_fiber(build, at, fit);
+    }
+    one_upper = hi != NULL && *nnz > 0 && hi[0] == hi[*nnz - 1]; /* they ascend */
+    return (struct slc_tile_source){.nnz = *nnz,
                                     .key_lo = gathered->lo + at,
                                     .key_hi = one_upper ? NULL : hi,
                                     .upper = one_upper ? hi[0] : 0,
@@ -302,19 +327,25 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
     const struct slc_layout_info *info = build->info;
     const struct slc_writer_options options = {.files = build->options->files,
                                                .path = build->options->path,
-                                               .layout = SLC_LAYOUT_SORTED,
+                                               .layout = build->options->layout,
                                                .layout_mode = build->options->mode,
                                                .order = info->order,
                                                .dims = info->dims,
                                                .relabelled_modes = info->relabelled_modes,
                                                .run = build->plan.keys.run,
                                                .content_run = &info->content_keys.run,
-                                               .codec = info->codec};
+                                               .codec = info->codec,
+                                               .block_bytes = build->options->block_bytes};
     enum slc_status status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count,
                                                &build->writer, &build->kept, err);
 
     build->part = build->kept.partitions;
+    if (build->options->layout == SLC_LAYOUT_FIBER) {
+        build->part_done = build->kept.nnz; /* of the one that there is */
+        build->part = build->kept.nnz == info->nnz ? build->plan.cuts.count : 0;
+    }
     build->report->kept_partitions = build->kept.partitions;
+    build->report->kept_nnz = build->kept.nnz;
     return status;
 }
 
@@ -375,7 +406,7 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
     build->info = slc_reader_info(options->reader);
     status = slc_sorted_plan_make(options, &build->plan, err);
     if (status == SLC_OK) {
-        report->partitions = build->plan.cuts.count;
+        report->partitions = options->layout == SLC_LAYOUT_SORTED ? build->plan.cuts.count : 0;
         report->split_rows = build->plan.cuts.split_rows;
         report->run = build->plan.keys.run;
         report->count_scans = build->plan.count_scans;

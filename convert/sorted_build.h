@@ -1,8 +1,8 @@
 /*
- * Writes the block file of a layout sorted-n from that of the layout blco: partitions are gathered
- * (convert/sorted_gather.h), as many in one scan as there is memory for, sorted by key where their
- * keys are others than those of blco, and encoded from where they lie. The file has the same bytes
- * for any number of threads and any memory.
+ * Writes the block file of a layout sorted-n, or fiber-n, from that of the layout blco: partitions
+ * are gathered (convert/sorted_gather.h), as many in one scan as there is memory for, sorted by key
+ * where their keys are others than those of blco, and encoded from where they lie. The file has the
+ * same bytes for any number of threads and any memory.
  */
 #ifndef SLC_CONVERT_SORTED_BUILD_H
 #define SLC_CONVERT_SORTED_BUILD_H
@@ -16,7 +16,8 @@
 struct slc_sorted_report {
     uint64_t partitions, split_rows;
     struct slc_fiber_run run; /* of the keys */
-    uint64_t kept_partitions; /* of an earlier, interrupted build */
+    uint64_t kept_partitions; /* of an earlier, interrupted build .. */
+    uint64_t kept_nnz;        /* .. and nonzeros */
     unsigned count_scans;
     uint64_t gather_scans;
     double count_seconds, gather_seconds, sort_seconds;

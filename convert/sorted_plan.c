@@ -14,6 +14,9 @@ enum {
     MIB = 1 << 20,
     /* Readers, lists of tiles, the allocator's own. */
     SMALL_OBJECTS_BYTES = 512 << 10,
+    /* All of fiber-n is one range: cut so that threads share sorting it, in pieces near the caches.
+     */
+    FIBER_RANGE_NNZ = 4 << 20,
     /* What a range leaves behind that does not complete a tile, and as much again to go on with. */
     AREA_NNZ_MIN = 2 * SLC_TILE_NNZ,
     /* Areas from here on are in huge pages, and so multiples of 2 MiB. */
@@ -88,9 +91,10 @@ static enum slc_status choose_workers(const struct slc_sorted_options *options,
         }
     }
     /* A MiB more than now: the process may be larger by a few pages next time. */
-    return slc_fail_budget(err, options->budget_bytes,
-                           plan->need_bytes + options->beside_bytes + MIB,
-                           "sorting the nonzeros by mode %u", options->mode + 1);
+    return slc_fail_budget(
+        err, options->budget_bytes, plan->need_bytes + options->beside_bytes + MIB,
+        "sorting the nonzeros by %smode %u",
+        options->layout == SLC_LAYOUT_FIBER ? "fibers of " : "", options->mode + 1);
 }
 
 /* All the rest for the area, as far as there are nonzeros. */
@@ -157,7 +161,9 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
                                    struct slc_sorted_plan *plan,
                                    struct slc_error *err)
 {
-    const uint64_t most = slc_min_u64(plan->area_nnz - (SLC_TILE_NNZ - 1), UINT32_MAX);
+    const uint64_t most =
+        slc_min_u64(plan->area_nnz - SLC_TILE_NNZ,
+                    options->layout == SLC_LAYOUT_FIBER ? FIBER_RANGE_NNZ : UINT32_MAX);
     struct slc_gather *gather = NULL;
     enum slc_status status;
     uint64_t largest = 0;
@@ -166,7 +172,8 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
         largest = slc_max_u64(largest, plan->ranges[r].nnz);
     }
     /* The only range there is has nothing before it. */
-    if (largest <= most || (plan->range_count == 1 && largest <= plan->area_nnz)) {
+    if (largest <= most || (plan->range_count == 1 && largest <= plan->area_nnz &&
+                            options->layout == SLC_LAYOUT_SORTED)) {
         return SLC_OK;
     }
     status = slc_sorted_plan_gather(plan, options, &gather, err);
@@ -202,15 +209,34 @@ static void count_batches(struct slc_sorted_plan *plan)
     }
 }
 
-/* Counts and cuts rows and chooses keys, each with all memory to itself. */
-static enum slc_status choose_order(const struct slc_sorted_options *options,
+/* One part of all rows, and all bits of the mode lowest. */
+static enum slc_status whole_fibers(const struct slc_sorted_options *options,
                                     struct slc_sorted_plan *plan,
+                                    struct slc_fiber_run *run,
                                     struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(options->reader);
+
+    *run = (struct slc_fiber_run){options->mode, info->keys.mode_bits[options->mode]};
+    plan->cuts.parts = slc_calloc(1, sizeof *plan->cuts.parts);
+    if (plan->cuts.parts == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the plan of a layout");
+    }
+    plan->cuts.parts[0] =
+        (struct slc_sorted_part){.last_row = info->dims[options->mode] - 1, .nnz = info->nnz};
+    plan->cuts.count = info->nnz > 0;
+    return SLC_OK;
+}
+
+/* Counts and cuts rows and chooses keys, each with all memory to itself. */
+static enum slc_status cut_rows(const struct slc_sorted_options *options,
+                                struct slc_sorted_plan *plan,
+                                struct slc_fiber_run *run,
+                                struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
     const uint64_t part_nnz = slc_sorted_part_nnz(info->nnz);
     struct slc_row_counts counts = {.runs = NULL};
-    struct slc_fiber_run run;
     enum slc_status status =
         slc_row_count(&(struct slc_row_count_options){.files = options->files,
                                                       .reader = options->reader,
@@ -235,8 +261,22 @@ static enum slc_status choose_order(const struct slc_sorted_options *options,
                                                                    .cuts = &plan->cuts,
                                                                    .stop = options->stop,
                                                                    .progress = options->progress},
-                                  &run, &plan->count_scans, err);
+                                  run, &plan->count_scans, err);
     }
+    return status;
+}
+
+/* Where the nonzeros go, and under which keys. */
+static enum slc_status choose_order(const struct slc_sorted_options *options,
+                                    struct slc_sorted_plan *plan,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(options->reader);
+    struct slc_fiber_run run;
+    enum slc_status status = options->layout == SLC_LAYOUT_FIBER
+                                 ? whole_fibers(options, plan, &run, err)
+                                 : cut_rows(options, plan, &run, err);
+
     if (status == SLC_OK) {
         status = slc_key_layout_init_run(&plan->keys, info->order, info->dims, run, err);
     }

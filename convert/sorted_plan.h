@@ -1,4 +1,7 @@
-/* How a layout sorted-n is built: its partitions, and which of them are gathered in one scan. */
+/*
+ * How a layout sorted-n or fiber-n is built: the partitions of sorted-n, and what is gathered in
+ * one scan. As far as building goes, fiber-n is one partition of all rows.
+ */
 #ifndef SLC_CONVERT_SORTED_PLAN_H
 #define SLC_CONVERT_SORTED_PLAN_H
 
@@ -12,8 +15,10 @@
 struct slc_sorted_options {
     const struct slc_files *files;
     const struct slc_reader *reader; /* of the layout blco */
+    enum slc_layout_kind layout;     /* sorted or fiber */
     unsigned mode;
-    const char *path; /* the block file to be written */
+    const char *path;     /* the block file to be written */
+    uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which none is above */
     unsigned workers;
     uint64_t memory_bytes;       /* for everything the build maps and allocates */
     uint64_t budget_bytes;       /* for messages: the whole budget .. */

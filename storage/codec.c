@@ -319,6 +319,23 @@ static void survey_values(struct slc_encoder *encoder,
     blob->all_integer = survey->all_integer;
 }
 
+/* Of the run's mode: keys that differ from the one before above the run's bits, and the first. */
+static uint32_t count_fibers(const struct slc_encoder *encoder,
+                             const struct slc_tile_source *source)
+{
+    const unsigned bits = encoder->keys.run.bits; /* at most 62 */
+    uint32_t fibers = 1;
+
+    for (uint32_t i = 1; i < source->nnz; i++) {
+        const uint64_t differ = (source->key_lo[i] ^ source->key_lo[i - 1]) >> bits;
+
+        fibers += source->key_hi == NULL
+                      ? differ != 0
+                      : (differ | (source->key_hi[i] ^ source->key_hi[i - 1])) != 0;
+    }
+    return fibers;
+}
+
 enum slc_status slc_tile_encode(struct slc_encoder *encoder,
                                 const struct slc_tile_source *source,
                                 struct slc_tile_blob *blob,
@@ -336,6 +353,7 @@ enum slc_status slc_tile_encode(struct slc_encoder *encoder,
     blob->last_hi = key_hi(source, last);
     find_ranges(encoder, source, blob);
     survey_values(encoder, source, blob);
+    blob->fibers = count_fibers(encoder, source);
     switch (encoder->codec) {
     case SLC_CODEC_PACKED:
         make_gaps(encoder, source);

@@ -38,6 +38,7 @@ struct slc_tile_blob {
     uint64_t max[SLC_MAX_ORDER]; /* max - min < 2^32 - 1 in every mode: the caller cut for that */
     double sum_of_squares; /* in key order, one accumulator: sum = fma(v, v, sum) is not used */
     uint64_t content_sum;  /* sum of slc_content_term */
+    uint32_t fibers;       /* pieces of the fibers of the keys' run; nonzeros where there is none */
     uint32_t index_bytes;  /* of data_bytes, what the coordinates take; for statistics */
     bool all_f32;          /* every value is exactly a float */
     bool all_integer;      /* every value is an integer of magnitude <= 2^53 */

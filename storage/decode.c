@@ -51,6 +51,7 @@ void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info 
 {
     decoder->keys = info->keys;
     memcpy(decoder->dims, info->dims, sizeof decoder->dims);
+    decoder->partitioned = info->layout == SLC_LAYOUT_SORTED;
     /* The loops that find runs shift words of 32 bits. */
     decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;
 }
@@ -434,7 +435,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     decoder->byte_runs = tile->next_fibers != NULL && has_byte_runs(decoder);
     place_keys(decoder);
     tile->ordinal = block->entry.first_tile + index;
-    tile->partition = block->entry.partition;
+    tile->partition = decoder->partitioned ? block->entry.partition : 0;
     tile->continued = block->entry.continued;
     tile->block = block->block;
     tile->nnz = decoder->entry.nnz;

@@ -101,6 +101,7 @@ struct slc_decoder {
     const uint8_t *data;
     slc_u128 span;      /* last key - first key */
     unsigned span_bits; /* its length: what bounds every gap and base */
+    bool partitioned;   /* the layout is sorted by a mode */
     bool finds_runs;    /* the layout's keys have runs that the loops can find */
     bool two_words;     /* key bits 64..127 vary */
     bool small;         /* only key bits 0..31 vary, and keys are decoded to key_small */

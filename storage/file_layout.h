@@ -58,7 +58,7 @@ enum {
     SLC_INDEX_FIRST_KEY = 48,
     SLC_INDEX_SUM_OF_SQUARES = 64,
     SLC_INDEX_CONTENT_SUM = 72,
-    SLC_INDEX_PARTITION = 80,       /* u32; this and the flags are zero but for sorted-n */
+    SLC_INDEX_PARTITION = 80,       /* u32; of fiber-n the fibers that end; of blco zero */
     SLC_INDEX_PARTITION_FLAGS = 84, /* u32 */
     SLC_INDEX_RANGES = 88,          /* N smallest, then N largest coordinates */
 

@@ -103,6 +103,15 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
     uint64_t high = entry->max[info->layout_mode];
     enum slc_status status;
 
+    if (info->layout == SLC_LAYOUT_FIBER) {
+        info->fiber_count += entry->partition;
+        return entry->partition <= entry->nnz && flags == 0
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_DAMAGED,
+                              "%" PRIu32 " fibers cannot end in a block of %" PRIu64
+                              " nonzeros, or a flag is set",
+                              entry->partition, entry->nnz);
+    }
     if (info->layout != SLC_LAYOUT_SORTED) {
         return entry->partition == 0 && flags == 0
                    ? SLC_OK

@@ -40,6 +40,7 @@ struct slc_layout_info {
     uint64_t header_hash;
     uint64_t max_block_bytes; /* largest padded block, from the index */
     uint64_t max_block_nnz;
+    uint64_t fiber_count;         /* of fiber-n: all that are not empty; 0 for other layouts */
     uint64_t partition_count;     /* of sorted-n; 0 for other layouts */
     uint64_t max_partition_bytes; /* padded bytes of the blocks of the largest partition */
     uint64_t max_partition_nnz;
@@ -58,8 +59,10 @@ struct slc_block_entry {
     uint64_t first_key_lo, first_key_hi;
     double sum_of_squares;
     uint64_t content_sum;
-    uint32_t partition; /* of sorted-n: ordinal of the partition it belongs to, from 0 */
-    bool continued;     /* the partition's row began in the one before */
+    /* Of sorted-n: ordinal of the partition it belongs to, from 0. Of fiber-n: fibers whose last
+       nonzero it holds. */
+    uint32_t partition;
+    bool continued; /* the partition's row began in the one before */
     uint64_t min[SLC_MAX_ORDER];
     uint64_t max[SLC_MAX_ORDER];
 };

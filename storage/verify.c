@@ -107,26 +107,50 @@ struct file_check {
     unsigned worker_count;
 };
 
+/* Of fiber-n: whether as many fibers end in the block as the index says. Reports if not. */
+static bool count_fits(struct file_check *check, const struct slc_block_view *view, uint64_t ended)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_reader_info(view->reader)->layout != SLC_LAYOUT_FIBER ||
+        ended == view->entry.partition) {
+        return true;
+    }
+    slc_fail(&fault, SLC_ERR_DAMAGED,
+             "%" PRIu64 " fibers end in the block, the index says %" PRIu32, ended,
+             view->entry.partition);
+    slc_error_locate_block(&fault, slc_reader_path(view->reader), view->block, view->entry.offset);
+    report_fault(check->verifier, &fault);
+    return false;
+}
+
 /* Checks the tiles of a sound block; returns its nonzeros, 0 after a fault. */
 static uint64_t
 check_tiles(struct file_check *check, const struct slc_block_view *view, struct worker *worker)
 {
     uint64_t nnz = view->entry.nnz;
+    uint64_t ended = 0;
 
     for (uint32_t tile = 0; tile < view->entry.tile_count; tile++) {
         struct slc_error fault = SLC_ERROR_INIT;
         enum slc_status status = slc_verify_tile_cut(view, tile, &fault);
 
         if (status == SLC_OK && worker->decoder != NULL) {
-            status = slc_verify_tile(worker->decoder, view, tile, &fault);
+            uint64_t pieces = 0;
+
+            status = slc_verify_tile(worker->decoder, view, tile, &pieces, &fault);
+            ended += slc_verify_fibers_ended(view, tile, pieces);
         }
         if (status != SLC_OK) {
             report_fault(check->verifier, &fault);
             nnz = 0;
         }
         if (atomic_load(&check->verifier->stop)) {
-            break;
+            return 0;
         }
+    }
+    if (nnz > 0 && worker->decoder != NULL && !count_fits(check, view, ended)) {
+        return 0;
     }
     return nnz;
 }
@@ -370,10 +394,12 @@ static bool is_unfinished(const struct verifier *verifier, const char *name)
 {
     bool unfinished = false;
 
-    for (unsigned mode = 0; mode < verifier->manifest.order && !unfinished; mode++) {
+    for (unsigned i = 0; i < 2 * verifier->manifest.order && !unfinished; i++) {
         char file[64];
 
-        (void)snprintf(file, sizeof file, "sorted-%u.blk.tmp", mode + 1);
+        (void)snprintf(file, sizeof file, "%s-%u.blk.tmp",
+                       slc_layout_name(i % 2 == 0 ? SLC_LAYOUT_SORTED : SLC_LAYOUT_FIBER),
+                       i / 2 + 1);
         unfinished = strncmp(name, file, strlen(file)) == 0 &&
                      (name[strlen(file)] == '\0' || strcmp(name + strlen(file), ".journal") == 0);
     }

@@ -38,6 +38,62 @@ static enum slc_status located(const struct slc_block_view *block,
     return status;
 }
 
+/* The first key behind tile `index`; false where none belongs with its own. */
+static bool next_first_key(const struct slc_block_view *block, uint32_t index, slc_u128 *key)
+{
+    const struct slc_layout_info *info = slc_reader_info(block->reader);
+
+    if (index + 1 < block->entry.tile_count) {
+        struct slc_tile_entry following;
+
+        load_tile(block, index + 1, &following);
+        *key = slc_key_join(following.first_lo, following.first_hi);
+        return true;
+    }
+    if (block->block + 1 < info->block_count) {
+        struct slc_block_entry following;
+
+        slc_reader_entry(block->reader, block->block + 1, &following);
+        *key = slc_key_join(following.first_key_lo, following.first_key_hi);
+        return info->layout != SLC_LAYOUT_SORTED || following.partition == block->entry.partition;
+    }
+    return false;
+}
+
+/* Of fiber-n: tiles end with fibers, but for those that hold a part of a single one. */
+static enum slc_status check_fiber_cut(const struct slc_block_view *block,
+                                       const struct slc_tile_entry *tile,
+                                       uint32_t index,
+                                       slc_u128 next_key,
+                                       struct slc_error *err)
+{
+    const struct slc_key_layout *keys = &slc_reader_info(block->reader)->keys;
+    const slc_u128 last = slc_key_join(tile->last_lo, tile->last_hi);
+
+    if (!slc_key_same_fiber(keys, last, next_key) ||
+        slc_key_same_fiber(keys, slc_key_join(tile->first_lo, tile->first_hi), last)) {
+        return SLC_OK;
+    }
+    return located(block, tile,
+                   slc_fail(err, SLC_ERR_DAMAGED,
+                            "tile %" PRIu32 " of the block ends amid a fiber that it does not hold "
+                            "alone: no writer cuts so",
+                            index),
+                   err);
+}
+
+uint64_t
+slc_verify_fibers_ended(const struct slc_block_view *block, uint32_t index, uint64_t pieces)
+{
+    const struct slc_key_layout *keys = &slc_reader_info(block->reader)->keys;
+    struct slc_tile_entry tile;
+    slc_u128 next_key;
+
+    load_tile(block, index, &tile);
+    return pieces - (next_first_key(block, index, &next_key) &&
+                     slc_key_same_fiber(keys, slc_key_join(tile.last_lo, tile.last_hi), next_key));
+}
+
 enum slc_status
 slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct slc_error *err)
 {
@@ -47,24 +103,19 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
     slc_u128 next_key;
 
     load_tile(block, index, &tile);
+    if (!next_first_key(block, index, &next_key)) {
+        return SLC_OK; /* the last tile of the file, or of a partition */
+    }
+    if (info->layout == SLC_LAYOUT_FIBER) {
+        enum slc_status status = check_fiber_cut(block, &tile, index, next_key, err);
+
+        if (status != SLC_OK ||
+            !slc_key_same_fiber(&info->keys, slc_key_join(tile.last_lo, tile.last_hi), next_key)) {
+            return status;
+        }
+    }
     if (tile.nnz == SLC_TILE_NNZ) {
         return SLC_OK;
-    }
-    if (index + 1 < block->entry.tile_count) {
-        struct slc_tile_entry following;
-
-        load_tile(block, index + 1, &following);
-        next_key = slc_key_join(following.first_lo, following.first_hi);
-    } else if (block->block + 1 < info->block_count) {
-        struct slc_block_entry following;
-
-        slc_reader_entry(block->reader, block->block + 1, &following);
-        if (following.partition != block->entry.partition) {
-            return SLC_OK;
-        }
-        next_key = slc_key_join(following.first_key_lo, following.first_key_hi);
-    } else {
-        return SLC_OK; /* the last tile of the file, as above the last of a partition */
     }
     slc_key_decode(&info->keys, next_key, next);
     for (unsigned mode = 0; mode < info->order; mode++) {
@@ -86,6 +137,7 @@ slc_verify_tile_cut(const struct slc_block_view *block, uint32_t index, struct s
 /* What decoding has shown so far. */
 struct tile_tally {
     uint64_t nnz;
+    uint64_t fibers; /* pieces of those of the keys' run */
     uint64_t content_sum;
     double sum_of_squares;
     slc_u128 first_key, last_key;
@@ -145,6 +197,8 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                             "the keys of tile %" PRIu64 " do not ascend at its nonzero %" PRIu64,
                             tile->ordinal, tally->nnz + i);
         }
+        tally->fibers +=
+            (tally->nnz == 0 && i == 0) || !slc_key_same_fiber(&info->keys, key, tally->last_key);
         tally->last_key = key;
         if (!isfinite(values[i]) || values[i] == 0 ||
             (info->value_type == SLC_F32 && (double)(float)values[i] != values[i])) {
@@ -212,6 +266,7 @@ static enum slc_status compare(const struct slc_tile_view *view,
 enum slc_status slc_verify_tile(struct slc_decoder *decoder,
                                 const struct slc_block_view *block,
                                 uint32_t index,
+                                uint64_t *fibers,
                                 struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(block->reader);
@@ -241,5 +296,6 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
     if (status == SLC_OK) {
         status = compare(&tile, &entry, &tally, err);
     }
+    *fibers = tally.fibers;
     return status == SLC_OK ? SLC_OK : located(block, &entry, status, err);
 }

@@ -90,9 +90,10 @@ static enum slc_status note_in_journal(struct slc_writer *writer,
 
 /*
  * Writes the open block, if there is one, and notes it in the index and in the journal;
- * `completes`: it is the last one of its partition.
+ * `completes`: it is the last one of its partition; `fiber_goes_on`: with the next one.
  */
-static enum slc_status close_block(struct slc_writer *writer, bool completes, struct slc_error *err)
+static enum slc_status
+close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struct slc_error *err)
 {
     struct slc_block_entry *entry = &writer->entry;
     enum slc_status status;
@@ -102,6 +103,10 @@ static enum slc_status close_block(struct slc_writer *writer, bool completes, st
     }
     assemble_block(writer);
     entry->offset = writer->header.index_offset;
+    if (writer->header.info.layout == SLC_LAYOUT_FIBER) {
+        entry->partition -= fiber_goes_on;
+        completes = true; /* fibers that go on need no more than the last key */
+    }
     status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
                                   writer->block.data, entry->padded_bytes, entry->offset, err);
     if (status != SLC_OK) {
@@ -145,7 +150,7 @@ static void assert_tile(const struct slc_writer *writer, const struct slc_tile_b
     assert(tile->nnz >= 1 && tile->nnz <= SLC_TILE_NNZ);
     assert(tile->data_bytes % 8 == 0);
     assert(first <= slc_key_join(tile->last_lo, tile->last_hi));
-    assert(info->layout != SLC_LAYOUT_BLCO || first > writer->last_key ||
+    assert(info->layout == SLC_LAYOUT_SORTED || first > writer->last_key ||
            (info->block_count == 0 && writer->entry.tile_count == 0));
     if (info->layout == SLC_LAYOUT_SORTED) {
         assert_in_partition(writer, tile);
@@ -156,6 +161,13 @@ static void assert_tile(const struct slc_writer *writer, const struct slc_tile_b
     }
     (void)info;
     (void)first;
+}
+
+/* Whether the first nonzero of the tile is in the fiber of the last one before it. */
+static bool goes_on(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    return slc_key_same_fiber(&writer->header.info.keys, writer->last_key,
+                              slc_key_join(tile->first_lo, tile->first_hi));
 }
 
 /* Notes `tile` in the directory and the entry of the open block. Room has been reserved. */
@@ -193,6 +205,10 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
         entry->partition = writer->partition.ordinal;
         entry->continued = writer->partition.continued;
     }
+    if (info->layout == SLC_LAYOUT_FIBER) {
+        /* What ends in the block, unless the last one goes on in the next. */
+        entry->partition += tile->fibers - (!first && goes_on(writer, tile));
+    }
     entry->tile_count++;
     entry->nnz += tile->nnz;
     entry->sum_of_squares += tile->sum_of_squares;
@@ -211,7 +227,7 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
     enum slc_status status;
 
     if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
-        status = close_block(writer, false, err);
+        status = close_block(writer, false, goes_on(writer, tile), err);
         if (status != SLC_OK) {
             return status;
         }
@@ -269,7 +285,7 @@ slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_
                          "more than %" PRIu32 " partitions: make them larger", UINT32_MAX);
             return writer->status;
         }
-        writer->status = close_block(writer, true, err);
+        writer->status = close_block(writer, true, false, err);
         if (writer->status != SLC_OK) {
             return writer->status;
         }
@@ -342,7 +358,7 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
     enum slc_status status = writer->status == SLC_OK ? SLC_OK : fail_again(writer, err);
 
     if (status == SLC_OK) {
-        status = close_block(writer, true, err);
+        status = close_block(writer, true, false, err);
     }
     if (status == SLC_OK) {
         status = write_frame(writer, err);
@@ -366,6 +382,7 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
         .sum_of_squares = info->sum_of_squares,
         .content_sum = info->content_sum,
         .header_hash = info->header_hash,
+        .fiber_count = info->fiber_count,
         .value_type = info->value_type,
     };
     slc_writer_destroy(writer);

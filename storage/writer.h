@@ -54,6 +54,7 @@ struct slc_writer_summary {
     double sum_of_squares;
     uint64_t content_sum;
     uint64_t header_hash;
+    uint64_t fiber_count;           /* of fiber-n */
     enum slc_value_type value_type; /* SLC_F32 when every value is exactly a float */
 };
 
@@ -79,9 +80,10 @@ struct slc_writer_kept {
 };
 
 /*
- * Opens a sorted-n file for writing as slc_writer_open does, but with a journal (PATH.journal), and
- * goes on with what an interrupted writer left there: complete partitions whose blocks still have
- * their checksums are kept, at most `partitions` of them, and the rest is cut off. What is appended
+ * Opens a sorted-n or fiber-n file for writing as slc_writer_open does, but with a journal
+ * (PATH.journal), and goes on with what an interrupted writer left there: complete partitions (of
+ * fiber-n: blocks) that still have their checksums are kept, at most `partitions` of them, and the
+ * rest is cut off. What is appended
  * next belongs behind them, so that the file becomes the one that an uninterrupted build writes.
  * It begins anew where there is no file, or no journal of the same options and `tag`, which stands
  * for all else that the file depends on (the source's nonzeros, how partitions are cut).

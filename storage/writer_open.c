@@ -75,6 +75,7 @@ enum slc_status slc_writer_note_block(struct slc_writer *writer,
     info->nnz += entry->nnz;
     info->sum_of_squares += entry->sum_of_squares;
     info->content_sum += entry->content_sum;
+    info->fiber_count += info->layout == SLC_LAYOUT_FIBER ? entry->partition : 0;
     return SLC_OK;
 }
 
@@ -247,7 +248,8 @@ static enum slc_status check_block(struct slc_writer *writer,
     if (entry->offset != offset || offset > file_bytes ||
         entry->padded_bytes > slc_min_u64(file_bytes - offset, SLC_MAX_BLOCK_BYTES) ||
         entry->first_tile != writer->header.info.tile_count ||
-        entry->partition != writer->partition.ordinal) {
+        (writer->header.info.layout == SLC_LAYOUT_SORTED &&
+         entry->partition != writer->partition.ordinal)) {
         return SLC_OK;
     }
     status = slc_writer_reserve_block(writer, entry->padded_bytes, err);
@@ -288,7 +290,9 @@ static enum slc_status take_blocks(struct slc_writer *writer,
         }
         slc_writer_add_rows(writer, record.entry.min, record.entry.max);
         if (record.completes) {
-            slc_writer_end_partition(writer);
+            if (writer->header.info.layout == SLC_LAYOUT_SORTED) {
+                slc_writer_end_partition(writer);
+            }
             *point = (struct resume_point){writer->header, writer->partition, record};
         }
     }
@@ -336,7 +340,7 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
     struct resume_point point;
     enum slc_status status;
 
-    assert(options->layout == SLC_LAYOUT_SORTED);
+    assert(options->layout != SLC_LAYOUT_BLCO);
     status = create(options, O_RDWR | O_CREAT, O_RDWR, &opened, err);
     if (status == SLC_OK) {
         struct slc_file_header empty = opened->header;

@@ -25,6 +25,7 @@ struct used_range {
 /* What the manifest does not tell of a layout: its order, and the partitions of a sorted one. */
 struct layout_stats {
     struct slc_fiber_run run;
+    uint64_t fibers; /* of fiber-n */
     uint64_t count;
     uint64_t smallest_nnz;
     uint64_t largest_nnz;
@@ -143,6 +144,7 @@ static enum slc_status look_into(const struct slc_store *store,
         return status;
     }
     stats->run = slc_reader_info(reader)->keys.run;
+    stats->fibers = slc_reader_info(reader)->fiber_count;
     stats->count = slc_reader_info(reader)->partition_count;
     stats->largest_nnz = slc_reader_info(reader)->max_partition_nnz;
     stats->smallest_nnz = stats->largest_nnz;
@@ -189,6 +191,9 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         "fiber_mode", (json_int_t)(stats->run.bits > 0 ? stats->run.mode + 1 : 0), "fiber_bits",
         (json_int_t)stats->run.bits, "header_hash", json_hex(layout->header_hash));
 
+    if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
+        (void)json_object_set_new(object, "fibers", json_integer((json_int_t)stats->fibers));
+    }
     if (object != NULL && layout->layout == SLC_LAYOUT_SORTED) {
         (void)json_object_set_new(
             object, "partitions",
@@ -291,7 +296,10 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
            layout->block_count, layout->block_count == 1 ? "" : "s");
     printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
            index_bits(manifest, layout), ideal_bits(manifest));
-    if (stats->run.bits > 0) {
+    if (layout->layout == SLC_LAYOUT_FIBER) {
+        printf("  %-12s whole fibers of mode %u: %s that are not empty\n", "",
+               layout->layout_mode + 1, format_count(&a, stats->fibers));
+    } else if (stats->run.bits > 0) {
         printf("  %-12s fibers of mode %u kept together, in runs of up to 2^%u indices\n", "",
                stats->run.mode + 1, stats->run.bits);
     }

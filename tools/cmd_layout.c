@@ -15,6 +15,7 @@
 
 struct arguments {
     const char *sorted;
+    const char *fiber;
     const char *drop;
     bool dry_run;
     uint64_t memory;
@@ -30,10 +31,15 @@ static const struct option options[] = {
      .value = "MODES",
      .help = "add layouts sorted by these modes: 1,3 or all",
      .offset = offsetof(struct arguments, sorted)},
+    {.name = "fiber",
+     .kind = OPTION_STRING,
+     .value = "MODES",
+     .help = "add layouts that keep whole fibers of these modes together: 2 or all",
+     .offset = offsetof(struct arguments, fiber)},
     {.name = "drop",
      .kind = OPTION_STRING,
      .value = "LAYOUTS",
-     .help = "remove layouts, before others are added: sorted-1,sorted-3",
+     .help = "remove layouts, before others are added: sorted-1,fiber-2",
      .offset = offsetof(struct arguments, drop)},
     {.name = "dry-run",
      .kind = OPTION_FLAG,
@@ -50,10 +56,14 @@ static const struct option options[] = {
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
-/* Sets of modes, a bit each. */
+/* Further kinds of layouts. */
+enum { KINDS = 2 };
+static const enum slc_layout_kind kinds[KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_FIBER};
+
+/* Sets of modes of each kind, a bit each. */
 struct wish {
-    uint32_t add;
-    uint32_t drop;
+    uint32_t add[KINDS];
+    uint32_t drop[KINDS];
 };
 
 /* A mode from 1 to `order`, up to a comma or the end; 0 where it is something else. */
@@ -71,31 +81,54 @@ static unsigned parse_mode(const char **text, unsigned order)
     return mode;
 }
 
-/*
- * The modes of a list, each behind `prefix`. Errors: SLC_ERR_USAGE.
- */
-static enum slc_status parse_list(const char *option,
-                                  const char *list,
-                                  const char *prefix,
-                                  unsigned order,
-                                  uint32_t *modes,
-                                  struct slc_error *err)
+/* The modes of a list, or all. Errors: SLC_ERR_USAGE. */
+static enum slc_status parse_modes(
+    const char *option, const char *list, unsigned order, uint32_t *modes, struct slc_error *err)
+{
+    const char *text = list;
+
+    if (strcmp(list, "all") == 0) {
+        *modes = (UINT32_C(1) << order) - 1;
+        return SLC_OK;
+    }
+    while (*text != '\0') {
+        const unsigned mode = parse_mode(&text, order);
+
+        if (mode == 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s '%s': modes from 1 to %u, with commas between, or all", option,
+                            list, order);
+        }
+        *modes |= UINT32_C(1) << (mode - 1);
+    }
+    return SLC_OK;
+}
+
+/* Layouts by their names. Errors: SLC_ERR_USAGE. */
+static enum slc_status
+parse_layouts(const char *list, unsigned order, struct wish *wish, struct slc_error *err)
 {
     const char *text = list;
 
     while (*text != '\0') {
         unsigned mode = 0;
 
-        if (strncmp(text, prefix, strlen(prefix)) == 0) {
-            text += strlen(prefix);
-            mode = parse_mode(&text, order);
+        for (unsigned k = 0; k < KINDS && mode == 0; k++) {
+            const char *name = slc_layout_name(kinds[k]);
+
+            if (strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '-') {
+                text += strlen(name) + 1;
+                mode = parse_mode(&text, order);
+                wish->drop[k] |= mode > 0 ? UINT32_C(1) << (mode - 1) : 0;
+                break;
+            }
         }
         if (mode == 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s '%s': modes from 1 to %u, each as %sK, with commas between",
-                            option, list, order, prefix);
+                            "--drop '%s': modes from 1 to %u, each as sorted-K or fiber-K, with "
+                            "commas between",
+                            list, order);
         }
-        *modes |= UINT32_C(1) << (mode - 1);
     }
     return SLC_OK;
 }
@@ -105,15 +138,17 @@ parse_wish(const struct arguments *args, unsigned order, struct wish *wish, stru
 {
     enum slc_status status = SLC_OK;
 
-    if (args->sorted != NULL && strcmp(args->sorted, "all") == 0) {
-        wish->add = (UINT32_C(1) << order) - 1;
-    } else if (args->sorted != NULL) {
-        status = parse_list("sorted", args->sorted, "", order, &wish->add, err);
+    if (args->sorted != NULL) {
+        status = parse_modes("sorted", args->sorted, order, &wish->add[0], err);
+    }
+    if (status == SLC_OK && args->fiber != NULL) {
+        status = parse_modes("fiber", args->fiber, order, &wish->add[1], err);
     }
     if (status == SLC_OK && args->drop != NULL) {
-        status = parse_list("drop", args->drop, "sorted-", order, &wish->drop, err);
+        status = parse_layouts(args->drop, order, wish, err);
     }
-    if (status == SLC_OK && (wish->add & wish->drop) != 0) {
+    if (status == SLC_OK &&
+        ((wish->add[0] & wish->drop[0]) != 0 || (wish->add[1] & wish->drop[1]) != 0)) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "the same layout is to be added and dropped: drop it first to build it "
                           "again");
@@ -150,8 +185,24 @@ static void print_run(const struct slc_fiber_run *run)
     }
 }
 
-static void
-print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_sorted_plan *plan)
+/* "sorted-1: 64 partitions, 0 rows in pieces" or "fiber-2: whole fibers of mode 2". */
+static void print_head(enum slc_layout_kind kind, unsigned mode, const struct slc_sorted_cuts *cuts)
+{
+    struct format_text a;
+
+    printf("%s-%u: ", slc_layout_name(kind), mode + 1);
+    if (kind == SLC_LAYOUT_SORTED) {
+        printf("%s partition%s, %" PRIu64 " row%s in pieces", format_count(&a, cuts->count),
+               cuts->count == 1 ? "" : "s", cuts->split_rows, cuts->split_rows == 1 ? "" : "s");
+    } else {
+        printf("whole fibers of mode %u", mode + 1);
+    }
+}
+
+static void print_plan(const struct slc_relayout *layouts,
+                       enum slc_layout_kind kind,
+                       unsigned mode,
+                       const struct slc_sorted_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->store.reader);
     struct format_text a, b;
@@ -159,11 +210,9 @@ print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_s
     double disk =
         (double)info->file_bytes + (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
 
-    printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces\n", mode + 1,
-           format_count(&a, plan->cuts.count), plan->cuts.count == 1 ? "" : "s",
-           plan->cuts.split_rows, plan->cuts.split_rows == 1 ? "" : "s");
-    printf("  %-12s %u to count rows and fibers, %" PRIu64 " to gather nonzeros\n", "scans",
-           plan->count_scans, plan->batches);
+    print_head(kind, mode, &plan->cuts);
+    printf("\n  %-12s %u to %s, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
+           kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys", plan->batches);
     print_run(&plan->keys.run);
     printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
            format_memory(&a, plan->need_bytes), plan->workers, plan->workers == 1 ? "" : "s",
@@ -172,32 +221,37 @@ print_plan(const struct slc_relayout *layouts, unsigned mode, const struct slc_s
 }
 
 static void print_report(const struct slc_relayout *layouts,
+                         enum slc_layout_kind kind,
                          unsigned mode,
                          const struct slc_sorted_report *report,
                          bool verbose)
 {
+    const struct slc_sorted_cuts cuts = {.count = report->partitions,
+                                         .split_rows = report->split_rows};
     double nnz = layouts->store.manifest.nnz > 0 ? (double)layouts->store.manifest.nnz : 1;
     double seconds = report->count_seconds + report->gather_seconds + report->sort_seconds +
                      report->emit_seconds;
-    struct format_text a, b, c;
+    struct format_text a, b;
 
-    printf("sorted-%u: %s partition%s, %" PRIu64 " row%s in pieces; %s, %.2f bytes per nonzero; "
-           "%.2fs, %snnz/s\n",
-           mode + 1, format_count(&a, report->partitions), report->partitions == 1 ? "" : "s",
-           report->split_rows, report->split_rows == 1 ? "" : "s",
-           format_data(&b, (double)report->summary.file_bytes),
+    print_head(kind, mode, &cuts);
+    if (kind == SLC_LAYOUT_FIBER) {
+        printf(", %s of them", format_count(&a, report->summary.fiber_count));
+    }
+    printf("; %s, %.2f bytes per nonzero; %.2fs, %snnz/s\n",
+           format_data(&a, (double)report->summary.file_bytes),
            (double)report->summary.file_bytes / nnz, seconds,
-           format_scaled(&c, seconds > 0 ? nnz / seconds : 0));
-    if (report->kept_partitions > 0) {
-        printf("  %-12s %s partitions were there from an interrupted build\n", "resumed",
-               format_count(&a, report->kept_partitions));
+           format_scaled(&b, seconds > 0 ? nnz / seconds : 0));
+    if (report->kept_nnz > 0) {
+        printf("  %-12s %s nonzeros were there from an interrupted build\n", "resumed",
+               format_count(&a, report->kept_nnz));
     }
     if (verbose) {
-        printf("  %-12s %u to count rows and fibers (%.2fs), %" PRIu64
-               " to gather nonzeros (%.2fs, and %.2fs "
+        printf("  %-12s %u to %s (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs, and %.2fs "
                "to sort them)\n",
-               "scans", report->count_scans, report->count_seconds, report->gather_scans,
-               report->gather_seconds, report->sort_seconds);
+               "scans", report->count_scans,
+               kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys",
+               report->count_seconds, report->gather_scans, report->gather_seconds,
+               report->sort_seconds);
         print_run(&report->run);
         printf("  %-12s %.2fs; all threads: encode %.2fs, write %.2fs\n", "output",
                report->emit_seconds, report->encode_seconds, report->write_seconds);
@@ -206,6 +260,7 @@ static void print_report(const struct slc_relayout *layouts,
 
 static enum slc_status add_layout(struct slc_relayout *layouts,
                                   const struct arguments *args,
+                                  enum slc_layout_kind kind,
                                   unsigned mode,
                                   struct slc_error *err)
 {
@@ -213,26 +268,26 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     struct slc_sorted_report report;
     enum slc_status status;
 
-    if (slc_manifest_find(&layouts->store.manifest, SLC_LAYOUT_SORTED, mode) != NULL) {
+    if (slc_manifest_find(&layouts->store.manifest, kind, mode) != NULL) {
         console_settle();
         if (!args->quiet) {
-            printf("sorted-%u: is there already\n", mode + 1);
+            printf("%s-%u: is there already\n", slc_layout_name(kind), mode + 1);
         }
         return SLC_OK;
     }
     if (args->dry_run) {
-        status = slc_relayout_plan_sorted(layouts, mode, &plan, err);
+        status = slc_relayout_plan(layouts, kind, mode, &plan, err);
         console_settle();
         if (status == SLC_OK) {
-            print_plan(layouts, mode, &plan);
+            print_plan(layouts, kind, mode, &plan);
         }
         slc_sorted_plan_destroy(&plan);
         return status;
     }
-    status = slc_relayout_add_sorted(layouts, mode, &report, err);
+    status = slc_relayout_add(layouts, kind, mode, &report, err);
     console_settle();
     if (status == SLC_OK && !args->quiet) {
-        print_report(layouts, mode, &report, args->verbose);
+        print_report(layouts, kind, mode, &report, args->verbose);
         (void)fflush(stdout);
     }
     return status;
@@ -240,13 +295,15 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
 
 static enum slc_status drop_layout(struct slc_relayout *layouts,
                                    const struct arguments *args,
+                                   enum slc_layout_kind kind,
                                    unsigned mode,
                                    struct slc_error *err)
 {
-    enum slc_status status = args->dry_run ? SLC_OK : slc_relayout_drop_sorted(layouts, mode, err);
+    enum slc_status status = args->dry_run ? SLC_OK : slc_relayout_drop(layouts, kind, mode, err);
 
     if (status == SLC_OK && !args->quiet) {
-        printf("sorted-%u: %s\n", mode + 1, args->dry_run ? "would be dropped" : "dropped");
+        printf("%s-%u: %s\n", slc_layout_name(kind), mode + 1,
+               args->dry_run ? "would be dropped" : "dropped");
     }
     return status;
 }
@@ -255,17 +312,17 @@ static enum slc_status
 change(struct slc_relayout *layouts, const struct arguments *args, struct slc_error *err)
 {
     const unsigned order = layouts->store.manifest.order;
-    struct wish wish = {0, 0};
+    struct wish wish = {.add = {0}};
     enum slc_status status = parse_wish(args, order, &wish, err);
 
-    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
-        if (has_mode(wish.drop, mode)) {
-            status = drop_layout(layouts, args, mode, err);
+    for (unsigned i = 0; i < KINDS * order && status == SLC_OK; i++) {
+        if (has_mode(wish.drop[i / order], i % order)) {
+            status = drop_layout(layouts, args, kinds[i / order], i % order, err);
         }
     }
-    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
-        if (has_mode(wish.add, mode)) {
-            status = add_layout(layouts, args, mode, err);
+    for (unsigned i = 0; i < KINDS * order && status == SLC_OK; i++) {
+        if (has_mode(wish.add[i / order], i % order)) {
+            status = add_layout(layouts, args, kinds[i / order], i % order, err);
         }
     }
     return status;
@@ -300,7 +357,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status == SLC_OK) {
         status = change(&layouts, &args, &err);
     }
-    if (status == SLC_OK && args.sorted == NULL && args.drop == NULL) {
+    if (status == SLC_OK && args.sorted == NULL && args.fiber == NULL && args.drop == NULL) {
         list_layouts(&layouts.store.manifest);
     } else if (status == SLC_OK && args.verbose) {
         struct format_text a, b;
@@ -324,7 +381,7 @@ const struct command command_layout = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Without --sorted and --drop: tells which layouts there are.\n"
+    .notes = "Without --sorted, --fiber and --drop: tells which layouts there are.\n"
              "A command that was stopped goes on when it is given again.",
     .run = run,
 };

@@ -2,6 +2,7 @@
 """sluice layout from outside: added, listed, dropped; the same file after kills at any moment; budgets
 hold; a signal stops it."""
 
+import json
 import os
 import random
 import re
@@ -44,6 +45,25 @@ def add_list_drop(folder):
     check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], str(os.listdir(store)))
 
 
+def fibers(folder):
+    """Layouts of whole fibers are listed, checked, told, read and dropped."""
+    store = made(folder)
+    out = layout(store, "--fiber", "all", "--sorted", "2").stdout
+    counts = [int(n.replace(",", "")) for n in re.findall(r"whole fibers of mode \d, ([\d,]+) of them", out)]
+    check(len(counts) == 3, out)
+    sluice("check", store, "-q")
+    told = json.loads(sluice("info", store, "--json")[0])["layouts"]
+    check([(t["layout"], t["mode"], t.get("fibers")) for t in told]
+          == [("blco", 0, None), ("sorted", 2, None)] + [("fiber", n + 1, counts[n]) for n in range(3)], told)
+    check("is there already" in layout(store, "--fiber", "1").stdout, "built again")
+    out = layout(store, "--drop", "fiber-1,sorted-2,fiber-3").stdout
+    check("fiber-1: dropped" in out and sorted(os.listdir(store))
+          == ["blco.blk", "fiber-2.blk", "tensor.json"], os.listdir(store))
+    sluice("cpd", store, "-r", "2", "-i", "1", "--nowrite", "-q")
+    sluice("convert", "-", store, "-q", "-f", input="1 1 1 1\n")
+    check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], str(os.listdir(store)))
+
+
 def dry_run(folder):
     store = made(folder)
     before = sorted(os.listdir(store))
@@ -57,7 +77,10 @@ def wrong(folder):
     for arguments, code, part in ((["--sorted", "4"], 2, "modes from 1 to 3"),
                                   (["--sorted", "0"], 2, "modes from 1 to 3"),
                                   (["--sorted", "1,,2"], 2, "modes from 1 to 3"),
-                                  (["--drop", "blco"], 2, "sorted-K"),
+                                  (["--fiber", "4"], 2, "modes from 1 to 3"),
+                                  (["--drop", "fiber-2"], 2, "no layout fiber-2"),
+                                  (["--fiber", "2", "--drop", "fiber-2"], 2, "added and dropped"),
+                                  (["--drop", "blco"], 2, "sorted-K or fiber-K"),
                                   (["--drop", "sorted-1"], 2, "no layout sorted-1"),
                                   (["--sorted", "1", "--drop", "sorted-1"], 2, "added and dropped"),
                                   (["--sorted", "1", "--memory", "1MiB"], 4, "--memory ")):
@@ -134,6 +157,7 @@ def two(folder):
 
 run([
     ("layouts are added, listed and dropped", add_list_drop),
+    ("whole fibers", fibers),
     ("a dry run changes nothing", dry_run),
     ("wrong words", wrong),
     ("the budget that is named is enough", budget),

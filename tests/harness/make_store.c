@@ -136,7 +136,8 @@ void slc_made_tensor_destroy(struct slc_made_tensor *tensor)
     memset(tensor, 0, sizeof *tensor);
 }
 
-uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
+/* Where the tile that starts at nonzero `begin` ends by count and extent. */
+static uint64_t plain_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
 {
     uint64_t min[SLC_MAX_ORDER];
     uint64_t max[SLC_MAX_ORDER];
@@ -162,6 +163,26 @@ uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
         }
     }
     return tensor->nnz;
+}
+
+static bool same_fiber(const struct slc_made_tensor *tensor, uint64_t a, uint64_t b)
+{
+    return (slc_key_join(tensor->key_lo[a], tensor->key_hi[a]) >> tensor->keys.run.bits) ==
+           (slc_key_join(tensor->key_lo[b], tensor->key_hi[b]) >> tensor->keys.run.bits);
+}
+
+uint64_t slc_made_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
+{
+    const uint64_t most = plain_tile_end(tensor, begin);
+    uint64_t end = most;
+
+    if (!tensor->whole_fibers || most == tensor->nnz) {
+        return most;
+    }
+    while (end > begin && same_fiber(tensor, end - 1, most)) {
+        end--;
+    }
+    return end > begin ? end : most;
 }
 
 enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
@@ -196,18 +217,21 @@ enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
     return status;
 }
 
-enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
-                                      const struct slc_files *files,
-                                      const char *path,
-                                      enum slc_codec codec,
-                                      uint64_t block_bytes,
-                                      struct slc_writer_summary *summary,
-                                      struct slc_error *err)
+static enum slc_status write_blocks(const struct slc_made_tensor *tensor,
+                                    enum slc_layout_kind layout,
+                                    unsigned mode,
+                                    const struct slc_files *files,
+                                    const char *path,
+                                    enum slc_codec codec,
+                                    uint64_t block_bytes,
+                                    struct slc_writer_summary *summary,
+                                    struct slc_error *err)
 {
     struct slc_writer_options options = {
         .files = files != NULL ? files : slc_quick_files(),
         .path = path,
-        .layout = SLC_LAYOUT_BLCO,
+        .layout = layout,
+        .layout_mode = mode,
         .order = tensor->order,
         .dims = tensor->dims,
         .run = tensor->keys.run,
@@ -227,6 +251,37 @@ enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
         return status;
     }
     return slc_writer_finish(writer, summary, err);
+}
+
+enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
+                                      const struct slc_files *files,
+                                      const char *path,
+                                      enum slc_codec codec,
+                                      uint64_t block_bytes,
+                                      struct slc_writer_summary *summary,
+                                      struct slc_error *err)
+{
+    return write_blocks(tensor, SLC_LAYOUT_BLCO, 0, files, path, codec, block_bytes, summary, err);
+}
+
+enum slc_status slc_made_fibers_write(const struct slc_made_tensor *tensor,
+                                      unsigned mode,
+                                      const char *path,
+                                      enum slc_codec codec,
+                                      uint64_t block_bytes,
+                                      struct slc_writer_summary *summary,
+                                      struct slc_error *err)
+{
+    struct slc_made_tensor rekeyed;
+    enum slc_status status;
+
+    slc_made_tensor_rekey(
+        tensor, (struct slc_fiber_run){mode, slc_bits_for_length(tensor->dims[mode])}, &rekeyed);
+    rekeyed.whole_fibers = true;
+    status = write_blocks(&rekeyed, SLC_LAYOUT_FIBER, mode, NULL, path, codec, block_bytes, summary,
+                          err);
+    slc_made_tensor_destroy(&rekeyed);
+    return status;
 }
 
 void slc_made_manifest(const struct slc_made_tensor *tensor,

@@ -25,6 +25,7 @@ struct slc_made_tensor {
     uint64_t dims[SLC_MAX_ORDER];
     struct slc_key_layout keys;
     struct slc_key_layout content_keys; /* that content sums are over: those drawn under */
+    bool whole_fibers;                  /* as fiber-n has them: tiles end with fibers */
     uint64_t nnz;
     uint64_t *key_lo;
     uint64_t *key_hi;
@@ -62,6 +63,15 @@ enum slc_status slc_made_tiles_append(const struct slc_made_tensor *tensor,
 /* Writes the block file `path` of layout blco through `files` (NULL: slc_quick_files). */
 enum slc_status slc_made_blocks_write(const struct slc_made_tensor *tensor,
                                       const struct slc_files *files,
+                                      const char *path,
+                                      enum slc_codec codec,
+                                      uint64_t block_bytes,
+                                      struct slc_writer_summary *summary,
+                                      struct slc_error *err);
+
+/* Writes the block file `path` of layout fiber-n of `mode`, of the tensor under any keys. */
+enum slc_status slc_made_fibers_write(const struct slc_made_tensor *tensor,
+                                      unsigned mode,
                                       const char *path,
                                       enum slc_codec codec,
                                       uint64_t block_bytes,

@@ -30,6 +30,10 @@ folder = os.path.join(golden, "tiny-runs.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, run=(2, 1), sorted_by={0: 2, 1: 3},
                        sorted_runs={0: (0, 0), 1: (0, 2)})
+# Whole fibers of modes 1 and 2.
+folder = os.path.join(golden, "tiny-fibers.slc")
+shutil.rmtree(folder, ignore_errors=True)
+slc_format.write_store(folder, DIMS, COORDS, VALUES, fibers_of=(0, 1))
 folder = os.path.join(golden, "tiny-relabelled.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, labels=LABELS)

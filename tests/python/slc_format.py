@@ -408,9 +408,13 @@ class Partitions:
 
     def __init__(self, head):
         self.sorted, self.mode, self.list = head["layout"] == 2, head["mode"], []
+        self.fiber = head["layout"] == 3
 
     def add(self, ordinal, flags, low, high, nnz):
         """Whether keys go on ascending from the block before."""
+        if self.fiber:
+            require(ordinal <= nnz and flags == 0, "fibers of a block")
+            return True
         if not self.sorted:
             require(ordinal == 0 and flags == 0, "partition of a layout without any")
             return True
@@ -430,6 +434,19 @@ class Partitions:
         own.update(first_row=min(own["first_row"], low), last_row=max(own["last_row"], high),
                    nnz=own["nnz"] + nnz)
         return not new or bool(flags)
+
+
+def check_fibers(head, tile_keys, fibers_ended):
+    """Layout fiber: tiles end with fibers unless they hold a part of one alone; the index tells how
+    many end in each block."""
+    ended = [0] * len(fibers_ended)
+    for t, (block, keys) in enumerate(tile_keys):
+        fibers = [int(key) >> head["run"][1] for key in keys]
+        following = tile_keys[t + 1:t + 2]
+        goes_on = bool(following) and int(following[0][1][0]) >> head["run"][1] == fibers[-1]
+        require(not goes_on or fibers[0] == fibers[-1], "a tile ends amid a fiber")
+        ended[block] += len(set(fibers)) - int(goes_on)
+    require(ended == fibers_ended, "fibers that end in a block")
 
 
 def read_block_file(path):
@@ -457,6 +474,7 @@ def read_block_file(path):
     place, tiles_seen, squares, content = PAGE, 0, 0.0, 0
     coords, values, block_nnz, last_key = [], [], [], -1
     partitions = Partitions(head)
+    tile_keys, fibers_ended = [], []
     for b in range(head["blocks"]):
         at = b * entry_bytes
         names = ("offset", "bytes", "nnz", "hash", "first_tile")
@@ -478,6 +496,7 @@ def read_block_file(path):
             own_squares += tile["squares"]
             own_content = (own_content + tile["content"]) & MASK64
             tiles.append(tile)
+            tile_keys.append((b, tile["keys"]))
         block_coords = np.concatenate([t["coords"] for t in tiles], axis=1)
         require(int(tiles[0]["keys"][0]) == (k_lo | k_hi << 64), "first key of a block")
         require(own_squares == b_squares and own_content == b_content, "sums of a block")
@@ -486,10 +505,13 @@ def read_block_file(path):
         coords.append(block_coords)
         values += [t["values"] for t in tiles]
         block_nnz.append(entry["nnz"])
+        fibers_ended.append(ordinal)
         squares += b_squares
         content = (content + b_content) & MASK64
         place += padded
         tiles_seen += entry["tiles"]
+    if partitions.fiber:
+        check_fibers(head, tile_keys, fibers_ended)
     require(place == head["index_at"] and tiles_seen == head["tiles"], "blocks and index")
     require(sum(block_nnz) == head["nnz"], "nnz")
     require(squares == head["sum_of_squares"] and content == head["content"], "sums")
@@ -694,6 +716,20 @@ def tile_spans(coords, tile_nnz):
     return spans + [(start, coords.shape[1])] if coords.shape[1] else []
 
 
+def fiber_spans(coords, keys, bits, tile_nnz):
+    """The same for layout fiber: a tile ends with the last fiber that ends in it, if any does."""
+    spans, start, count = [], 0, coords.shape[1]
+    while start < count:
+        end = start + tile_spans(coords[:, start:start + tile_nnz], tile_nnz)[0][1]
+        last = end
+        while end < count and last > start and int(keys[last - 1]) >> bits == int(keys[end]) >> bits:
+            last -= 1
+        end = last if last > start else end
+        spans.append((start, end))
+        start = end
+    return spans
+
+
 def cut_partitions(rows, order, target_nnz):
     """Nonzeros `order` (in the order of keys) grouped by ranges of rows; (begin, end, continued)."""
     rank = np.empty(len(order), dtype=np.int64)
@@ -718,11 +754,12 @@ def real_run(dims, run):
 
 
 def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536, tiles_per_block=4,
-                     relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0, content_run=None):
+                     relabelled=0, run=(0, 0), sorted_mode=None, target_nnz=0, content_run=None,
+                     fiber_mode=None):
     """Writes a block file of layout blco, or sorted by `sorted_mode` into partitions of
-    `target_nnz` nonzeros; its content sum is over keys with `content_run`. Returns facts for the
+    `target_nnz` nonzeros, or of whole fibers of `fiber_mode`; its content sum is over keys with `content_run`. Returns facts for the
     manifest."""
-    run = real_run(dims, run)
+    run = real_run(dims, run if fiber_mode is None else (fiber_mode, 64))
     content_run = run if content_run is None else real_run(dims, content_run)
     frame = dict(run=run, content_run=content_run)
     n = len(dims)
@@ -738,7 +775,9 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     squares, content, tile_number, blocks = 0.0, 0, 0, 0
     groups = []
     for ordinal, (begin, end, continued) in enumerate(parts):
-        spans = [(begin + s, begin + e) for s, e in tile_spans(coords[:, begin:end], tile_nnz)]
+        cuts = (tile_spans(coords[:, begin:end], tile_nnz) if fiber_mode is None else
+                fiber_spans(coords, keys, run[1], tile_nnz))
+        spans = [(begin + s, begin + e) for s, e in cuts]
         groups += [(spans[first:first + tiles_per_block], ordinal, int(continued))
                    for first in range(0, len(spans), tiles_per_block)]
     for group, ordinal, flags in groups:
@@ -765,6 +804,9 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
             b_squares += t_squares
             b_content = (b_content + t_content) & MASK64
         s, e = group[0][0], group[-1][1]
+        if fiber_mode is not None:
+            fibers = {int(key) >> run[1] for key in keys[s:e]}
+            ordinal = len(fibers) - (e < len(keys) and int(keys[e]) >> run[1] in fibers)
         block = struct.pack("<4sHHQQIIQ", b"SBLK", codec_number, 0, blocks, e - s, len(group),
                             entry_bytes, tile_number).ljust(64, b"\0")
         block += directory + data + bytes(64)
@@ -785,7 +827,8 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     all_f32 = fits_f32(values)
     other_sum = content_run != run
     head = MAGIC + struct.pack("<HHIQQ", 1, 0, PAGE, relabelled | int(other_sum) << 16, 0)
-    head += struct.pack("<BBBBI", *((1, 0) if sorted_mode is None else (2, sorted_mode)),
+    head += struct.pack("<BBBBI", *((2, sorted_mode) if sorted_mode is not None else
+                                             (1, 0) if fiber_mode is None else (3, fiber_mode)),
                         1 if all_f32 else 2, n, codec_number)
     head += struct.pack("<QdQQQQQQQ", len(keys), squares, blocks, tile_number, index_at, len(index),
                         hash64(index), file_bytes, content)
@@ -810,10 +853,11 @@ def layout_entry(name, layout, mode, codec, facts):
 
 
 def write_store(folder, dims, coords, values, codec="packed", labels=None, sorted_by=None,
-                sorted_runs=None, run=(0, 0), **cuts):
+                sorted_runs=None, run=(0, 0), fibers_of=(), **cuts):
     """`labels`: {mode: labels of its indices} of the modes that are relabelled; `sorted_by`:
     {mode: nonzeros of a partition} of the modes by which the store has sorted layouts;
-    `sorted_runs`: {mode: fiber run} of those of them that have other keys than blco, of `run`."""
+    `sorted_runs`: {mode: fiber run} of those of them that have other keys than blco, of `run`;
+    `fibers_of`: the modes whose fibers layouts keep whole."""
     os.makedirs(folder)
     labels = labels or {}
     coords = np.array(coords, dtype=np.uint64)
@@ -829,6 +873,11 @@ def write_store(folder, dims, coords, values, codec="packed", labels=None, sorte
                                relabelled=relabelled, sorted_mode=mode, target_nnz=target_nnz,
                                run=(sorted_runs or {}).get(mode, run), content_run=run, **cuts)
         layouts.append(layout_entry(name, "sorted", mode + 1, codec, own))
+    for mode in fibers_of:
+        name = f"fiber-{mode + 1}.blk"
+        own = write_block_file(os.path.join(folder, name), dims, coords, values, codec,
+                               relabelled=relabelled, fiber_mode=mode, content_run=run, **cuts)
+        layouts.append(layout_entry(name, "fiber", mode + 1, codec, own))
     manifest = {
         "checksum": "xxh3-64:" + "0" * 16, "format": "sluice-store", "version": 1,
         "dims": [int(d) for d in dims], "nnz": facts["nnz"], "value_type": facts["value_type"],

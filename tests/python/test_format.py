@@ -91,7 +91,8 @@ def written_by_python(folder):
             # Its keys are those of blco, or have a run of their own, or none.
             own = [run, ((s + c + 2) % len(dims), 9), (0, 0)][(s + 2 * c) % 3]
             slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run,
-                                   sorted_by=by, sorted_runs=dict.fromkeys(by or {}, own))
+                                   sorted_by=by, sorted_runs=dict.fromkeys(by or {}, own),
+                                   fibers_of=[(s + c) % len(dims)] if s != 5 or c == 1 else [])
             sluice("check", store)
             out = os.path.join(folder, f"p{count}.tns")
             sluice("export", store, out)
@@ -171,6 +172,12 @@ def golden(folder):
     runs = {key: layout["header"]["run"] for key, layout in tensor["layouts"].items()}
     check(runs == {("blco", 0): (2, 1), ("sorted", 1): (0, 0), ("sorted", 2): (0, 2)}, f"{runs}")
     check("4 files, 6 blocks, 5 nonzeros in each of 3 layouts" in sluice("check", store)[0], "check")
+    store = os.path.join(SOURCE, "tests", "golden", "tiny-fibers.slc")
+    same(slc_format.read_store(store), [4, 2, 3], coords, values)
+    check("4 files, 3 blocks, 5 nonzeros in each of 3 layouts" in sluice("check", store)[0], "check")
+    told = json.loads(sluice("info", store, "--json")[0])["layouts"]
+    check([(layout["layout"], layout["fiber_mode"], layout["fiber_bits"], layout.get("fibers"))
+           for layout in told] == [("blco", 0, 0, None), ("fiber", 1, 2, 4), ("fiber", 2, 1, 5)], told)
     store = os.path.join(SOURCE, "tests", "golden", "tiny-relabelled.slc")
     same(slc_format.read_store(store), [4, 2, 3], coords, values)
     sluice("check", store)

@@ -53,8 +53,8 @@ change(const struct fixture *f, bool add, unsigned mode, struct slc_error *err)
     enum slc_status status = slc_relayout_open(&options, &layouts, err);
 
     if (status == SLC_OK) {
-        status = add ? slc_relayout_add_sorted(&layouts, mode, &report, err)
-                     : slc_relayout_drop_sorted(&layouts, mode, err);
+        status = add ? slc_relayout_add(&layouts, SLC_LAYOUT_SORTED, mode, &report, err)
+                     : slc_relayout_drop(&layouts, SLC_LAYOUT_SORTED, mode, err);
     }
     slc_relayout_close(&layouts);
     return status;
@@ -145,8 +145,8 @@ static void test_budget(void)
     options = options_of(&f);
     options.memory_bytes = UINT64_C(2) << 20;
     SLC_ASSERT_OK(slc_relayout_open(&options, &layouts, &err), &err);
-    SLC_ASSERT_FAILS(slc_relayout_plan_sorted(&layouts, 0, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "the budget is 2");
+    SLC_ASSERT_FAILS(slc_relayout_plan(&layouts, SLC_LAYOUT_SORTED, 0, &plan, &err), SLC_ERR_BUDGET,
+                     &err, "the budget is 2");
     slc_relayout_close(&layouts);
 }
 

@@ -40,6 +40,8 @@ static const struct shape shapes[] = {
 };
 
 struct fixture {
+    enum slc_layout_kind layout; /* to be built */
+    uint64_t block_bytes;
     struct slc_made_tensor tensor;
     struct slc_faulty faulty;
     struct slc_store store;
@@ -60,6 +62,8 @@ static void open_fixture(struct fixture *f, const struct shape *shape)
     SLC_ASSERT_OK(slc_made_store_write(&f->tensor, NULL, f->folder, SLC_CODEC_PACKED, 40000, &err),
                   &err);
     slc_faulty_init(&f->faulty);
+    f->layout = SLC_LAYOUT_SORTED;
+    f->block_bytes = 0;
     SLC_ASSERT_OK(slc_store_open(&f->faulty.table, f->folder, &f->store, &err), &err);
 }
 
@@ -75,8 +79,10 @@ options_of(const struct fixture *f, unsigned mode, unsigned workers)
 {
     return (struct slc_sorted_options){.files = &f->faulty.table,
                                        .reader = f->store.reader,
+                                       .layout = f->layout,
                                        .mode = mode,
                                        .path = f->built,
+                                       .block_bytes = f->block_bytes,
                                        .workers = workers,
                                        .memory_bytes = P2(30)};
 }
@@ -133,6 +139,12 @@ static void write_expected(struct fixture *f, unsigned mode)
     struct slc_made_sorted sorted;
 
     (void)unlink(f->expected);
+    if (f->layout == SLC_LAYOUT_FIBER) {
+        SLC_ASSERT_OK(slc_made_fibers_write(&f->tensor, mode, f->expected, SLC_CODEC_PACKED,
+                                            f->block_bytes, &summary, &err),
+                      &err);
+        return;
+    }
     /* For the run, too. */
     options.path = f->expected;
     SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
@@ -149,7 +161,7 @@ static void write_expected(struct fixture *f, unsigned mode)
     slc_made_sorted_destroy(&sorted);
 }
 
-static void test_bytes(void)
+static void compare_bytes(enum slc_layout_kind layout)
 {
     static const unsigned team_sizes[] = {1, 2, 5};
 
@@ -157,6 +169,8 @@ static void test_bytes(void)
         struct fixture f;
 
         open_fixture(&f, &shapes[s]);
+        f.layout = layout;
+        f.block_bytes = layout == SLC_LAYOUT_FIBER ? 20000 : 0;
         for (unsigned mode = 0; mode < shapes[s].order; mode++) {
             write_expected(&f, mode);
             for (unsigned variant = 0; variant < 4; variant++) {
@@ -172,7 +186,8 @@ static void test_bytes(void)
                 SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
                 CU_ASSERT(same_files(f.expected, f.built));
                 CU_ASSERT_FALSE(journal_exists(&f));
-                CU_ASSERT(variant != 3 || f.tensor.nnz < 131072 || report.gather_scans > 2);
+                CU_ASSERT(variant != 3 || f.tensor.nnz < 131072 ||
+                          report.gather_scans > (layout == SLC_LAYOUT_SORTED ? 2 : 1));
                 SLC_ASSERT_OK(slc_reader_open(NULL, f.built, &reader, &err), &err);
                 CU_ASSERT_EQUAL(slc_reader_info(reader)->partition_count, report.partitions);
                 CU_ASSERT_EQUAL(slc_reader_info(reader)->nnz, f.tensor.nnz);
@@ -184,6 +199,16 @@ static void test_bytes(void)
         }
         close_fixture(&f);
     }
+}
+
+static void test_bytes(void)
+{
+    compare_bytes(SLC_LAYOUT_SORTED);
+}
+
+static void test_fiber_bytes(void)
+{
+    compare_bytes(SLC_LAYOUT_FIBER);
 }
 
 static void test_budget(void)
@@ -206,6 +231,8 @@ static void test_budget(void)
 
 /* Several scans in the least memory, rows in pieces and whole ones. */
 static const struct shape large = {"", 3, {40, 7, 3000}, 180000};
+/* The same with several blocks of whole fibers behind one another. */
+static const struct shape large_fibers = {"", 3, {40, 7, 30000}, 330000};
 
 static struct {
     int raised; /* the stop flag */
@@ -222,15 +249,17 @@ static void raise_in_progress(void *context, const char *phase, uint64_t done, u
 }
 
 /* After a stop at any moment the next build goes on, to the same bytes. */
-static void test_stops(void)
+static void stop_everywhere(enum slc_layout_kind layout)
 {
     const struct slc_stop stop = {.flag = &interruption.raised};
     uint64_t kept = 0;
     struct fixture f;
 
-    open_fixture(&f, &large);
+    open_fixture(&f, layout == SLC_LAYOUT_SORTED ? &large : &large_fibers);
+    f.layout = layout;
+    f.block_bytes = layout == SLC_LAYOUT_FIBER ? 20000 : 0;
     write_expected(&f, 0);
-    for (int k = 1;; k++) {
+    for (int k = 1;; k += layout == SLC_LAYOUT_SORTED ? 1 : 16) {
         struct slc_sorted_options options = options_of(&f, 0, 2);
         struct slc_sorted_report report;
         struct slc_error err = SLC_ERROR_INIT;
@@ -255,7 +284,7 @@ static void test_stops(void)
         options.stop = NULL;
         slc_error_clear(&err);
         SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
-        kept += report.kept_partitions;
+        kept += report.kept_nnz;
         CU_ASSERT(same_files(f.expected, f.built));
         CU_ASSERT_FALSE(journal_exists(&f));
         CU_ASSERT_EQUAL(unlink(f.built), 0);
@@ -264,20 +293,33 @@ static void test_stops(void)
     close_fixture(&f);
 }
 
+static void test_stops(void)
+{
+    stop_everywhere(SLC_LAYOUT_SORTED);
+}
+
+static void test_fiber_stops(void)
+{
+    stop_everywhere(SLC_LAYOUT_FIBER);
+}
+
 /*
  * Every operation on files fails, and all later ones of its kind, as when the process or the disk
  * is gone: the next build goes on, to the same bytes.
  */
-static void test_faults(void)
+static void fail_everywhere(enum slc_layout_kind layout)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_WRITE, SLC_FAULTY_READ, SLC_FAULTY_OPEN,
                                                  SLC_FAULTY_SYNC, SLC_FAULTY_TRUNCATE};
     uint64_t kept = 0;
     struct fixture f;
 
-    open_fixture(&f, &large);
+    open_fixture(&f, layout == SLC_LAYOUT_SORTED ? &large : &large_fibers);
+    f.layout = layout;
+    f.block_bytes = layout == SLC_LAYOUT_FIBER ? 20000 : 0;
     write_expected(&f, 0);
-    for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
+    /* Opening, syncing and cutting are the same for both. */
+    for (size_t i = 0; i < (layout == SLC_LAYOUT_SORTED ? SLC_COUNT(kinds) : 2); i++) {
         bool fired = true;
 
         for (uint64_t k = 1; fired; k++) {
@@ -297,31 +339,46 @@ static void test_faults(void)
             if (status != SLC_OK) {
                 slc_error_clear(&err);
                 SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
-                kept += report.kept_partitions;
+                kept += report.kept_nnz;
             }
             CU_ASSERT(same_files(f.expected, f.built));
             CU_ASSERT_FALSE(journal_exists(&f));
             CU_ASSERT_EQUAL(unlink(f.built), 0);
-            k += slc_test_quick() ? 4 : 0;
+            k += slc_test_quick() ? 4 : layout == SLC_LAYOUT_SORTED ? 0 : i == 0 ? 2 : 30;
         }
     }
     CU_ASSERT(kept > 0);
     close_fixture(&f);
 }
 
-static void test_memory_and_threads(void)
+static void test_faults(void)
+{
+    fail_everywhere(SLC_LAYOUT_SORTED);
+}
+
+static void test_fiber_faults(void)
+{
+    fail_everywhere(SLC_LAYOUT_FIBER);
+}
+
+/* With the least memory everything is cut by keys, and gathered in several scans. */
+static void fail_memory(enum slc_layout_kind layout, const struct shape *shape, unsigned workers)
 {
     struct fixture f;
 
-    open_fixture(&f, &shapes[5]);
+    open_fixture(&f, shape);
+    f.layout = layout;
     write_expected(&f, 1);
     for (enum slc_fault_kind kind = 0; kind < SLC_FAULT_KINDS; kind++) {
         for (uint64_t k = 1;; k++) {
-            struct slc_sorted_options options = options_of(&f, 1, 3);
+            struct slc_sorted_options options = options_of(&f, 1, workers);
             struct slc_sorted_report report;
             struct slc_error err = SLC_ERROR_INIT;
             enum slc_status status;
 
+            if (workers == 1) {
+                options.memory_bytes = slc_sorted_memory_min(slc_reader_info(f.store.reader));
+            }
             slc_fault_arm(kind, k);
             status = slc_sorted_build(&options, &report, &err);
             if (slc_fault_seen(kind) < k) {
@@ -336,6 +393,12 @@ static void test_memory_and_threads(void)
         CU_ASSERT_EQUAL(unlink(f.built), 0);
     }
     close_fixture(&f);
+}
+
+static void test_memory_and_threads(void)
+{
+    fail_memory(SLC_LAYOUT_SORTED, &shapes[5], 3);
+    fail_memory(SLC_LAYOUT_FIBER, &large, 1);
 }
 
 /* A bit flipped on the way from the drive, in any read: named, and nothing is left. */
@@ -363,9 +426,12 @@ static void test_damage(void)
 
 static const struct slc_test tests[] = {
     {"the same bytes by every way", test_bytes},
+    {"whole fibers: the same bytes by every way", test_fiber_bytes},
     {"the smallest budget is named", test_budget},
     {"a stopped build goes on", test_stops},
+    {"whole fibers: a stopped build goes on", test_fiber_stops},
     {"a build goes on after every fault of files", test_faults},
+    {"whole fibers: a build goes on after every fault of files", test_fiber_faults},
     {"failing memory and threads", test_memory_and_threads},
     {"damage is found", test_damage},
 };

@@ -204,12 +204,94 @@ static void other_keys(void)
     slc_made_tensor_destroy(&tensor);
 }
 
+/* A layout of six fibers, each in several tiles, which are blocks: counted, and cut at their ends.
+ */
+static void whole_fibers(void)
+{
+    const uint64_t dims[3] = {3, 2, 300000};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor tensor;
+    struct slc_writer_summary summary;
+    struct slc_verify_report report;
+    struct slc_manifest manifest;
+    struct slc_reader *reader;
+    struct slc_forged forged;
+    uint8_t *at;
+
+    snprintf(folder, sizeof folder, "%s", slc_test_folder());
+    snprintf(sorted_path, sizeof sorted_path, "%s/fiber-3.blk", folder);
+    slc_made_tensor_create(&tensor, 3, dims, 500000, SLC_MADE_COUNTS, slc_test_seed());
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, folder, SLC_CODEC_PACKED, 0, &err), &err);
+    SLC_ASSERT_OK(
+        slc_made_fibers_write(&tensor, 2, sorted_path, SLC_CODEC_PACKED, 4096, &summary, &err),
+        &err);
+    CU_ASSERT_EQUAL(summary.fiber_count, 6);
+    SLC_ASSERT_OK(slc_manifest_read(NULL, folder, &manifest, &err), &err);
+    manifest.layouts[manifest.layout_count++] =
+        (struct slc_store_layout){.file = "fiber-3.blk",
+                                  .layout = SLC_LAYOUT_FIBER,
+                                  .layout_mode = 2,
+                                  .codec = SLC_CODEC_PACKED,
+                                  .file_bytes = summary.file_bytes,
+                                  .block_count = summary.block_count,
+                                  .index_bytes = summary.index_bytes,
+                                  .header_hash = summary.header_hash};
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+    SLC_ASSERT_OK(verify(true, 2, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.nnz, 2 * tensor.nnz);
+
+    /* As many in all, but one of them in another block. */
+    slc_forged_load(&forged, sorted_path);
+    at = forged.bytes + slc_forged_entry(&forged, 0) + SLC_INDEX_PARTITION;
+    slc_store_u32(at, slc_load_u32(at) + 1);
+    slc_forged_seal(&forged);
+    slc_forged_save(&forged, sorted_path);
+    relist(&forged);
+    slc_forged_release(&forged);
+    SLC_ASSERT_OK(slc_reader_open(NULL, sorted_path, &reader, &err), &err);
+    CU_ASSERT_EQUAL(slc_reader_info(reader)->fiber_count, 7);
+    slc_reader_close(reader);
+    SLC_ASSERT_OK(verify(false, 1, &report, &err), &err); /* needs decoding */
+    SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "fibers end in the");
+    CU_ASSERT_EQUAL(err.block, 0);
+
+    /* Tiles cut without regard to fibers. */
+    CU_ASSERT_EQUAL(remove(sorted_path), 0);
+    {
+        struct slc_made_tensor rekeyed;
+        struct slc_writer *writer;
+
+        slc_made_tensor_rekey(&tensor, (struct slc_fiber_run){2, 19}, &rekeyed);
+        SLC_ASSERT_OK(
+            slc_writer_open(&(struct slc_writer_options){.files = slc_quick_files(),
+                                                         .path = sorted_path,
+                                                         .layout = SLC_LAYOUT_FIBER,
+                                                         .layout_mode = 2,
+                                                         .order = 3,
+                                                         .dims = dims,
+                                                         .run = rekeyed.keys.run,
+                                                         .content_run = &rekeyed.content_keys.run,
+                                                         .codec = SLC_CODEC_PACKED},
+                            &writer, &err),
+            &err);
+        SLC_ASSERT_OK(slc_made_tiles_append(&rekeyed, SLC_CODEC_PACKED, writer, &err), &err);
+        SLC_ASSERT_OK(slc_writer_finish(writer, &summary, &err), &err);
+        slc_made_tensor_destroy(&rekeyed);
+    }
+    slc_forged_load(&forged, sorted_path);
+    relist(&forged);
+    slc_forged_release(&forged);
+    SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "amid a fiber");
+    slc_made_tensor_destroy(&tensor);
+}
+
 static const struct slc_test tests[] = {
     {"sound stores", sound_stores},
     {"flipped bits", flips},
     {"tiles that end early", short_tiles},
     {"keys of another store", other_keys},
     {"layouts that are not finished", unfinished},
+    {"whole fibers", whole_fibers},
 };
 
 int main(int argc, char **argv)
