@@ -26,7 +26,8 @@ static struct image images[] = {{.name = "tiny-packed.slc/blco.blk", .blocks = 1
                                 {.name = "tiny-lz4.slc/blco.blk", .blocks = 1},
                                 {.name = "tiny-blco.slc/blco.blk", .blocks = 1},
                                 {.name = "tiny-sorted.slc/sorted-2.blk", .blocks = 3},
-                                {.name = "tiny-runs.slc/sorted-2.blk", .blocks = 2}};
+                                {.name = "tiny-runs.slc/sorted-2.blk", .blocks = 2},
+                                {.name = "tiny-fibers.slc/fiber-2.blk", .blocks = 1}};
 
 static size_t index_at(const struct image *image)
 {
