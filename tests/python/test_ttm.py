@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tensor times matrix against numpy: every mode of real tensors, results larger than memory, matrices
-as other programs write them, and what a stopped or refused run leaves behind."""
+"""Tensor times matrix against numpy: every mode of real tensors, results larger than memory,
+matrices as other programs write them, and what a stopped or refused run leaves behind."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def matrix_of(folder, rows, cols):
 
 
 def product(tensor, mode, matrix):
-    """Coordinates of the fibers that have nonzeros, ascending, their rows, and sums of magnitudes."""
+    """Coordinates of the fibers that have nonzeros, ascending, rows, and sums of magnitudes."""
     kept = [m for m in range(len(tensor["dims"])) if m != mode]
     coords, fiber = np.unique(tensor["coords"][kept].astype(np.int64), axis=1, return_inverse=True)
     fiber = fiber.reshape(-1)
@@ -70,6 +70,21 @@ def real(name, *convert):
             compare(out, tensor, mode, matrix)
             check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
     return test
+
+
+def fiber_layouts(folder):
+    """Layouts of whole fibers are read where there are any, relabelled modes or not."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+    sluice("generate", store, "--dims", "300x40x1x500", "--nnz", 30000, "-q",
+           "--dist", "zipf-shuffled:1.1", "--relabel", "frequency")
+    tensor = slc_format.read_store(store)
+    sluice("layout", store, "--fiber", "all", "-q")
+    for mode, length in enumerate(tensor["dims"]):
+        matrix = matrix_of(folder, length, 7)
+        text, messages = sluice("ttm", store, "--mode", mode + 1, "--matrix",
+                                os.path.join(folder, "u.npy"), out, "--json", "--progress", "never")
+        check(json.loads(text)["layout"] == "fiber" and messages == "", text + messages)
+        compare(out, tensor, mode, matrix)
 
 
 def larger_than_memory(folder):
@@ -181,6 +196,7 @@ run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency", "--fibers", "1:24")),
     ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2:17")),
+    ("layouts of whole fibers", fiber_layouts),
     ("a result larger than memory", larger_than_memory),
     ("matrices of other programs", matrices),
     ("small shapes", shapes),
