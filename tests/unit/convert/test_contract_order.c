@@ -5,6 +5,7 @@
  * reals it is the file that sorting makes, for any number of threads and the least memory.
  */
 #include "contract_fixture.h"
+#include "convert/relayout.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 #include "storage/npy.h"
@@ -151,9 +152,56 @@ static void test_overflow_across_tiles(void)
     problem_destroy(&problem);
 }
 
+/* Adds the layout with whole fibers of a mode. */
+static void add_fibers(const struct problem *problem, unsigned mode)
+{
+    const struct slc_relayout_options options = {.files = slc_quick_files(),
+                                                 .store = problem->store,
+                                                 .memory_bytes = UINT64_C(1) << 30,
+                                                 .workers = 2};
+    struct slc_relayout layouts = {.lock = -1};
+    struct slc_sorted_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_relayout_open(&options, &layouts, &err), &err);
+    SLC_ASSERT_OK(slc_relayout_add(&layouts, SLC_LAYOUT_FIBER, mode, &report, &err), &err);
+    slc_relayout_close(&layouts);
+}
+
+/* A store whose own order keeps no fibers, with a layout that does: read for one mode or more. */
+static void test_fiber_layout(void)
+{
+    static const uint64_t dims[] = {300, 3000, 70};
+    struct build build = plenty;
+
+    build.fibers = SLC_FIBERS_NONE;
+    for (unsigned contracted = 2; contracted <= 6; contracted += 4) {
+        struct slc_contract_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct problem problem;
+        uint64_t blocks = 0;
+
+        problem_create(&problem, 3, dims, 200000, contracted, SKEWED, true, &build);
+        problem.options.fibers = SLC_FIBERS_NONE;
+        problem.options.overwrite = true;
+        for (unsigned with = 0; with < 2; with++) {
+            if (with == 1) {
+                add_fibers(&problem, 1);
+            }
+            SLC_ASSERT_OK(slc_contract(&problem.options, &report, &err), &err);
+            CU_ASSERT_EQUAL(report.ordered, with == 1 && contracted == 2);
+            CU_ASSERT(with == 0 || blocks == hash_of(path_in(problem.output, "blco.blk")));
+            blocks = hash_of(path_in(problem.output, "blco.blk"));
+            check_exact(&problem);
+        }
+        problem_destroy(&problem);
+    }
+}
+
 static const struct slc_test tests[] = {
     {"against a naive specification", test_in_order},
     {"the bits of sorting", test_in_order_bits},
+    {"a layout of whole fibers", test_fiber_layout},
     {"sums beyond f64 of several tiles", test_overflow_across_tiles},
 };
 
