@@ -79,8 +79,9 @@ enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
 /*
  * After it: slc_dense_update of every copy of factor `mode`, rows by their owners, and the
  * exchange. Order: with SLC_SPLIT_PARTITIONS the same bits for any number of devices and threads,
- * and up to rank 64 those of slc_dense_update but for sums->inner, which is added up by partitions.
- * Errors: SLC_ERR_SYSTEM for want of threads, those of copying rows; the factor is then undefined.
+ * and those of slc_dense_update but for sums->inner, which is added up by partitions, singular V,
+ * and ranks beyond 64. Errors: SLC_ERR_SYSTEM for want of threads, those of copying rows; the
+ * factor is then undefined.
  */
 enum slc_status slc_devices_update(struct slc_devices *devices,
                                    const struct slc_solver *solver,
