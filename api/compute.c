@@ -10,6 +10,7 @@
 #include "engine/relabel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum slc_status api_take_compute(struct sluice_compute_options *known,
@@ -25,10 +26,13 @@ enum slc_status api_take_compute(struct sluice_compute_options *known,
     }
     if ((unsigned)known->io > SLUICE_IO_MMAP || (unsigned)known->schedule > SLUICE_SCHEDULE_FILE ||
         (unsigned)known->pin > SLUICE_PIN_ALWAYS ||
-        (unsigned)known->layouts > SLUICE_LAYOUTS_SORTED) {
+        (unsigned)known->layouts > SLUICE_LAYOUTS_SORTED ||
+        (unsigned)known->passes > SLUICE_PASSES_FUSED) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "io %d, schedule %d, pin %d or layouts %d is not one of the enumerations",
-                        (int)known->io, (int)known->schedule, (int)known->pin, (int)known->layouts);
+                        "io %d, schedule %d, pin %d, layouts %d or passes %d is not one of the "
+                        "enumerations",
+                        (int)known->io, (int)known->schedule, (int)known->pin, (int)known->layouts,
+                        (int)known->passes);
     }
     return SLC_OK;
 }
@@ -51,6 +55,7 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                              .cache = options->no_cache == 0,
                                              .copies = (enum slc_copies)options->copies,
                                              .layouts = (enum slc_layout_choice)options->layouts,
+                                             .passes = (enum slc_passes)options->passes,
                                              .pin = (enum slc_pin)options->pin};
 
     return request;
@@ -144,7 +149,8 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     report.iteration_read_bytes = made.iteration_read_bytes;
     report.slot_count = made.slot_count;
     report.threads = made.threads;
-    report.passes = made.passes;
+    report.passes = (uint32_t)ceil(made.passes);
+    report.mean_passes = made.passes;
     given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
     return status != SLC_OK ? status : given;
 }

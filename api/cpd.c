@@ -38,14 +38,10 @@ static struct slc_cp_als_options solver_options(struct sluice_cpd_options *known
                                          .regularization = known->regularization,
                                          .seed = known->seed,
                                          .init_folder = known->init_folder,
-                                         .mode_order_set = known->mode_order_set != 0,
                                          .deterministic = compute->deterministic != 0,
                                          .stop = compute->stop,
                                          .context = known};
 
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        options.mode_order[n] = known->mode_order[n];
-    }
     if (known->iteration != NULL) {
         options.iteration = report_iteration;
     }
@@ -80,6 +76,10 @@ enum slc_status sluice_cpd(const struct sluice_store *store,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
     }
     request = api_plan_request(&compute, SLC_OP_CPD, 0, rank);
+    request.mode_order_set = known.mode_order_set != 0;
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        request.mode_order[n] = known.mode_order[n];
+    }
     status = api_session_open(&session, store, &request, err);
     if (status == SLC_OK) {
         solver = solver_options(&known, &compute, rank);

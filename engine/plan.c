@@ -69,26 +69,16 @@ static bool blocks_near_equal(const struct slc_reader *reader)
     return small <= info->block_count / 2;
 }
 
-/* A matrix without memory: enough for a backend to judge a job. */
-static struct slc_matrix matrix_shape(enum slc_value_type type, uint64_t rows, uint32_t cols)
-{
-    struct slc_matrix shape = {
-        .type = type, .rows = rows, .cols = cols, .pitch = slc_matrix_pitch(type, cols)};
-
-    return shape;
-}
-
 /* Who hold factors, outputs and scratch. */
 static unsigned device_count(const struct slc_plan *plan)
 {
     return plan->devices > 0 ? plan->devices : 1;
 }
 
-/* First and end of the modes that will be computed. */
-static void computed_modes(const struct slc_layout_info *info,
-                           const struct slc_plan_request *request,
-                           unsigned *first,
-                           unsigned *end)
+void slc_plan_modes(const struct slc_layout_info *info,
+                    const struct slc_plan_request *request,
+                    unsigned *first,
+                    unsigned *end)
 {
     const bool all = request->operation == SLC_OP_CPD;
 
@@ -96,112 +86,12 @@ static void computed_modes(const struct slc_layout_info *info,
     *end = all ? info->order : request->mode + 1;
 }
 
-/* The strategy with the least scratch of those that any job may use. */
-static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
-{
-    static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
-    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
-    enum slc_conflict least = job->conflict;
-    uint64_t least_bytes = ops->mttkrp_scratch_bytes(job, output_rows);
-
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t bytes;
-
-        job->conflict = others[i];
-        bytes = ops->mttkrp_scratch_bytes(job, output_rows);
-        if (bytes < least_bytes) {
-            least_bytes = bytes;
-            least = others[i];
-        }
-    }
-    return least;
-}
-
-/* What to do in place of the choice where there is no memory for its scratch. */
-static enum slc_conflict
-spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
-{
-    if (choice->spare.conflict == SLC_CONFLICT_AUTO) {
-        return least_scratch(job, output_rows);
-    }
-    choice->costs[choice->cost_count++] = choice->spare;
-    return choice->spare.conflict;
-}
-
-/*
- * Chooses the strategy of the job's mode, within `room` bytes of scratch where there is a choice. A
- * trial takes the scratch of both candidates, and gives way first.
- */
-static void plan_strategy(struct slc_mttkrp_job *job, uint64_t room, struct slc_plan *plan)
-{
-    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
-    struct slc_conflict_choice *choice = &plan->choices[job->mode];
-    const uint64_t rows = job->output->rows;
-    const bool free_choice = !job->deterministic && job->workers > 1;
-
-    job->conflict = free_choice ? plan->request.conflict[job->mode] : SLC_CONFLICT_AUTO;
-    job->rival = SLC_CONFLICT_AUTO;
-    ops->mttkrp_choose(job, rows, choice);
-    if (plan->devices > 0) {
-        /* Strategies are not tried per device, and one has not all tiles that COLUMNS takes. */
-        choice->rival = SLC_CONFLICT_AUTO;
-        choice->spare.conflict = SLC_CONFLICT_AUTO;
-    }
-    job->conflict = choice->chosen;
-    job->rival = choice->rival;
-    plan->untried[job->mode] = SLC_CONFLICT_AUTO;
-    if (job->rival != SLC_CONFLICT_AUTO && ops->mttkrp_scratch_bytes(job, rows) > room) {
-        plan->untried[job->mode] = job->rival;
-        choice->rival = SLC_CONFLICT_AUTO;
-        job->rival = SLC_CONFLICT_AUTO;
-    }
-    if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > room) {
-        plan->untried[job->mode] = choice->chosen;
-        choice->chosen = spare_memory(job, rows, choice);
-        job->conflict = choice->chosen;
-    }
-    plan->scratch_bytes = slc_max_u64(plan->scratch_bytes, ops->mttkrp_scratch_bytes(job, rows));
-}
-
-/*
- * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
- * with the least scratch in place of the fastest, where the backend has a choice.
- */
-static void plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal)
-{
-    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const struct slc_plan_request *request = &plan->request;
-    struct slc_matrix shapes[SLC_MAX_ORDER];
-    struct slc_mttkrp_job job = {.order = info->order,
-                                 .rank = request->rank,
-                                 .nnz = info->nnz,
-                                 .workers = plan->device_threads,
-                                 .deterministic = request->deterministic};
-    /* More would rather keep blocks than copies of an output. */
-    const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
-    unsigned first, end;
-
-    for (unsigned n = 0; n < info->order; n++) {
-        shapes[n] = matrix_shape(request->precision, info->dims[n], request->rank);
-        job.factors[n] = &shapes[n];
-    }
-    plan->scratch_bytes = 0;
-    computed_modes(info, request, &first, &end);
-    for (unsigned n = first; n < end && request->operation != SLC_OP_TTM; n++) {
-        job.mode = n;
-        job.output = &shapes[n];
-        job.partitions = plan->partitions[n];
-        plan_strategy(&job, room / device_count(plan), plan);
-    }
-    plan->scratch_bytes = slc_plan_times(plan->scratch_bytes, device_count(plan));
-}
-
 /* The matrix, and the least of what a product needs beside it. */
 static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
     const uint64_t rows = info->dims[request->mode];
-    const struct slc_matrix shape = matrix_shape(request->precision, rows, request->rank);
+    const struct slc_matrix shape = slc_plan_matrix(request->precision, rows, request->rank);
     const struct slc_ttm_job job = {.order = info->order, .mode = request->mode, .matrix = &shape};
 
     plan->factor_bytes = slc_matrix_footprint(request->precision, rows, request->rank);
@@ -219,7 +109,7 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         plan_ttm(info, plan);
         return;
     }
-    computed_modes(info, request, &first, &end);
+    slc_plan_modes(info, request, &first, &end);
     for (unsigned n = 0; n < info->order; n++) {
         const bool computed = n >= first && n < end;
         const uint64_t bytes =
@@ -228,6 +118,9 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         /* An MTTKRP does not look at its own mode's factor; CP-ALS writes it from the output. */
         if (request->operation == SLC_OP_CPD || !computed) {
             plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
+        }
+        if ((plan->fusion.seconds >> n & 1U) != 0) {
+            plan->fusion.output_bytes = slc_max_u64(plan->fusion.output_bytes, bytes);
         }
         if (computed) {
             plan->output_bytes = slc_max_u64(plan->output_bytes, bytes);
@@ -255,22 +148,29 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     sum = slc_plan_plus(sum, plan->device_bytes);
     sum = slc_plan_plus(sum, plan->scratch_bytes);
     sum = slc_plan_plus(sum, plan->decoder_bytes);
+    /* Too large for 64 bits only where output and scratch, which are larger, are. */
+    sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
     return slc_plan_plus(sum, plan->label_bytes);
 }
 
-/* Slots worth having: FLIGHT_BYTES in flight and a block in the hands of every worker. */
+/*
+ * Slots worth having: FLIGHT_BYTES in flight and in the hands of every worker a block, or those of
+ * a range.
+ */
 static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
-    const uint64_t busy = slc_min_u64(plan->threads, depth);
+    const uint64_t busy = plan->fusion.modes != 0
+                              ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
+                              : slc_min_u64(plan->threads, depth);
     uint64_t blocks = 0;
 
     for (unsigned l = 0; l < layouts->count; l++) {
         blocks = slc_max_u64(blocks, slc_reader_info(layouts->reader[l])->block_count);
     }
     return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
-                                 SLC_PLAN_SLOTS_MIN);
+                                 slc_plan_slots_least(plan));
 }
 
 /* Padded bytes of all layouts that are read. */
@@ -285,11 +185,17 @@ static uint64_t read_layouts_bytes(const struct slc_plan *plan)
     return bytes;
 }
 
+/* What all passes over a layout take, in an iteration, of which each takes `bytes`. */
+static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t bytes)
+{
+    return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
+}
+
 /* Fills slots and cache from the `room` that the fixed parts leave (enough for the least slots). */
 static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
 {
     const uint64_t whole = read_layouts_bytes(plan);
-    const unsigned least = plan->request.slots != 0 ? plan->request.slots : SLC_PLAN_SLOTS_MIN;
+    const unsigned least = slc_plan_slots_least(plan);
     const unsigned most =
         plan->request.slots != 0 ? plan->request.slots : slots_wanted(layouts, plan);
     const bool all_fits = plan->request.cache &&
@@ -307,11 +213,11 @@ static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan,
     for (unsigned l = 0; l < plan->layout_count; l++) {
         const struct slc_plan_layout *layout = &plan->layouts[l];
 
-        plan->iteration_bytes = slc_plan_plus(plan->iteration_bytes,
-                                              slc_plan_times(layout->passes, layout->store_bytes));
-        plan->iteration_read_bytes = slc_plan_plus(
-            plan->iteration_read_bytes,
-            slc_plan_times(layout->passes, layout->store_bytes - layout->cache_bytes));
+        plan->iteration_bytes =
+            slc_plan_plus(plan->iteration_bytes, passes_bytes(layout, layout->store_bytes));
+        plan->iteration_read_bytes =
+            slc_plan_plus(plan->iteration_read_bytes,
+                          passes_bytes(layout, layout->store_bytes - layout->cache_bytes));
     }
 }
 
@@ -417,13 +323,17 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     unsigned first, end;
 
     plan->layout_count = layouts->count;
-    computed_modes(info, &plan->request, &first, &end);
-    plan->passes = end - first;
+    slc_plan_modes(info, &plan->request, &first, &end);
     for (unsigned n = first; n < end; n++) {
         plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
         plan->partitions[n] =
             slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
-        plan->layouts[plan->mode_layout[n]].passes++;
+    }
+    if (plan->request.operation == SLC_OP_CPD) {
+        slc_plan_count_passes(info->order, plan);
+    } else {
+        plan->layouts[plan->mode_layout[first]].passes = 1;
+        plan->passes = 1;
     }
     for (unsigned l = 0; l < layouts->count; l++) {
         const struct slc_reader *reader = layouts->reader[l];
@@ -442,12 +352,23 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
 /* Everything of the plan that does not depend on the budget. */
 static void plan_fixed(const struct slc_layouts *layouts,
                        const struct slc_plan_request *request,
+                       const struct slc_plan_fusion *fusion,
+                       const unsigned *mode_order,
                        struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
 
     memset(plan, 0, sizeof *plan);
     plan->other_read_bytes = UINT64_MAX;
+    plan->fusion.reason = SLC_FUSION_NOT_ASKED;
+    if (fusion != NULL) {
+        plan->fusion = *fusion;
+    }
+    plan->fusion.other_read_bytes = UINT64_MAX;
+    for (unsigned k = 0; k < info->order; k++) {
+        plan->mode_order[k] = request->mode_order_set ? request->mode_order[k] : k;
+        plan->mode_order[k] = mode_order != NULL ? mode_order[k] : plan->mode_order[k];
+    }
     plan->request = *request;
     plan->devices = request->devices;
     plan->device_threads = request->threads;
@@ -487,6 +408,16 @@ enum slc_status slc_plan_make(const struct slc_layouts *layouts,
                               struct slc_plan *plan,
                               struct slc_error *err)
 {
+    return slc_plan_make_fused(layouts, request, NULL, NULL, plan, err);
+}
+
+enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    const struct slc_plan_fusion *fusion,
+                                    const unsigned *mode_order,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err)
+{
     enum slc_status status;
     uint64_t fixed;
 
@@ -494,19 +425,19 @@ enum slc_status slc_plan_make(const struct slc_layouts *layouts,
     if (status != SLC_OK) {
         return status;
     }
-    plan_fixed(layouts, request, plan);
-    plan->slot_count = request->slots != 0 ? request->slots : SLC_PLAN_SLOTS_MIN;
+    plan_fixed(layouts, request, fusion, mode_order, plan);
+    plan->slot_count = slc_plan_slots_least(plan);
 
     /* The frugal plan sets the minimum; the usual one is taken when it fits. */
-    plan_kernels(layouts, plan, true);
+    slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;
     if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
         return fail_budget(layouts, plan, err);
     }
-    plan_kernels(layouts, plan, false);
+    slc_plan_kernels(layouts, plan, false);
     if (needed_bytes(layouts, plan) > plan->budget_bytes) {
-        plan_kernels(layouts, plan, true);
+        slc_plan_kernels(layouts, plan, true);
     }
     plan_copies(layouts, plan);
     fixed = fixed_bytes(plan) + plan->copies_bytes;

@@ -39,6 +39,19 @@ enum slc_copies {
 const char *slc_copies_name(enum slc_copies copies); /* "auto", "never", "always" */
 bool slc_copies_parse(const char *name, enum slc_copies *copies);
 
+/*
+ * Whether a pass of a decomposition may update two modes (DESIGN section 7): when all nonzeros of a
+ * range of rows (engine/row_ranges.h) have been computed, these rows are solved for, and the same
+ * nonzeros are computed again for the mode that is updated next.
+ */
+enum slc_passes {
+    SLC_PASSES_AUTO, /* where an iteration reads less by it */
+    SLC_PASSES_PLAIN,
+    SLC_PASSES_FUSED /* an error where no two modes can be updated in a pass */
+};
+const char *slc_passes_name(enum slc_passes passes); /* "auto", "plain", "fused" */
+bool slc_passes_parse(const char *name, enum slc_passes *passes);
+
 /* What the user asked for. */
 struct slc_plan_request {
     enum slc_operation operation;
@@ -56,7 +69,11 @@ struct slc_plan_request {
     bool cache;                     /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* slc_plan_choose */
     enum slc_copies copies;         /* of CPD; ignored for MTTKRP, which computes one mode once */
-    enum slc_pin pin;               /* whether threads are bound to processors */
+    enum slc_passes passes;         /* the same; slc_plan_choose */
+    /* In which modes are updated, 0-based, where it is set; else 0, 1, .. or what reads least. */
+    unsigned mode_order[SLC_MAX_ORDER];
+    bool mode_order_set;
+    enum slc_pin pin; /* whether threads are bound to processors */
     /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be
@@ -67,10 +84,37 @@ struct slc_plan_request {
 
 /* What a plan does with one layout. */
 struct slc_plan_layout {
-    unsigned passes;        /* over it per iteration; 0: it is open, but not read */
+    double passes;          /* over it per iteration, halves; 0: it is open, but not read */
     uint64_t store_bytes;   /* padded bytes of all its blocks */
     uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
     uint64_t cache_bytes;   /* of these, encoded */
+};
+
+/* Why passes update two modes, or do not. */
+enum slc_fusion_reason {
+    SLC_FUSION_TAKEN,
+    SLC_FUSION_NOT_ASKED,  /* plain passes were asked for, or there is one mode to compute */
+    SLC_FUSION_FIXED_BITS, /* deterministic: what the budget decides may not decide the bits */
+    SLC_FUSION_COPIES,     /* copies per mode will serve */
+    SLC_FUSION_NO_RANGES,  /* no layout has ranges of rows that the ring could hold */
+    SLC_FUSION_FEW_RANGES, /* those have fewer ranges than there are threads */
+    SLC_FUSION_NO_MEMORY,  /* for the slots of a range and a second output */
+    SLC_FUSION_NO_GAIN     /* as much would be read, or more */
+};
+
+/* Passes that update two modes. */
+struct slc_plan_fusion {
+    enum slc_fusion_reason reason;
+    uint32_t modes;                 /* bit n: a pass for mode n updates the mode after it, too */
+    uint32_t seconds;               /* bit n: mode n is updated by such passes */
+    uint64_t ranges[SLC_MAX_ORDER]; /* of rows, of each of `modes` */
+    uint64_t range_blocks[SLC_MAX_ORDER];              /* of the largest of these */
+    uint64_t table_bytes[SLC_MAX_ORDER];               /* of the ranges themselves */
+    struct slc_conflict_choice choices[SLC_MAX_ORDER]; /* of each of `seconds` */
+    uint64_t output_bytes;                             /* for the MTTKRP of the second mode */
+    uint64_t scratch_bytes;                            /* of its kernels, the largest */
+    /* What an iteration of the best plan of the other kind reads; UINT64_MAX: there is none. */
+    uint64_t other_read_bytes;
 };
 
 /* What it comes to. Every byte count is what will be mapped. */
@@ -110,8 +154,10 @@ struct slc_plan {
     uint64_t copies_wanted_bytes, copies_room_bytes;
     uint64_t total_bytes; /* sum of what is held */
     uint64_t budget_bytes;
-    uint64_t minimum_bytes;        /* smallest budget this request works with */
-    unsigned passes;               /* per iteration of CP-ALS: N; 1 for MTTKRP */
+    uint64_t minimum_bytes;             /* smallest budget this request works with */
+    unsigned mode_order[SLC_MAX_ORDER]; /* of CP-ALS */
+    struct slc_plan_fusion fusion;
+    double passes; /* per iteration of CP-ALS: N, or down to N/2 by fusion; 1 for MTTKRP */
     uint64_t iteration_bytes;      /* padded bytes of the blocks of all passes of an iteration */
     uint64_t iteration_read_bytes; /* exactly what is read of them once the cache is filled */
     /* What a plan from the other choice of layouts would read of an iteration; UINT64_MAX: there is
@@ -130,16 +176,35 @@ enum slc_status slc_plan_make(const struct slc_layouts *layouts,
                               struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The same with `blco` alone where that is the better choice: sorted layouts are taken unless an
- * iteration would read more from them, copies per mode have room, or only `blco` fits. Where it
- * does not, they are taken if they do. The smallest budget is that of either. What is not taken is
- * closed and leaves `layouts`. A deterministic plan takes what there is: its bits may depend on the
- * layouts of a store, but not on the budget.
+ * The best of some plans. With `blco` alone where that is the better choice: sorted layouts are
+ * taken unless an iteration would read more from them, copies per mode have room, or only `blco`
+ * fits. Where it does not, they are taken if they do. The smallest budget is that of either. What
+ * is not taken is closed and leaves `layouts`. A deterministic plan takes what there is: its bits
+ * may depend on the layouts of a store, but not on the budget. With passes that update two modes
+ * where `request->passes` asks for them or, with AUTO, an iteration then reads less than by any
+ * plan without; the order of modes is then the plan's, unless the request sets it. Errors, too:
+ * SLC_ERR_USAGE where there can be no such passes but have to be, and why.
  */
 enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 const struct slc_plan_request *request,
                                 struct slc_plan *plan,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/* What passes that update two modes hold beside all else. */
+static inline uint64_t slc_plan_fused_bytes(const struct slc_plan_fusion *fusion)
+{
+    uint64_t bytes = fusion->output_bytes + fusion->scratch_bytes;
+
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        bytes += (fusion->modes >> n & 1U) != 0 ? fusion->table_bytes[n] : 0;
+    }
+    return bytes;
+}
+
+/* SLC_ERR_USAGE where that is not an order of modes 0 .. order - 1, saying why. */
+enum slc_status slc_plan_check_order(unsigned order,
+                                     const unsigned *mode_order,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Whether every MTTKRP is computed from copies per mode: `choices` are then not what serves. */
 static inline bool slc_plan_starts_with_copies(const struct slc_plan *plan)

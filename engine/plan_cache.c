@@ -51,7 +51,7 @@ cache_layout(const struct slc_reader *reader, struct slc_plan_layout *layout, ui
  */
 void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
 {
-    for (unsigned passes = plan->passes; passes > 0; passes--) {
+    for (double passes = plan->passes; passes > 0; passes -= 0.5) {
         uint64_t bytes = 0;
         double share;
 

@@ -28,6 +28,59 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * slc_plan_make with passes that update two modes: those that `fusion` names begin with, over the
+ * layouts they are read from, in the order of modes `mode_order`. NULL: plain passes, in the order
+ * of the request.
+ */
+enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    const struct slc_plan_fusion *fusion,
+                                    const unsigned *mode_order,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The plan with passes that update two modes that reads least, over some of `layouts`:
+ * *layout_count is then how many of them (1: `blco` alone). Modes with fewer than `ranges_least`
+ * ranges begin no such pass. Errors: those of slc_plan_make;
+ * SLC_ERR_USAGE where no layout has ranges that the ring could hold, and SLC_ERR_BUDGET where they
+ * have, but do not fit. *reason then tells why.
+ */
+enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
+                                      const struct slc_plan_request *request,
+                                      unsigned ranges_least,
+                                      struct slc_plan *plan,
+                                      unsigned *layout_count,
+                                      enum slc_fusion_reason *reason,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Counts the passes of an iteration over every layout, once they repeat, and the second modes. */
+void slc_plan_count_passes(unsigned order, struct slc_plan *plan);
+
+/* Slots that a plan cannot do without. */
+unsigned slc_plan_slots_least(const struct slc_plan *plan);
+
+/* A matrix without memory: enough for a backend to judge a job. */
+static inline struct slc_matrix
+slc_plan_matrix(enum slc_value_type type, uint64_t rows, uint32_t cols)
+{
+    return (struct slc_matrix){
+        .type = type, .rows = rows, .cols = cols, .pitch = slc_matrix_pitch(type, cols)};
+}
+
+/* First and end of the modes that will be computed. */
+void slc_plan_modes(const struct slc_layout_info *info,
+                    const struct slc_plan_request *request,
+                    unsigned *first,
+                    unsigned *end);
+
+/*
+ * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
+ * with the least scratch in place of the fastest, where the backend has a choice.
+ */
+void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal);
+
 /* Bytes of a layout's cached set of `kept` blocks. */
 uint64_t slc_plan_kept_bytes(const struct slc_reader *reader, uint64_t kept);
 

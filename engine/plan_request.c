@@ -79,6 +79,23 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
+enum slc_status
+slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_error *err)
+{
+    unsigned seen = 0;
+
+    for (unsigned k = 0; k < order; k++) {
+        if (mode_order[k] >= order || (seen & (1U << mode_order[k])) != 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the mode order has to name each of the modes 1 to %u once; entry %u "
+                            "is %u",
+                            order, k + 1, mode_order[k] + 1);
+        }
+        seen |= 1U << mode_order[k];
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -126,6 +143,27 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                   "in another one: ask for copies auto or never, or not for deterministic"
                 : "copies per mode are for tensors that stay in memory, but blocks are "
                   "not to be kept: ask for copies auto or never, or let blocks be kept");
+    }
+    if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
+        request->passes != SLC_PASSES_FUSED) {
+        return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "passes that update two modes are for one device: ask for passes auto or "
+                        "plain, or not for devices");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode take no passes that could update two modes: ask for "
+                        "copies auto or never, or for passes auto or plain");
+    }
+    if (request->mode_order_set) {
+        const enum slc_status status = slc_plan_check_order(info->order, request->mode_order, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
         return slc_fail(err, SLC_ERR_USAGE,

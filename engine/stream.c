@@ -443,3 +443,8 @@ void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *
     stats->io = slc_io_kind(stream->io);
     memcpy(stats->note, io.note, sizeof stats->note);
 }
+
+const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout)
+{
+    return stream->layouts[layout].reader;
+}

@@ -119,6 +119,9 @@ enum slc_status slc_stream_pass(struct slc_stream *stream,
 
 void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
 
+/* The reader of one of the stream's layouts; the stream's callers own it. */
+const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout);
+
 /* Takes NULL. */
 void slc_stream_close(struct slc_stream *stream);
 

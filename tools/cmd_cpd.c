@@ -27,7 +27,6 @@ struct arguments {
     uint64_t seed;
     const char *init;
     double max_seconds;
-    struct option_modes mode_order;
     const char *folder;
     const char *stem;
     const char *ktensor;
@@ -88,15 +87,12 @@ static const struct option options[] = {
      .fallback = "random",
      .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder",
      .offset = offsetof(struct arguments, init)},
-    {.name = "mode-order",
-     .kind = OPTION_MODES,
-     .value = "2,3,1",
-     .help = "order in which modes are updated; 1,2,.. if not given",
-     .offset = offsetof(struct arguments, mode_order)},
+    SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
+    SESSION_OPTION_ROW_PASSES(arguments),
     {.name = "output",
      .letter = 'o',
      .kind = OPTION_STRING,
@@ -168,27 +164,12 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
     progress_blocks(iteration, mode, done, blocks);
 }
 
-/* Options of the solver, as far as they can be checked against the tensor. */
-static enum slc_status fill_options(struct cpd *cpd, struct slc_error *err)
+/* Options of the solver; the order of modes is the plan's. */
+static void fill_options(struct cpd *cpd)
 {
     const struct arguments *args = &cpd->args;
-    unsigned order = cpd->session.store.manifest.order;
     struct slc_cp_als_options *als = &cpd->als;
 
-    if (args->mode_order.count != 0 && args->mode_order.count != order) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "--mode-order names %u modes; the tensor has %u, each must stand in it once",
-            args->mode_order.count, order);
-    }
-    for (unsigned n = 0; n < args->mode_order.count; n++) {
-        if (args->mode_order.mode[n] >= order) {
-            return slc_fail(err, SLC_ERR_USAGE, "--mode-order names mode %u; the tensor has %u",
-                            args->mode_order.mode[n] + 1, order);
-        }
-        als->mode_order[n] = args->mode_order.mode[n];
-    }
-    als->mode_order_set = args->mode_order.count != 0;
     als->rank = (uint32_t)args->rank;
     als->iterations = (unsigned)args->iterations;
     als->tolerance = args->tolerance;
@@ -203,7 +184,6 @@ static enum slc_status fill_options(struct cpd *cpd, struct slc_error *err)
     als->iteration = on_iteration;
     als->progress = on_blocks;
     als->context = cpd;
-    return SLC_OK;
 }
 
 static void show_start(struct cpd *cpd)
@@ -218,8 +198,11 @@ static void show_start(struct cpd *cpd)
 
     if (!cpd->args.quiet) {
         report_tensor(&cpd->session.store);
-        report_factoring(&cpd->session.plan, &cpd->als);
+        report_factoring(&cpd->session.plan, manifest->order, &cpd->als);
         report_plan(&cpd->session.plan, manifest->order);
+        if (cpd->args.verbose) {
+            report_not_fused(&cpd->session.plan);
+        }
         if (cpd->args.verbose && slc_cp_copies_pay(cpd->als.iterations)) {
             report_copies_missed(&cpd->session.plan);
         }
@@ -244,9 +227,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         status = session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err);
     }
     if (status == SLC_OK) {
-        status = fill_options(cpd, err);
-    }
-    if (status == SLC_OK) {
+        fill_options(cpd);
         status = cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank,
                                    args->folder, args->stem, args->ktensor, args->nowrite, err);
     }

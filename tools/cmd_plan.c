@@ -37,6 +37,8 @@ static const struct option options[] = {{.name = "rank",
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
                                         SESSION_OPTION_ROWS_DEVICES(arguments),
+                                        SESSION_OPTION_ROW_PASSES(arguments),
+                                        SESSION_OPTION_ROW_MODE_ORDER(arguments),
                                         {.name = "json",
                                          .kind = OPTION_FLAG,
                                          .help = "one JSON object",
@@ -70,6 +72,7 @@ static void print_text(const struct session *session)
                plan->request.rank, plan->threads, plan->threads == 1 ? "" : "s");
     }
     report_plan(plan, session->store.manifest.order);
+    report_not_fused(plan);
     report_copies_missed(plan);
     printf("  %-12s %s of results, no temporary files\n", "disk",
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -141,6 +142,43 @@ static void append_conflict(json_t *list, enum slc_conflict conflict)
                                           : json_null());
 }
 
+/* Passes that update two modes, and why they do or do not; null where there is one to compute. */
+static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
+{
+    static const char *const reasons[] = {
+        [SLC_FUSION_TAKEN] = "taken",
+        [SLC_FUSION_NOT_ASKED] = "not asked",
+        [SLC_FUSION_FIXED_BITS] = "deterministic",
+        [SLC_FUSION_COPIES] = "copies",
+        [SLC_FUSION_NO_RANGES] = "no ranges",
+        [SLC_FUSION_FEW_RANGES] = "few ranges",
+        [SLC_FUSION_NO_MEMORY] = "no memory",
+        [SLC_FUSION_NO_GAIN] = "no gain",
+    };
+    const struct slc_plan_fusion *fusion = &plan->fusion;
+    json_t *mode_order = json_array();
+    json_t *ranges = json_array();
+    json_t *object = json_object();
+
+    for (unsigned k = 0; k < order; k++) {
+        (void)json_array_append_new(mode_order, json_integer((json_int_t)plan->mode_order[k] + 1));
+        (void)json_array_append_new(ranges, (fusion->modes >> k & 1U) != 0
+                                                ? json_integer((json_int_t)fusion->ranges[k])
+                                                : json_null());
+    }
+    (void)json_object_set_new(object, "reason", json_string(reasons[fusion->reason]));
+    (void)json_object_set_new(object, "modes", json_modes(fusion->modes));
+    (void)json_object_set_new(object, "mode_order", mode_order);
+    (void)json_object_set_new(object, "ranges", ranges);
+    (void)json_object_set_new(object, "second_bytes",
+                              json_integer((json_int_t)slc_plan_fused_bytes(fusion)));
+    (void)json_object_set_new(object, "other_read_bytes",
+                              fusion->other_read_bytes == UINT64_MAX
+                                  ? json_null()
+                                  : json_integer((json_int_t)fusion->other_read_bytes));
+    return object;
+}
+
 json_t *json_plan(const struct slc_plan *plan, unsigned order)
 {
     const bool copies = slc_plan_starts_with_copies(plan);
@@ -174,7 +212,6 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
         {"copies_room_bytes", plan->copies_room_bytes},
         {"iteration_bytes", plan->iteration_bytes},
         {"iteration_read_bytes", plan->iteration_read_bytes},
-        {"passes", plan->passes},
         {"threads", plan->threads},
         {"device_count", plan->devices},
     };
@@ -191,6 +228,11 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
             append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
         }
     }
+    (void)json_object_set_new(object, "passes",
+                              plan->passes == floor(plan->passes)
+                                  ? json_integer((json_int_t)plan->passes)
+                                  : json_real(plan->passes));
+    (void)json_object_set_new(object, "fused", json_fusion(plan, order));
     (void)json_object_set_new(object, "layouts", layouts);
     (void)json_object_set_new(object, "other_read_bytes",
                               plan->other_read_bytes == UINT64_MAX
@@ -244,9 +286,10 @@ json_t *json_iteration(const struct slc_cp_iteration *iteration, unsigned order)
             (void)json_array_append_new(singular, json_integer((json_int_t)n + 1));
         }
     }
-    object = json_pack("{s:I, s:f, s:f, s:f, s:I}", "iteration", (json_int_t)iteration->iteration,
-                       "fit", iteration->fit, "delta", iteration->delta, "seconds",
-                       iteration->seconds, "bytes_read", (json_int_t)iteration->bytes_read);
+    object = json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration",
+                       (json_int_t)iteration->iteration, "fit", iteration->fit, "delta",
+                       iteration->delta, "seconds", iteration->seconds, "bytes_read",
+                       (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
     (void)json_object_set_new(object, "mode_seconds", modes);
     (void)json_object_set_new(object, "singular_modes", singular);
     return object;

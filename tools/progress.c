@@ -29,7 +29,8 @@ static struct {
     uint64_t part_ns;   /* of the pass or phase at hand */
     uint64_t shown_ns;  /* last update of the live line */
     unsigned completed; /* iterations */
-    unsigned iteration, mode, passes_done;
+    unsigned iteration, mode;
+    double passes_done;
     uint64_t done, total; /* blocks of the pass, or the units of the phase */
     char phase[32];
 } state;
@@ -71,9 +72,9 @@ void progress_shape(const struct progress_shape *shape)
 /* Seconds left if all iterations run, judged by the passes so far; below 0 when unknown. */
 static double seconds_left(double share)
 {
-    double passes = (double)state.passes_done + share;
-    double wanted = (double)state.shape.passes *
-                    (state.shape.iterations == 0 ? 1.0 : (double)state.shape.iterations);
+    double passes = state.passes_done + share;
+    double wanted =
+        state.shape.passes * (state.shape.iterations == 0 ? 1.0 : (double)state.shape.iterations);
 
     return passes > 0 && wanted >= passes
                ? slc_seconds_since(state.start_ns) * (wanted - passes) / passes
@@ -161,7 +162,7 @@ void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t 
         state.passes_done = iteration == 0 ? 0 : (iteration - 1) * state.shape.passes;
         state.part_ns = slc_clock_ns();
     } else if (mode != state.mode) {
-        state.passes_done++;
+        state.passes_done += 1;
         state.part_ns = slc_clock_ns();
     }
     state.iteration = iteration;

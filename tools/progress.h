@@ -21,7 +21,7 @@ void progress_start(const char *choice, bool quiet);
 struct progress_shape {
     unsigned order;
     unsigned iterations;   /* at most; 0: one operation without iterations */
-    unsigned passes;       /* per iteration */
+    double passes;         /* per iteration, on average */
     uint64_t nnz;          /* per pass */
     uint64_t bytes;        /* per pass, encoded */
     const char *operation; /* "MTTKRP" where there are no iterations */

@@ -109,8 +109,8 @@ static void report_passes(const struct slc_plan *plan, unsigned order)
     struct format_text a;
     struct format_text b;
 
-    printf(KEY "%s in %u pass%s per iteration, %s of that read from the drive (%.1f %%)\n",
-           "passes", format_data(&a, bytes), plan->passes, plan->passes == 1 ? "" : "es",
+    printf(KEY "%s in %g pass%s per iteration, %s of that read from the drive (%.1f %%)\n",
+           "passes", format_data(&a, bytes), plan->passes, plan->passes > 1 ? "es" : "",
            format_data(&b, read), bytes > 0 ? 100.0 * read / bytes : 0.0);
     if (plan->layout_count == 1 && plan->other_read_bytes == UINT64_MAX) {
         return;
@@ -129,6 +129,33 @@ static void report_passes(const struct slc_plan *plan, unsigned order)
         printf("(%s would read %s per iteration)\n",
                plan->layout_count > 1 ? "blco alone" : "sorted ones",
                format_data(&a, (double)plan->other_read_bytes));
+    }
+}
+
+/* Passes that update two modes: which begin them, and what others would read. */
+static void report_fused(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_fusion *fusion = &plan->fusion;
+    struct format_text bytes;
+
+    if (fusion->modes == 0) {
+        return;
+    }
+    printf(KEY, "fused");
+    for (unsigned k = 0; k < order; k++) {
+        const unsigned mode = plan->mode_order[k];
+
+        if ((fusion->modes >> mode & 1U) != 0) {
+            printf("%u+%u (%" PRIu64 " ranges of rows, at most %" PRIu64 " block%s each) ",
+                   mode + 1, plan->mode_order[(k + 1) % order] + 1, fusion->ranges[mode],
+                   fusion->range_blocks[mode], plural(fusion->range_blocks[mode]));
+        }
+    }
+    if (fusion->other_read_bytes == UINT64_MAX) {
+        printf("two modes in a pass\n");
+    } else {
+        printf("two modes in a pass; plain ones would read %s per iteration\n",
+               format_data(&bytes, (double)fusion->other_read_bytes));
     }
 }
 
@@ -153,6 +180,8 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
     plan_line("devices", plan->device_bytes, "the ring that rows travel, who owns what");
     plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
+    plan_line("second", slc_plan_fused_bytes(&plan->fusion),
+              "MTTKRP and kernels of the second mode of a pass");
     plan_line("decoders", plan->decoder_bytes, "one per thread");
     plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
     plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
@@ -161,6 +190,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
               plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
                                                         : "one per mode, in a long run");
     report_passes(plan, order);
+    report_fused(plan, order);
     report_threads(plan);
     printf(KEY "%s blocks first, conflicts", "schedule",
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
@@ -184,7 +214,40 @@ void report_copies_missed(const struct slc_plan *plan)
     }
 }
 
-void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_options *options)
+static bool natural_order(const struct slc_plan *plan, unsigned order)
+{
+    for (unsigned k = 0; k < order; k++) {
+        if (plan->mode_order[k] != k) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void report_not_fused(const struct slc_plan *plan)
+{
+    static const char *const reasons[] = {
+        [SLC_FUSION_FIXED_BITS] = "deterministic ones have to be asked for (--passes fused)",
+        [SLC_FUSION_COPIES] = "copies per mode will serve",
+        [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
+                                 "ring may have slots",
+        [SLC_FUSION_FEW_RANGES] = "there would be fewer ranges of rows than threads",
+        [SLC_FUSION_NO_MEMORY] = "there is no memory for a range of rows and a second output",
+    };
+    struct format_text bytes;
+
+    if (plan->fusion.reason == SLC_FUSION_NO_GAIN) {
+        printf(KEY "no: two modes in a pass would read %s per iteration\n", "fused",
+               format_data(&bytes, (double)plan->fusion.other_read_bytes));
+    } else if (plan->fusion.reason != SLC_FUSION_TAKEN &&
+               plan->fusion.reason != SLC_FUSION_NOT_ASKED) {
+        printf(KEY "no: %s\n", "fused", reasons[plan->fusion.reason]);
+    }
+}
+
+void report_factoring(const struct slc_plan *plan,
+                      unsigned order,
+                      const struct slc_cp_als_options *options)
 {
     heading("Factoring");
     printf(KEY "CP-ALS, rank %u, at most %u iterations, tol %g", "method", options->rank,
@@ -200,12 +263,12 @@ void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_optio
     } else {
         printf("\n" KEY "uniform random, seed %" PRIu64 "\n", "start", options->seed);
     }
-    if (options->mode_order_set) {
+    if (plan->request.mode_order_set || !natural_order(plan, order)) {
         printf(KEY, "mode order");
-        for (unsigned n = 0; n < plan->passes; n++) {
-            printf("%s%u", n == 0 ? "" : ",", options->mode_order[n] + 1);
+        for (unsigned n = 0; n < order; n++) {
+            printf("%s%u", n == 0 ? "" : ",", plan->mode_order[n] + 1);
         }
-        printf("\n");
+        printf("%s\n", plan->request.mode_order_set ? "" : " (the plan's: it reads least)");
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,
            plural(plan->threads), plan->request.precision == SLC_F32 ? "f32" : "f64",
@@ -269,9 +332,10 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
         printf("     copies per mode, %s as planned, were given up: %s\n",
                format_memory(&bytes, iteration->copies_bytes), iteration->copies_fault->message);
     }
-    printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s at %s/s\n",
+    printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s in %u pass%s at %s/s\n",
            iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,
-           format_data(&bytes, (double)iteration->bytes_read),
+           format_data(&bytes, (double)iteration->bytes_read), iteration->passes,
+           iteration->passes == 1 ? "" : "es",
            format_data(&rate, iteration->seconds > 0
                                   ? (double)iteration->bytes_read / iteration->seconds
                                   : 0));

@@ -21,7 +21,11 @@ void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, u
 void report_tensor(const struct slc_store *store);
 
 /* "Factoring": the options that decide the result, the device and the plan. */
-void report_factoring(const struct slc_plan *plan, const struct slc_cp_als_options *options);
+void report_factoring(const struct slc_plan *plan,
+                      unsigned order,
+                      const struct slc_cp_als_options *options);
+/* Why no pass updates two modes, where that is so and a reason can be told. */
+void report_not_fused(const struct slc_plan *plan);
 
 /* The plan's buffers, one a line. */
 void report_plan(const struct slc_plan *plan, unsigned order);

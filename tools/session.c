@@ -9,6 +9,7 @@ const char *const session_precision_choices[] = {"f64", "f32", NULL};
 const char *const session_pin_choices[] = {"auto", "never", "always", NULL};
 const char *const session_layout_choices[] = {"auto", "blco", "sorted", NULL};
 const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
+const char *const session_passes_choices[] = {"auto", "plain", "fused", NULL};
 
 const char *const session_split_choices[] = {"partitions", "nnz", NULL};
 
@@ -67,6 +68,29 @@ static enum slc_status choose_for_devices(const struct slc_store *store,
     return wanted == SLC_LAYOUTS_SORTED ? check_partitions(store, modes, err) : SLC_OK;
 }
 
+/* The order of modes that the options give, where they do. */
+static enum slc_status take_mode_order(const struct option_modes *given,
+                                       unsigned order,
+                                       struct slc_plan_request *request,
+                                       struct slc_error *err)
+{
+    if (given->count != 0 && given->count != order) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--mode-order names %u modes; the tensor has %u, each must stand in it once",
+            given->count, order);
+    }
+    for (unsigned n = 0; n < given->count; n++) {
+        if (given->mode[n] >= order) {
+            return slc_fail(err, SLC_ERR_USAGE, "--mode-order names mode %u; the tensor has %u",
+                            given->mode[n] + 1, order);
+        }
+        request->mode_order[n] = given->mode[n];
+    }
+    request->mode_order_set = given->count != 0;
+    return SLC_OK;
+}
+
 enum slc_status session_plan(struct session *session,
                              const struct session_options *options,
                              enum slc_operation operation,
@@ -85,6 +109,7 @@ enum slc_status session_plan(struct session *session,
         .cache = !options->no_cache,
         .layouts = SLC_LAYOUTS_BLCO,
         .copies = SLC_COPIES_NEVER,
+        .passes = SLC_PASSES_PLAIN,
     };
     const uint32_t modes = operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << mode;
     enum slc_status status;
@@ -94,14 +119,20 @@ enum slc_status session_plan(struct session *session,
         !slc_pin_parse(options->pin, &request.pin) ||
         (options->layouts != NULL &&
          !slc_layout_choice_parse(options->layouts, &request.layouts)) ||
-        (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies))) {
+        (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies)) ||
+        (options->passes != NULL && !slc_passes_parse(options->passes, &request.passes))) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "--io %s, --schedule %s, --pin %s, --layouts %s or --copies %s is not known "
-            "to this library",
+            "--io %s, --schedule %s, --pin %s, --layouts %s, --copies %s or --passes %s is not "
+            "known to this library",
             options->io, options->schedule, options->pin,
             options->layouts != NULL ? options->layouts : "blco",
-            options->copies != NULL ? options->copies : "never");
+            options->copies != NULL ? options->copies : "never",
+            options->passes != NULL ? options->passes : "plain");
+    }
+    status = take_mode_order(&options->mode_order, session->store.manifest.order, &request, err);
+    if (status != SLC_OK) {
+        return status;
     }
     status = choose_for_devices(&session->store, options, modes, &request, err);
     if (status != SLC_OK) {

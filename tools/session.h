@@ -24,8 +24,10 @@ struct session_options {
     bool deterministic;
     bool no_cache;
     const char *pin;
-    const char *copies;  /* NULL: never */
-    const char *layouts; /* NULL: blco alone */
+    const char *copies;             /* NULL: never */
+    const char *layouts;            /* NULL: blco alone */
+    const char *passes;             /* NULL: plain */
+    struct option_modes mode_order; /* empty: the plan's choice */
     uint64_t devices;
     const char *split; /* NULL: there is no such option, and no device */
 };
@@ -37,6 +39,7 @@ extern const char *const session_copies_choices[];
 extern const char *const session_pin_choices[];
 extern const char *const session_layout_choices[];
 extern const char *const session_split_choices[];
+extern const char *const session_passes_choices[];
 
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
     {                                                                                              \
@@ -112,6 +115,23 @@ extern const char *const session_split_choices[];
     }
 
 /* The row of commands that decompose. */
+/* The rows of commands that decompose. */
+#define SESSION_OPTION_ROW_MODE_ORDER(type)                                                        \
+    {                                                                                              \
+        .name = "mode-order", .kind = OPTION_MODES, .value = "2,3,1",                              \
+        .help = "order in which modes are updated; 1,2,.. if not given, or what reads less",       \
+        .offset = offsetof(struct type, session.mode_order)                                        \
+    }
+
+#define SESSION_OPTION_ROW_PASSES(type)                                                            \
+    {                                                                                              \
+        .name = "passes", .kind = OPTION_CHOICE, .value = "WHICH", .fallback = "auto",             \
+        .choices = session_passes_choices,                                                         \
+        .help = "plain (one mode each), fused (two modes where rows close early) or auto (fused "  \
+                "where that reads less)",                                                          \
+        .offset = offsetof(struct type, session.passes)                                            \
+    }
+
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
     {                                                                                              \
         .name = "copies", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",              \

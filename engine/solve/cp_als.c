@@ -1,7 +1,9 @@
 /*
  * CP-ALS: the loop over iterations and modes.
  *
- * Each mode takes one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c).
+ * Each mode takes one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c),
+ * or two modes share a pass (cp_fused.c), also over the end of an iteration. An MTTKRP that is
+ * pending then is no part of the model: a run that ends there leaves it.
  * The fit follows from what the last of them found. Sums are made in an order that depends on
  * neither threads nor arrival wherever the backend's MTTKRP is deterministic, so the whole run then
  * is.
@@ -81,24 +83,24 @@ static enum slc_status check_options(const struct slc_store *store,
 
 static enum slc_status take_mode_order(struct cp_state *state, struct slc_error *err)
 {
-    unsigned seen = 0;
+    const struct slc_cp_als_options *options = state->options;
+    const struct slc_plan *plan = state->plan;
+    enum slc_status status;
 
-    for (unsigned k = 0; k < state->order; k++) {
-        const unsigned mode = state->options->mode_order_set ? state->options->mode_order[k] : k;
-
-        if (mode >= state->order || (seen & (1U << mode)) != 0) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "the mode order has to name each of the modes 1 to %u once; entry %u "
-                            "is %u",
-                            state->order, k + 1, mode + 1);
-        }
-        seen |= 1U << mode;
-        state->mode_order[k] = mode;
+    memcpy(state->mode_order, options->mode_order_set ? options->mode_order : plan->mode_order,
+           state->order * sizeof state->mode_order[0]);
+    status = slc_plan_check_order(state->order, state->mode_order, err);
+    if (status == SLC_OK && plan->fusion.modes != 0 &&
+        memcmp(state->mode_order, plan->mode_order, state->order * sizeof state->mode_order[0]) !=
+            0) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "the plan has passes that update two modes in another order than asked "
+                          "for: plan with that order");
     }
-    return SLC_OK;
+    return status;
 }
 
-static bool stop_requested(const struct cp_state *state)
+bool cp_stop_requested(const struct cp_state *state)
 {
     /* Another thread may be setting it. */
     return state->options->stop != NULL &&
@@ -119,7 +121,7 @@ static bool time_is_up(const struct cp_state *state)
     return slc_stop_wanted(&(struct slc_stop){NULL, deadline_ns(state)});
 }
 
-static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
+void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     const struct cp_state *state = context;
 
@@ -128,29 +130,36 @@ static void report_progress(void *context, uint64_t blocks_done, uint64_t blocks
                              blocks);
 }
 
-/* The MTTKRP of a mode by the backend. */
-static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+struct slc_mttkrp_job cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output)
 {
-    struct slc_conflict_choice *choice = &state->result->choices[mode];
-    struct slc_matrix output = cp_output_view(state, mode);
     struct slc_mttkrp_job job = {.order = state->order,
                                  .mode = mode,
                                  .rank = state->rank,
                                  .nnz = state->store->manifest.nnz,
                                  .workers = state->plan->threads,
                                  .deterministic = state->options->deterministic,
-                                 .partitions = state->plan->partitions[mode],
-                                 .conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen,
-                                 .rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival,
-                                 .output = &output};
-    enum slc_status status;
+                                 .output = output};
 
     for (unsigned n = 0; n < state->order; n++) {
         job.factors[n] = &state->result->factors[n];
     }
+    return job;
+}
+
+/* The MTTKRP of a mode by the backend. */
+static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    struct slc_conflict_choice *choice = &state->result->choices[mode];
+    struct slc_matrix output = cp_output_view(state, &state->output, mode);
+    struct slc_mttkrp_job job = cp_job(state, mode, &output);
+    enum slc_status status;
+
+    job.partitions = state->plan->partitions[mode];
+    job.conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen;
+    job.rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival;
     status = slc_mttkrp_stream(
         state->stream, state->plan->mode_layout[mode], state->backend, &job, state->options->stop,
-        state->options->progress != NULL ? report_progress : NULL, state, err);
+        state->options->progress != NULL ? cp_report_progress : NULL, state, err);
     if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
         (void)state->backend->ops->mttkrp_tried(state->backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
@@ -160,19 +169,12 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
 
 static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
-    const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
-
-    state->mode = mode;
-    if (state->devices != NULL) {
-        status = slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop,
-                                    state->options->progress != NULL ? report_progress : NULL,
-                                    state, err);
-    } else {
-        status = one_mttkrp(state, mode, err);
+    if (state->devices == NULL) {
+        return one_mttkrp(state, mode, err);
     }
-    state->result->times.mttkrp += slc_seconds_since(start_ns);
-    return status;
+    return slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop,
+                              state->options->progress != NULL ? cp_report_progress : NULL, state,
+                              err);
 }
 
 /* Whether copies per mode are to be made before the next iteration. */
@@ -181,7 +183,7 @@ static bool copies_due(const struct cp_state *state)
     const struct slc_cp_als_options *options = state->options;
 
     if (state->copies || state->copies_refused || state->plan->copies_bytes == 0 ||
-        stop_requested(state)) {
+        cp_stop_requested(state)) {
         return false;
     }
     return slc_plan_starts_with_copies(state->plan) ||
@@ -233,11 +235,14 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     return status;
 }
 
-static enum slc_status
-solve_mode(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
+static enum slc_status solve_mode(struct cp_state *state,
+                                  unsigned mode,
+                                  const struct slc_buffer *output,
+                                  bool *singular,
+                                  struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status = cp_update(state, mode, singular, err);
+    const enum slc_status status = cp_update(state, mode, output, singular, err);
 
     state->result->times.solve += slc_seconds_since(start_ns);
     return status;
@@ -253,6 +258,41 @@ static enum slc_status measure_fit(struct cp_state *state, double *fit, struct s
 }
 
 /*
+ * The update that stands at `place` in the order of modes: from an MTTKRP that is pending, by a
+ * pass that leaves one pending for the next mode, or by a pass of its own. *stopped: by a signal.
+ */
+static enum slc_status update_mode(
+    struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
+{
+    const unsigned mode = state->mode_order[place];
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    state->mode = mode;
+    if (state->pending == mode) {
+        state->pending = SLC_MAX_ORDER;
+        return solve_mode(state, mode, &state->second_output, singular, err);
+    }
+    if (cp_fuses(state, place)) {
+        return cp_fused_update(state, place, singular, stopped, err);
+    }
+    status = stream_mttkrp(state, mode, &fault);
+    state->result->times.mttkrp += slc_seconds_since(start_ns);
+    if (status == SLC_ERR_INTERRUPTED && cp_stop_requested(state)) {
+        *stopped = true;
+        return SLC_OK;
+    }
+    if (status != SLC_OK) {
+        if (err != NULL && err->status == SLC_OK) {
+            *err = fault;
+        }
+        return status;
+    }
+    return solve_mode(state, mode, &state->output, singular, err);
+}
+
+/*
  * The updates of one iteration. *stopped: it was left before its end, for result->reason; the fit
  * is then that of the model as it stands where it can still be had (see slc_cp_result.fit).
  */
@@ -264,28 +304,16 @@ static enum slc_status update_modes(struct cp_state *state,
     for (unsigned k = 0; k < state->order; k++) {
         const unsigned mode = state->mode_order[k];
         const uint64_t mode_start_ns = slc_clock_ns();
-        struct slc_error fault = SLC_ERROR_INIT;
         enum slc_status status;
 
-        if (stop_requested(state) || time_is_up(state)) {
-            state->result->reason = stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
+        if (cp_stop_requested(state) || time_is_up(state)) {
+            state->result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             *stopped = true;
             return k == 0 ? SLC_OK : measure_fit(state, &state->result->fit, err);
         }
-        status = stream_mttkrp(state, mode, &fault);
-        if (status == SLC_ERR_INTERRUPTED && stop_requested(state)) {
+        status = update_mode(state, k, &report->singular[mode], stopped, err);
+        if (status != SLC_OK || *stopped) {
             state->result->reason = SLC_STOP_SIGNAL;
-            *stopped = true;
-            return SLC_OK;
-        }
-        if (status != SLC_OK) {
-            if (err != NULL && err->status == SLC_OK) {
-                *err = fault;
-            }
-            return status;
-        }
-        status = solve_mode(state, mode, &report->singular[mode], err);
-        if (status != SLC_OK) {
             return status;
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
@@ -323,6 +351,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     slc_stream_stats(state->stream, &after);
     report.delta = state->iteration == 1 ? report.fit : report.fit - result->fit;
     report.bytes_read = after.bytes_read - before.bytes_read;
+    report.passes = (unsigned)(after.passes - before.passes);
     report.seconds = slc_seconds_since(start_ns);
     result->fit = report.fit;
     result->iterations = state->iteration;
@@ -334,7 +363,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
         result->reason = SLC_STOP_TOLERANCE;
     } else if (state->iteration == options->iterations) {
         result->reason = SLC_STOP_ITERATIONS;
-    } else if (stop_requested(state)) {
+    } else if (cp_stop_requested(state)) {
         result->reason = SLC_STOP_SIGNAL;
     } else if (time_is_up(state)) {
         result->reason = SLC_STOP_TIME;
@@ -387,6 +416,7 @@ static void take_choices(const struct slc_plan *plan, struct slc_cp_result *resu
         result->choices[n] = slc_plan_starts_with_copies(plan)
                                  ? (struct slc_conflict_choice){.chosen = SLC_CONFLICT_OWNED}
                                  : plan->choices[n];
+        result->second_choices[n] = plan->fusion.choices[n];
     }
 }
 
@@ -407,6 +437,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
                              .order = store->manifest.order,
                              .rank = options->rank,
                              .dims = store->manifest.dims,
+                             .pending = SLC_MAX_ORDER,
                              .start_ns = slc_clock_ns()};
     enum slc_status status;
 
@@ -424,6 +455,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->rank = state.rank;
     result->norm_x = state.norm_x;
     result->copies_after = UINT_MAX;
+    memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
     take_choices(plan, result);
     status = run(&state, err);
     cp_state_destroy(&state);

@@ -46,8 +46,9 @@ struct slc_cp_iteration {
     double fit;
     double delta; /* change of fit; equal to fit in the first iteration */
     double seconds;
-    double mode_seconds[SLC_MAX_ORDER];
+    double mode_seconds[SLC_MAX_ORDER]; /* a pass for two modes counts for the first */
     uint64_t bytes_read;
+    unsigned passes; /* that were made; one that updates two modes counts where it was made */
     bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
     bool first_of_copies;         /* copies per mode were made before it, and serve from it on */
     /* Why copies per mode that were due before it are not made in this run; else NULL. Borrowed. */
@@ -74,7 +75,9 @@ struct slc_cp_als_options {
      * start.
      */
     const char *init_folder;
-    unsigned mode_order[SLC_MAX_ORDER]; /* 0-based permutation; used when mode_order_set */
+    /* 0-based permutation; used when mode_order_set, and the plan's when not. A plan with passes
+     * that update two modes has to have been made for it. */
+    unsigned mode_order[SLC_MAX_ORDER];
     bool mode_order_set;
     bool deterministic;
     /* Where the plan has devices: a backend for each, and the layouts of the stream. Borrowed. */
@@ -102,6 +105,9 @@ struct slc_cp_result {
      * iteration made of it. SLC_CONFLICT_OWNED in a run that starts with copies and streams none.
      */
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
+    /* The same of MTTKRPs that were computed as the second of a pass for two modes. */
+    struct slc_conflict_choice second_choices[SLC_MAX_ORDER];
+    unsigned mode_order[SLC_MAX_ORDER];          /* in which modes were updated */
     struct slc_owned_form copies[SLC_MAX_ORDER]; /* how they are sorted, where copies were made */
     /*
      * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
@@ -134,6 +140,9 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
  * works: its Gram matrix (all ones) is singular and solved as such.
  * Devices: where the plan has some they compute in place of `backend`, which is then not looked at.
+ * Passes: where the plan has such that update two modes (slc_plan_fusion), the factors are those of
+ * the same order of modes without, to rounding, and so is the fit. An MTTKRP that the last pass has
+ * left for an iteration that is not begun is dropped.
  * Strategies: where the plan names a rival, the first pass of a mode tries both on its first tiles;
  * the faster one computes the rest of it and all later passes of the mode. Never when
  * deterministic. Order: bitwise reproducible for any threads, I/O method, block size, codec and

@@ -37,15 +37,16 @@ void cp_devices_take_stats(struct cp_state *state)
 
 enum slc_status cp_dense_update(struct cp_state *state,
                                 unsigned mode,
+                                const struct slc_buffer *output,
                                 const struct slc_update_sums *sums,
                                 struct slc_error *err)
 {
-    const struct slc_matrix output = cp_output_view(state, mode);
+    const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
 
     if (state->devices != NULL) {
         return slc_devices_update(state->devices, &state->solver, mode, sums, err);
     }
-    return slc_dense_update(state->dense, &state->solver, &output, &state->result->factors[mode],
+    return slc_dense_update(state->dense, &state->solver, &mttkrp, &state->result->factors[mode],
                             sums, err);
 }
 

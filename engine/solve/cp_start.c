@@ -96,7 +96,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     if (state->result->lambda == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu32 " weights", state->rank);
     }
-    return SLC_OK;
+    return cp_fused_create(state, err);
 }
 
 void cp_state_destroy(struct cp_state *state)
@@ -106,14 +106,23 @@ void cp_state_destroy(struct cp_state *state)
     slc_solver_destroy(&state->solver);
     slc_buffer_destroy(&state->squares);
     slc_buffer_destroy(&state->output);
+    slc_buffer_destroy(&state->second_output);
+    if (state->second_backend != NULL) {
+        state->second_backend->ops->destroy(state->second_backend);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_row_ranges_destroy(&state->ranges[n]);
+    }
+    slc_free(state->turned);
 }
 
-struct slc_matrix cp_output_view(const struct cp_state *state, unsigned mode)
+struct slc_matrix
+cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode)
 {
     struct slc_matrix view = state->result->factors[mode];
 
     /* Same type, rows and pitch as the factor; the buffer holds at least as many rows. */
-    view.buffer = state->output;
+    view.buffer = *output;
     return view;
 }
 

@@ -6,6 +6,7 @@
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
 #include "cpu/dense.h"
+#include "engine/row_ranges.h"
 #include "engine/solve/cp_als.h"
 
 /*
@@ -37,8 +38,14 @@ struct cp_state {
 
     struct slc_dense *dense;
     struct slc_solver solver;
-    struct slc_buffer output;    /* MTTKRP results of every mode in turn */
-    struct slc_buffer squares;   /* all that follows */
+    struct slc_buffer output; /* MTTKRP results of modes that have a pass of their own */
+    /* Passes that update two modes: of the second one. */
+    struct slc_buffer second_output;
+    struct slc_backend *second_backend;
+    struct slc_row_ranges ranges[SLC_MAX_ORDER]; /* of each mode that begins such a pass */
+    bool *turned;              /* per range, which of the rows have been solved for */
+    unsigned pending;          /* the mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
+    struct slc_buffer squares; /* all that follows */
     double *gram[SLC_MAX_ORDER]; /* R x R: A(n)^T A(n) */
     double *system;              /* R x R: Hadamard product of Gram matrices */
     /* R numbers each. */
@@ -62,9 +69,11 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODI
  */
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_devices_take_stats(struct cp_state *state);
-/* slc_dense_update and slc_dense_scale of the result's factor `mode`, by the devices if any. */
+/* slc_dense_update, from the MTTKRP in `output` or the devices', and slc_dense_scale of the
+ * result's factor `mode`, by the devices if any. */
 enum slc_status cp_dense_update(struct cp_state *state,
                                 unsigned mode,
+                                const struct slc_buffer *output,
                                 const struct slc_update_sums *sums,
                                 struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_dense_scale(struct cp_state *state,
@@ -72,21 +81,65 @@ enum slc_status cp_dense_scale(struct cp_state *state,
                                const double *scale,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* A view of the output buffer with the shape of factor `mode`. */
-struct slc_matrix cp_output_view(const struct cp_state *state, unsigned mode);
+/* A view of an output buffer with the shape of factor `mode`. */
+struct slc_matrix
+cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode);
 
 /* system = Hadamard product of all Gram matrices but `skip` (SLC_MAX_ORDER: of all). */
 void cp_hadamard(struct cp_state *state, unsigned skip);
 
 /*
- * A(mode) = M V^-1 from the MTTKRP in the output, normalized: its lambda, scale, Gram matrix, and
- * the inner product of tensor and model. *singular: V was. Overwrites state->system.
+ * A(mode) = M V^-1 from the MTTKRP in `output`, normalized: its lambda, scale, Gram matrix, and the
+ * inner product of tensor and model. *singular: V was. Overwrites state->system.
  * Errors: SLC_ERR_NUMERIC when a component is not finite.
  */
 enum slc_status cp_update(struct cp_state *state,
                           unsigned mode,
+                          const struct slc_buffer *output,
                           bool *singular,
                           struct slc_error *err) SLC_NODISCARD;
+/*
+ * The same in steps. Between them every row is solved for by state->solver, by
+ * slc_dense_update_rows; the second finds the factor's sums and normalizes it, and with it an
+ * MTTKRP that is pending: that was computed from this factor as it was stored.
+ */
+enum slc_status cp_update_begin(struct cp_state *state,
+                                unsigned mode,
+                                bool *singular,
+                                struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_update_end(struct cp_state *state,
+                              unsigned mode,
+                              const struct slc_buffer *output,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* What passes that update two modes need; nothing where the plan has none. */
+enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether the update that stands at `place` in the order of modes is to be made by a pass for the
+ * next one, too: the plan says so, and there is a next one.
+ */
+bool cp_fuses(const struct cp_state *state, unsigned place);
+
+/*
+ * The update at `place` by such a pass; the MTTKRP of the next mode is then pending.
+ * *stopped: options->stop ended the pass; rows that had been solved for by then are new, the others
+ * as before, and the factor is normalized: rows are independent of one another, so that the model
+ * fits no worse. Errors: those of passes and updates.
+ */
+enum slc_status cp_fused_update(struct cp_state *state,
+                                unsigned place,
+                                bool *singular,
+                                bool *stopped,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Whether options->stop says so. And progress of a pass for it; the context is the state. */
+bool cp_stop_requested(const struct cp_state *state);
+void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes);
+
+/* Fills in a job for mode `mode` with what all jobs of a run share. */
+struct slc_mttkrp_job
+cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output);
 
 /*
  * Fit of the model after the update of a mode:

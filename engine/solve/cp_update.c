@@ -74,6 +74,7 @@ static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct 
 {
     double *gram = state->gram[mode];
     double *factor = state->largest; /* no longer needed */
+    enum slc_status status;
     bool far = false;
 
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -94,7 +95,13 @@ static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct 
         }
         state->scale[mode][r] /= factor[r];
     }
-    return cp_dense_scale(state, mode, factor, err);
+    status = cp_dense_scale(state, mode, factor, err);
+    if (status == SLC_OK && state->pending != SLC_MAX_ORDER) {
+        struct slc_matrix next = cp_output_view(state, &state->second_output, state->pending);
+
+        status = slc_dense_scale(state->dense, &next, factor, err);
+    }
+    return status;
 }
 
 /* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
@@ -130,9 +137,8 @@ static enum slc_status normalize(struct cp_state *state, unsigned mode, struct s
 }
 
 enum slc_status
-cp_update(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
+cp_update_begin(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
 {
-    const struct slc_update_sums sums = {state->gram[mode], state->largest, state->column_inner};
     enum slc_status status;
 
     cp_hadamard(state, mode);
@@ -143,17 +149,49 @@ cp_update(struct cp_state *state, unsigned mode, bool *singular, struct slc_erro
     }
     status = slc_dense_factorize(state->dense, state->system, state->left, state->right,
                                  &state->solver, err);
-    if (status != SLC_OK) {
-        return status;
-    }
     *singular = state->solver.singular;
-    status = cp_dense_update(state, mode, &sums, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    return status;
+}
+
+static struct slc_update_sums sums_of(const struct cp_state *state, unsigned mode)
+{
+    return (struct slc_update_sums){state->gram[mode], state->largest, state->column_inner};
+}
+
+/* The inner product of tensor and model, and all that follows from the factor's norms. */
+static enum slc_status settle(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
     state->inner = 0.0;
     for (uint32_t r = 0; r < state->rank; r++) {
         state->inner += state->left[r] / state->right[r] * state->column_inner[r];
     }
     return normalize(state, mode, err);
+}
+
+enum slc_status cp_update_end(struct cp_state *state,
+                              unsigned mode,
+                              const struct slc_buffer *output,
+                              struct slc_error *err)
+{
+    const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
+    const struct slc_update_sums sums = sums_of(state, mode);
+    const enum slc_status status = slc_dense_update_sums(state->dense, &state->solver, &mttkrp,
+                                                         &state->result->factors[mode], &sums, err);
+
+    return status == SLC_OK ? settle(state, mode, err) : status;
+}
+
+enum slc_status cp_update(struct cp_state *state,
+                          unsigned mode,
+                          const struct slc_buffer *output,
+                          bool *singular,
+                          struct slc_error *err)
+{
+    const struct slc_update_sums sums = sums_of(state, mode);
+    enum slc_status status = cp_update_begin(state, mode, singular, err);
+
+    if (status == SLC_OK) {
+        status = cp_dense_update(state, mode, output, &sums, err);
+    }
+    return status == SLC_OK ? settle(state, mode, err) : status;
 }

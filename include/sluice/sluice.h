@@ -109,6 +109,15 @@ enum sluice_layouts {
     SLUICE_LAYOUTS_BLCO,  /* from the one that serves all modes */
     SLUICE_LAYOUTS_SORTED /* from the one sorted by it; SLC_ERR_USAGE where one is missing */
 };
+/*
+ * Whether a pass of a decomposition updates two modes: rows of the first are solved for as soon as
+ * their nonzeros have been computed, and these serve the next mode while they are in memory.
+ */
+enum sluice_passes {
+    SLUICE_PASSES_AUTO, /* where an iteration then reads less; never when deterministic */
+    SLUICE_PASSES_PLAIN,
+    SLUICE_PASSES_FUSED /* SLC_ERR_USAGE where no layout closes rows early enough */
+};
 /* Whether each thread that computes is bound to a processor, while it does. */
 enum sluice_pin {
     SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */
@@ -295,6 +304,7 @@ struct sluice_compute_options {
     const volatile int *stop;
     enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
     enum sluice_layouts layouts;
+    enum sluice_passes passes; /* of CPD */
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
@@ -318,10 +328,11 @@ struct sluice_plan {
     uint64_t iteration_read_bytes; /* what is read of them once the cache is filled */
     uint32_t slot_count;
     uint32_t threads;
-    uint32_t passes; /* per iteration */
+    uint32_t passes; /* per iteration, rounded up */
     uint32_t reserved;
     uint64_t label_bytes;  /* while rows of a relabelled mode are moved */
     uint64_t copies_bytes; /* of copies per mode, 0: none */
+    double mean_passes;    /* per iteration: halves where passes update two modes */
 };
 
 /*
@@ -372,7 +383,9 @@ struct sluice_cpd_options {
     double regularization;   /* added to the diagonal of the Gram matrices; default 0 */
     uint64_t seed;           /* of the uniform random start; default 0 */
     const char *init_folder; /* start from mode-1.npy, .. in this folder instead; NULL: random */
-    uint32_t mode_order[SLUICE_MAX_ORDER]; /* order of updates, where mode_order_set */
+    /* Order of updates, where mode_order_set; else that of the modes, or one by which passes that
+     * update two modes read less. */
+    uint32_t mode_order[SLUICE_MAX_ORDER];
     /* Called after every iteration by the calling thread; may be NULL. */
     void (*iteration)(void *context, const struct sluice_cpd_iteration *iteration);
     void *context;
@@ -391,7 +404,7 @@ struct sluice_cpd;
  * Needs: 1 <= rank <= 4096.
  * Owns: the caller destroys *ret_model with sluice_cpd_destroy, which takes NULL.
  * Order: as options->compute->deterministic says; the same seed gives the same result to rounding.
- * Cost: N passes over the store per iteration.
+ * Cost: N passes over the store per iteration, or down to N/2 where passes update two modes.
  * Errors: SLC_ERR_NUMERIC for a tensor without nonzeros; SLC_ERR_BUDGET, SLC_ERR_IO, ..
  */
 SLC_API enum slc_status sluice_cpd(const struct sluice_store *store,

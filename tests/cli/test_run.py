@@ -231,6 +231,48 @@ def starts(folder):
     sluice("cpd", store, "-r", 3, "--mode-order", "1,2,4", "--nowrite", status=2)
 
 
+def two_modes_a_pass(folder):
+    """--passes: fewer passes, the same fit, told by plan, report and run.json."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "300x200x250", "--nnz", 80000, "--rank", 3, "--seed", 5)
+    sluice("cpd", store, "-r", 3, "--passes", "both", status=2)
+    _, messages = sluice("plan", store, "-r", 3, "--passes", "fused", "--copies", "always", status=2)
+    check("take no passes" in messages, messages)
+    sluice("layout", store, "--sorted", "all", "-q")
+
+    def run(*more):
+        out, _ = sluice("cpd", store, "-r", 3, "-i", 4, "--tol", 0, "-t", 2, "--no-cache",
+                        "-o", os.path.join(folder, "o"), "-v", *more)
+        return out, load_json(os.path.join(folder, "o", "run.json"))
+
+    out, plain = run("--passes", "plain")
+    check("fused" not in out.split("Timing")[0], out)
+    out, fused = run("--passes", "fused")
+    check("  fused        1+2 (" in out and "two modes in a pass" in out, out)
+    check("in 2 passes at" in out and "in 1 pass at" in out, out)
+    _, auto = run()
+    check([i["passes"] for i in plain["iterations"]] == [3] * 4, plain["iterations"])
+    check([i["passes"] for i in fused["iterations"]] == [2, 1, 2, 1], fused["iterations"])
+    check(fused["plan"]["passes"] == auto["plan"]["passes"] == 1.5, auto["plan"])
+    check(fused["plan"]["fused"]["modes"] == [1, 2, 3], fused["plan"]["fused"])
+    check(plain["plan"]["fused"]["reason"] == "not asked", plain["plan"]["fused"])
+    check(fused["plan"]["fused"]["other_read_bytes"] == plain["plan"]["iteration_read_bytes"],
+          fused["plan"]["fused"])
+    check(fused["counters"]["bytes_read"] == 4 * fused["plan"]["iteration_bytes"] <
+          plain["counters"]["bytes_read"], "bytes read")
+    for a, b in zip(plain["iterations"], fused["iterations"]):
+        check(abs(a["fit"] - b["fit"]) < 1e-10, f"another fit: {a}, {b}")
+    out, _ = sluice("plan", store, "-r", 3, "--copies", "never")
+    check("fused        no: two modes in a pass would read 0 B per iteration" in out, out)
+    plan = json.loads(sluice("plan", store, "-r", 3, "--passes", "fused", "--mode-order", "2,3,1",
+                             "--json")[0])
+    check(plan["fused"]["mode_order"] == [2, 3, 1], plan["fused"])
+    parts = sum(plan[k] for k in ("process_bytes", "index_bytes", "factor_bytes", "output_bytes",
+                                  "dense_bytes", "scratch_bytes", "decoder_bytes", "cache_bytes"))
+    check(parts + plan["slot_count"] * plan["slot_bytes"] + plan["fused"]["second_bytes"] ==
+          plan["total_bytes"], f"the parts do not add up: {plan}")
+
+
 def stops(folder):
     store = small_store(folder)
     out, _ = sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 1e-3, "--nowrite")
@@ -448,6 +490,7 @@ run([
     ("the live line", live_line),
     ("--log-json", json_log),
     ("starts and orders", starts),
+    ("two modes a pass", two_modes_a_pass),
     ("why it stops", stops),
     ("copies per mode", copies),
     ("--pin", pinned),

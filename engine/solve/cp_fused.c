@@ -1,0 +1,171 @@
+/*
+ * Two modes updated in one pass (DESIGN section 7).
+ *
+ * The system V that a mode is solved with depends on the other factors alone, so that it is known
+ * before the pass; and rows of the factor depend on nothing but their own rows of the MTTKRP. So
+ * when a worker has computed all nonzeros of a range of rows, it solves for these rows, and its
+ * nonzeros go into the MTTKRP of the next mode with the new rows, while they are still in memory.
+ * That MTTKRP is one of the factor as it is stored, before it is normalized. Since normalizing
+ * keeps norms beside the factor (cp_update.c), it is right as it is; where columns are scaled after
+ * all, so are its columns, by the same powers of two.
+ *
+ * Against plain passes in the same order of modes only the order of summation differs.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "engine/fused.h"
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_plan *plan = state->plan;
+    uint64_t rows_max = 0, ranges_max = 0;
+    struct slc_matrix output = {0};
+    enum slc_status status = SLC_OK;
+
+    if (plan->fusion.modes == 0) {
+        return SLC_OK;
+    }
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        if ((plan->fusion.seconds >> n & 1U) != 0 && state->dims[n] > rows_max) {
+            rows_max = state->dims[n];
+        }
+        if ((plan->fusion.modes >> n & 1U) != 0) {
+            status =
+                slc_row_ranges_make(slc_stream_reader(state->stream, plan->mode_layout[n]), n,
+                                    plan->schedule == SLC_SCHEDULE_FILE, &state->ranges[n], err);
+            ranges_max = state->ranges[n].count > ranges_max ? state->ranges[n].count : ranges_max;
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_cpu_backend_create(&state->second_backend, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&output, plan->request.precision, rows_max, state->rank, err);
+        state->second_output = output.buffer;
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    state->turned = slc_calloc(ranges_max, sizeof *state->turned);
+    if (state->turned == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %" PRIu64 " ranges of rows",
+                        ranges_max);
+    }
+    return SLC_OK;
+}
+
+bool cp_fuses(const struct cp_state *state, unsigned place)
+{
+    const bool last = place + 1 == state->order && state->iteration == state->options->iterations;
+
+    return (state->plan->fusion.modes >> state->mode_order[place] & 1U) != 0 && !last &&
+           !state->copies;
+}
+
+/* The rows of a range are complete: solves for them. */
+static enum slc_status
+solve_range(void *context, unsigned worker, uint64_t number, struct slc_error *err)
+{
+    struct cp_state *state = context;
+    const unsigned mode = state->mode;
+    const struct slc_row_range *range = &state->ranges[mode].ranges[number];
+    const struct slc_matrix output = cp_output_view(state, &state->output, mode);
+
+    state->turned[number] = true;
+    return slc_dense_update_rows(state->dense, &state->solver, &output,
+                                 &state->result->factors[mode], range->first_row, range->end_row,
+                                 worker, err);
+}
+
+/*
+ * Brings rows of the factor that have not been solved for to the scale of those that have: they
+ * had the weights of the update before, and norms of their own. Then normalizes the factor.
+ */
+static enum slc_status mend_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    double *factor = state->column_inner; /* found anew in the end */
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        factor[r] = state->result->lambda[r] * state->scale[mode][r] * state->right[r];
+    }
+    for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
+        const struct slc_row_range *range = &state->ranges[mode].ranges[i];
+
+        if (!state->turned[i]) {
+            slc_dense_scale_rows(&state->result->factors[mode], range->first_row, range->end_row,
+                                 factor);
+        }
+    }
+    return cp_update_end(state, mode, &state->output, err);
+}
+
+static enum slc_status
+run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error *err)
+{
+    const struct slc_plan *plan = state->plan;
+    struct slc_conflict_choice *choice = &state->result->second_choices[next];
+    struct slc_matrix outputs[2] = {cp_output_view(state, &state->output, mode),
+                                    cp_output_view(state, &state->second_output, next)};
+    struct slc_mttkrp_job jobs[2] = {cp_job(state, mode, &outputs[0]),
+                                     cp_job(state, next, &outputs[1])};
+    const struct slc_fused_jobs fused = {.first = state->backend,
+                                         .second = state->second_backend,
+                                         .first_job = &jobs[0],
+                                         .second_job = &jobs[1],
+                                         .ranges = &state->ranges[mode],
+                                         .turn = solve_range,
+                                         .context = state};
+    enum slc_status status;
+
+    jobs[0].partitions = state->ranges[mode].count;
+    jobs[0].conflict = SLC_CONFLICT_ROWS;
+    jobs[1].conflict = choice->chosen;
+    jobs[1].rival = choice->rival;
+    memset(state->turned, 0, state->ranges[mode].count * sizeof *state->turned);
+    status =
+        slc_fused_stream(state->stream, plan->mode_layout[mode], &fused, state->options->stop,
+                         state->options->progress != NULL ? cp_report_progress : NULL, state, err);
+    if (status == SLC_OK && jobs[1].rival != SLC_CONFLICT_AUTO) {
+        (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
+        choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
+    }
+    return status;
+}
+
+enum slc_status cp_fused_update(
+    struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
+{
+    const unsigned mode = state->mode_order[place];
+    const unsigned next = state->mode_order[(place + 1) % state->order];
+    uint64_t start_ns = slc_clock_ns();
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = cp_update_begin(state, mode, singular, err);
+
+    state->result->times.solve += slc_seconds_since(start_ns);
+    if (status != SLC_OK) {
+        return status;
+    }
+    start_ns = slc_clock_ns();
+    status = run_pass(state, mode, next, &fault);
+    state->result->times.mttkrp += slc_seconds_since(start_ns);
+    if (status == SLC_ERR_INTERRUPTED && cp_stop_requested(state)) {
+        *stopped = true;
+        return mend_factor(state, mode, err);
+    }
+    if (status != SLC_OK) {
+        if (err != NULL && err->status == SLC_OK) {
+            *err = fault;
+        }
+        return status;
+    }
+    start_ns = slc_clock_ns();
+    state->pending = next;
+    status = cp_update_end(state, mode, &state->output, err);
+    state->result->times.solve += slc_seconds_since(start_ns);
+    return status;
+}
