@@ -34,8 +34,7 @@ static void check_sum(const struct slc_plan *plan)
                         plan->cache_bytes + plan->copies_bytes);
     CU_ASSERT_TRUE(plan->total_bytes <= plan->budget_bytes);
     CU_ASSERT_TRUE(plan->minimum_bytes <= plan->total_bytes);
-    CU_ASSERT_EQUAL(plan->iteration_bytes,
-                    (uint64_t)plan->passes * plan->layouts[0].store_bytes);
+    CU_ASSERT_EQUAL(plan->iteration_bytes, (uint64_t)plan->passes * plan->layouts[0].store_bytes);
     CU_ASSERT_EQUAL(plan->iteration_read_bytes,
                     plan->iteration_bytes - (uint64_t)plan->passes * plan->cache_bytes);
 }
