@@ -529,7 +529,8 @@ def roofline_refuses(folder):
     record = json.loads(out)
     check("copies per mode would take" in messages, messages)
     check("of its 300000 nonzeros" in messages, messages)
-    check({row["kernel"] for row in record["rows"]} == {"mttkrp-stream"}, f"{record['rows']}")
+    kernels = {row["kernel"] for row in record["rows"]}
+    check("mttkrp-stream" in kernels and "mttkrp-copies" not in kernels, f"{record['rows']}")
     check(0 < record["tensors"][0]["worst"]["nnz"] < 300000, f"{record['tensors']}")
 
 
