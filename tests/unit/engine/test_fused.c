@@ -17,7 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPONENTS = 4, ITERATIONS = 10, TARGET_NNZ = 9000 };
+enum { COMPONENTS = 4, TARGET_NNZ = 9000 };
+
+static unsigned iterations(void)
+{
+    return slc_test_quick() ? 3 : 10;
+}
 
 /* A tensor of rank COMPONENTS on random coordinates, so that Gram matrices are well-conditioned. */
 struct low_rank {
@@ -73,7 +78,7 @@ struct outcome {
 
 struct counts {
     struct outcome *outcome;
-    unsigned iterations;
+    unsigned count;
 };
 
 static void count_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -82,18 +87,18 @@ static void count_iteration(void *context, const struct slc_cp_iteration *iterat
 
     counts->outcome->passes += iteration->passes;
     counts->outcome->bytes_read += iteration->bytes_read;
-    if (iteration->iteration + 2 > counts->iterations) {
+    if (iteration->iteration + 2 > counts->count) {
         counts->outcome->later_bytes += iteration->bytes_read;
     }
 }
 
 static void run_cpd(const char *path,
                     const struct slc_plan_request *request,
-                    unsigned iterations,
+                    unsigned count,
                     struct outcome *outcome)
 {
-    struct slc_cp_als_options options = fixture_options(request->rank, iterations);
-    struct counts counts = {outcome, iterations};
+    struct slc_cp_als_options options = fixture_options(request->rank, count);
+    struct counts counts = {outcome, count};
     struct slc_error err = SLC_ERROR_INIT;
     struct sorted_run run;
 
@@ -153,15 +158,15 @@ static void run_both(const char *path,
                      struct outcome *plain)
 {
     request.passes = SLC_PASSES_FUSED;
-    run_cpd(path, &request, ITERATIONS, fused);
+    run_cpd(path, &request, iterations(), fused);
     CU_ASSERT_TRUE(fused->plan.fusion.modes != 0);
     CU_ASSERT_EQUAL(fused->plan.fusion.reason, SLC_FUSION_TAKEN);
     memcpy(request.mode_order, fused->plan.mode_order, sizeof request.mode_order);
     request.mode_order_set = true;
     request.passes = SLC_PASSES_PLAIN;
-    run_cpd(path, &request, ITERATIONS, plain);
+    run_cpd(path, &request, iterations(), plain);
     CU_ASSERT_EQUAL(plain->plan.fusion.modes, 0);
-    CU_ASSERT_EQUAL(plain->passes, (uint64_t)ITERATIONS * fused->result.order);
+    CU_ASSERT_EQUAL(plain->passes, (uint64_t)iterations() * fused->result.order);
 }
 
 static void destroy_both(struct outcome *fused, struct outcome *plain)
@@ -179,7 +184,7 @@ static void same_factors_from_sorted_layouts(void)
         const uint32_t all = (UINT32_C(1) << order) - 1;
         const uint32_t sets[] = {all, 0x55 & (all >> 1), 1U << 1};
 
-        for (unsigned s = 0; s < SLC_COUNT(sets); s++) {
+        for (unsigned s = 0; s < SLC_COUNT(sets); s += slc_test_quick() ? 2 : 1) {
             struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
             struct outcome fused, plain;
             struct low_rank made;
@@ -194,11 +199,11 @@ static void same_factors_from_sorted_layouts(void)
             CU_ASSERT_DOUBLE_EQUAL(fused.plan.passes, passes, 0);
             check_equal(&fused, &plain, 1e-8);
             /* The last iteration leaves nothing behind, so that it may take half a pass more. */
-            CU_ASSERT_TRUE((double)fused.passes <= ITERATIONS * passes + 0.5);
-            CU_ASSERT_TRUE((double)fused.passes >= ITERATIONS * passes);
+            CU_ASSERT_TRUE((double)fused.passes <= iterations() * passes + 0.5);
+            CU_ASSERT_TRUE((double)fused.passes >= iterations() * passes);
             CU_ASSERT_TRUE(fused.plan.iteration_bytes < plain.plan.iteration_bytes);
             if (order % 2 == 0 || s > 0) {
-                CU_ASSERT_EQUAL(fused.bytes_read, ITERATIONS * fused.plan.iteration_bytes);
+                CU_ASSERT_EQUAL(fused.bytes_read, iterations() * fused.plan.iteration_bytes);
                 CU_ASSERT_EQUAL(fused.later_bytes, 2 * fused.plan.iteration_read_bytes);
             }
             destroy_both(&fused, &plain);
@@ -212,7 +217,8 @@ static void same_factors_from_blco(void)
 {
     static const uint64_t long_modes[] = {30, 9000, 20, 25, 15};
 
-    for (unsigned order = 3; order <= 5; order++) {
+    /* Fewer nonzeros than these would be one range. */
+    for (unsigned order = 3; order <= (slc_test_quick() ? 3 : 5); order++) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome fused, plain;
         struct low_rank made;
@@ -220,14 +226,14 @@ static void same_factors_from_blco(void)
 
         (void)snprintf(name, sizeof name, "long%u", order);
         make_low_rank(&made, name, order, long_modes, 400000, 0);
-        request.threads = order - 2;
+        request.threads = 1 + order % 3;
         run_both(made.path, request, &fused, &plain);
         CU_ASSERT_EQUAL(fused.plan.fusion.modes, 1U << 1);
         CU_ASSERT_TRUE(fused.plan.fusion.ranges[1] >= 2);
         check_equal(&fused, &plain, 1e-8);
-        CU_ASSERT_EQUAL(fused.passes, (uint64_t)ITERATIONS * (order - 1));
+        CU_ASSERT_EQUAL(fused.passes, (uint64_t)iterations() * (order - 1));
         CU_ASSERT_EQUAL(fused.bytes_read,
-                        (uint64_t)ITERATIONS * (order - 1) * fused.plan.layouts[0].store_bytes);
+                        (uint64_t)iterations() * (order - 1) * fused.plan.layouts[0].store_bytes);
         destroy_both(&fused, &plain);
         slc_made_tensor_destroy(&made.tensor);
     }
@@ -261,7 +267,7 @@ static void same_bits_when_deterministic(void)
     struct low_rank made;
 
     make_low_rank(&made, "bits", 4, lengths, 60000, 0xF);
-    for (unsigned t = 0; t < SLC_COUNT(threads) * 2; t++) {
+    for (unsigned t = 0; t < SLC_COUNT(threads) * 2; t += slc_test_quick() ? 3 : 1) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome *outcome = t == 0 ? &first : &other;
 
@@ -358,7 +364,7 @@ static void stops_leave_a_model(void)
     make_low_rank(&made, "stops", 3, lengths, 60000, 7);
     request.threads = 2;
     request.slots = 3;
-    for (unsigned at = 1; at < 60; at += slc_test_quick() ? 7 : 2) {
+    for (unsigned at = 1; at < 60; at += slc_test_quick() ? 11 : 2) {
         struct stopper stopper = {.table = *slc_quick_files(), .inner = slc_quick_files()};
         struct slc_cp_als_options options = fixture_options(COMPONENTS, 3);
         struct slc_error err = SLC_ERROR_INIT;
