@@ -136,7 +136,7 @@ static enum slc_status find_columns(struct product *product, struct slc_error *e
     return status;
 }
 
-/* "OUT.fibers.slc", beside the result. */
+/* Into "OUT.fibers.tmp", beside the result: a name that no store has that a user would miss. */
 static enum slc_status open_order(struct product *product, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -153,7 +153,7 @@ static enum slc_status open_order(struct product *product, struct slc_error *err
     while (length > 1 && product->folder[length - 1] == '/') {
         length--;
     }
-    if (snprintf(path, sizeof path, "%.*s.fibers.slc", (int)length, product->folder) >=
+    if (snprintf(path, sizeof path, "%.*s.fibers.tmp", (int)length, product->folder) >=
         (int)sizeof path) {
         return slc_fail(err, SLC_ERR_USAGE, "the name of the output is too long");
     }

@@ -5,6 +5,7 @@ matrices as other programs write them, and what a stopped or refused run leaves 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def stopped(folder):
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "3000x2000x100", "--nnz", 300000 if QUICK else 1000000,
            "-q", "--fibers", "1:12")
-    for mode, length, sign in ((1, 3000, "y/rows.npy.tmp"), (3, 100, "y.fibers.slc.part")):
+    for mode, length, sign in ((1, 3000, "y/rows.npy.tmp"), (3, 100, "y.fibers.tmp.part")):
         matrix_of(folder, length, 60)
         for _ in range(20):
             os.makedirs(out, exist_ok=True)
@@ -169,6 +170,22 @@ def stopped(folder):
             check(file.read() == "before", "the earlier result is gone")
         check(os.listdir(out) == ["rows.npy"], f"left behind: {os.listdir(out)}")
         check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
+
+
+def neighbours(folder):
+    """No store that is named after the output is taken for what an earlier run has left."""
+    out, beside = os.path.join(folder, "y"), os.path.join(folder, "y.fibers.slc")
+    sluice("generate", beside, "--dims", "30x20x10", "--nnz", 900, "-q", "--fibers", "1")
+    matrix_of(folder, 10, 2)
+    sluice("ttm", beside, "--mode", 3, "--matrix", os.path.join(folder, "u.npy"), out, "-q")
+    sluice("check", beside, "-q")
+    check(sorted(os.listdir(folder)) == ["u.npy", "y", "y.fibers.slc"], os.listdir(folder))
+    # What a run that was killed has left is replaced.
+    os.rename(beside, os.path.join(folder, "x.slc"))
+    shutil.copytree(os.path.join(folder, "x.slc"), os.path.join(folder, "y.fibers.tmp"))
+    sluice("ttm", os.path.join(folder, "x.slc"), "--mode", 3, "--matrix",
+           os.path.join(folder, "u.npy"), out, "-q")
+    check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
 
 
 def shapes(folder):
@@ -200,5 +217,6 @@ run([
     ("a result larger than memory", larger_than_memory),
     ("matrices of other programs", matrices),
     ("small shapes", shapes),
+    ("stores beside the output", neighbours),
     ("stopped by a signal", stopped),
 ])
