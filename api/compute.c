@@ -52,6 +52,7 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
                                              .schedule = (enum slc_schedule)options->schedule,
                                              .memory_bytes = options->memory_bytes,
                                              .slots = options->slots,
+                                             .read_limit = options->io_limit,
                                              .cache = options->no_cache == 0,
                                              .copies = (enum slc_copies)options->copies,
                                              .layouts = (enum slc_layout_choice)options->layouts,

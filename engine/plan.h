@@ -66,6 +66,7 @@ struct slc_plan_request {
     enum slc_schedule schedule;
     uint64_t memory_bytes;          /* the budget; 0: 80 % of slc_memory_total() */
     unsigned slots;                 /* 0: chosen; at least 2 */
+    uint64_t read_limit;            /* bytes a second, engine/read_limit.h; 0: none */
     bool cache;                     /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* slc_plan_choose */
     enum slc_copies copies;         /* of CPD; ignored for MTTKRP, which computes one mode once */

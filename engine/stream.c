@@ -252,6 +252,7 @@ enum slc_status slc_stream_open(const struct slc_files *files,
     stream->worker_count = plan->threads;
     stream->slot_count = plan->slot_count;
     stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
+    stream->read_limit.bytes_per_second = plan->request.read_limit;
     pthread_mutex_init(&stream->mutex, NULL);
     status = open_parts(stream, files, layouts, plan, err);
     if (status != SLC_OK) {

@@ -7,6 +7,7 @@
 #ifndef SLC_ENGINE_STREAM_IMPL_H
 #define SLC_ENGINE_STREAM_IMPL_H
 
+#include "engine/read_limit.h"
 #include "engine/ring.h"
 #include "engine/stream.h"
 #include "engine/tile_rows.h"
@@ -30,8 +31,9 @@ enum slc_cache_state {
 struct slc_open_block {
     struct slc_open_block *next; /* in the list of blocks with tiles left */
     struct slc_block_view view;
-    uint32_t slot; /* of the ring; SLC_NO_SLOT: in the cache */
-    bool used;     /* of the records for cached blocks: taken */
+    uint32_t slot;   /* of the ring; SLC_NO_SLOT: in the cache */
+    uint64_t due_ns; /* of a slot: when its read may be done */
+    bool used;       /* of the records for cached blocks: taken */
     uint32_t next_tile;
     _Atomic uint64_t unfinished; /* tiles to be computed, by every worker that has to */
     uint64_t number;             /* every_worker: its place in the order in which all take blocks */
@@ -82,6 +84,7 @@ struct slc_stream {
     struct slc_io_request *requests; /* one per slot */
     bool *delivered;                 /* per slot: read, and not yet released */
     bool io_failed;                  /* the block reader is beyond use */
+    struct slc_read_limit read_limit;
 
     struct slc_buffer cache; /* of all layouts */
 

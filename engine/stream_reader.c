@@ -13,6 +13,13 @@
  */
 #include "engine/stream_impl.h"
 
+#include "base/clock.h"
+
+#include <time.h>
+
+/* How long the reader may be deaf to a stop while it holds back a read: 20 ms. */
+#define LONGEST_NAP_NS UINT64_C(20000000)
+
 /* The first position in the schedule from `position` on whose block has to be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
@@ -37,6 +44,8 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     request->file = stream->layout->file;
     request->slot = slot;
     request->user = NULL;
+    stream->slot_blocks[slot].due_ns =
+        slc_read_limit_due(&stream->read_limit, slc_clock_ns(), entry.padded_bytes);
     status = slc_io_submit(stream->io, request, &fault);
     if (status != SLC_OK) {
         slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
@@ -45,6 +54,25 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
         slc_stream_give_up(stream, &fault);
     }
     return status;
+}
+
+/*
+ * Holds a read back until a drive of the limit's rate would be done with it. Nobody waits for that
+ * where the pass is about to end.
+ */
+static void await_limit(const struct slc_stream *stream, unsigned slot)
+{
+    const uint64_t due_ns = stream->slot_blocks[slot].due_ns;
+    const volatile int *stop = stream->pass->stop;
+    uint64_t now_ns;
+
+    while (stream->read_limit.bytes_per_second != 0 && (now_ns = slc_clock_ns()) < due_ns &&
+           !slc_ring_aborted(stream->ring) &&
+           (stop == NULL || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0)) {
+        const uint64_t nap_ns = slc_min_u64(due_ns - now_ns, LONGEST_NAP_NS);
+
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
+    }
 }
 
 /* Takes in one completed read. False when the block reader itself has failed. */
@@ -66,6 +94,7 @@ static bool finish_read(struct slc_stream *stream)
         slc_stream_give_up(stream, &request->error);
         return true;
     }
+    await_limit(stream, request->slot);
     atomic_fetch_add(&stream->bytes_read, request->bytes);
     stream->delivered[request->slot] = true;
     slc_ring_ready(stream->ring, request->slot, NULL);

@@ -89,6 +89,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, init)},
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),

@@ -48,6 +48,7 @@ static const struct option options[] = {
      .help = "where the result goes",
      .offset = offsetof(struct arguments, output)},
     SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     OPTION_ROW_PROGRESS(arguments, progress),

@@ -243,6 +243,8 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
     (void)json_object_set_new(object, "untried", untried);
     (void)json_object_set_new(object, "schedule", json_string(slc_schedule_name(plan->schedule)));
     (void)json_object_set_new(object, "io", json_string(slc_io_name(plan->request.io)));
+    (void)json_object_set_new(object, "io_limit",
+                              json_integer((json_int_t)plan->request.read_limit));
     (void)json_object_set_new(object, "precision",
                               json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
     (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));

@@ -23,6 +23,7 @@ struct session_options {
     const char *precision;
     bool deterministic;
     bool no_cache;
+    uint64_t io_limit;
     const char *pin;
     const char *copies;             /* NULL: never */
     const char *layouts;            /* NULL: blco alone */
@@ -86,6 +87,14 @@ extern const char *const session_passes_choices[];
         .offset = offsetof(struct type, session.no_cache)                                          \
     }
 
+/* The row of commands that stream. */
+#define SESSION_OPTION_ROW_IO_LIMIT(type)                                                          \
+    {                                                                                              \
+        .name = "io-limit", .kind = OPTION_SIZE, .value = "SIZE",                                  \
+        .help = "read no more than SIZE a second, as from a drive that is no faster",              \
+        .offset = offsetof(struct type, session.io_limit)                                          \
+    }
+
 /* The row of commands that may read sorted layouts. */
 #define SESSION_OPTION_ROW_LAYOUTS(type)                                                           \
     {                                                                                              \
@@ -114,7 +123,6 @@ extern const char *const session_passes_choices[];
         .offset = offsetof(struct type, session.split)                                             \
     }
 
-/* The row of commands that decompose. */
 /* The rows of commands that decompose. */
 #define SESSION_OPTION_ROW_MODE_ORDER(type)                                                        \
     {                                                                                              \

@@ -305,6 +305,7 @@ struct sluice_compute_options {
     enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
     enum sluice_layouts layouts;
     enum sluice_passes passes; /* of CPD */
+    uint64_t io_limit;         /* bytes read a second at most; 0: no limit */
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);

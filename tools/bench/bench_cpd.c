@@ -50,6 +50,7 @@ static const struct option options[] = {{.name = "rank",
                                          .help = "number of components",
                                          .offset = offsetof(struct arguments, rank)},
                                         SESSION_OPTION_ROWS(arguments),
+                                        SESSION_OPTION_ROW_IO_LIMIT(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
                                         BENCH_OPTION_ROWS(arguments, "5"),
                                         {.name = NULL}};

@@ -148,9 +148,41 @@ static void test_bad_plans(void)
     slc_stream_close(NULL);
 }
 
+/* Reads held back: everything comes all the same, and a stop or a fault does not wait for them. */
+static void test_read_limit(void)
+{
+    make_fixtures();
+    for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
+        struct shape shape = {kinds[k], schedules[k % 2], 2, 3, 1, SLC_F64, false};
+        struct slc_plan plan = make_plan(&small_blocks, &shape);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct consumer consumer;
+        struct slc_stream *stream;
+        enum slc_status status;
+
+        plan.request.read_limit = UINT64_C(1) << 34;
+        status = stream_one(NULL, small_blocks.reader, &plan, &stream, &err);
+        if (status == SLC_ERR_UNSUPPORTED) {
+            continue;
+        }
+        SLC_ASSERT_OK(status, &err);
+        check_pass(stream, &small_blocks, &shape, false);
+        slc_stream_close(stream);
+
+        plan.request.read_limit = 1; /* hours for a block */
+        SLC_ASSERT_OK(stream_one(NULL, small_blocks.reader, &plan, &stream, &err), &err);
+        consumer_init(&consumer, &shape);
+        consumer.stop = 1;
+        SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_INTERRUPTED, &err, "");
+        CU_ASSERT_EQUAL(atomic_load(&consumer.begun), 0);
+        slc_stream_close(stream);
+    }
+}
+
 static const struct slc_test tests[] = {
     {"every tile once, or to every worker: methods, schedules, slots, caches", test_shapes},
     {"stopping between tiles", test_stop},
+    {"a limit on reading", test_read_limit},
     {"a layout without nonzeros", test_empty_layout},
     {"plans that do not fit", test_bad_plans},
 };
