@@ -697,31 +697,32 @@ def encode_blco(keys, values, dims, run=(0, 0)):
     return data + index.astype("<u8").tobytes() + values.astype("<f8").tobytes()
 
 
+def tile_end(coords, start, tile_nnz):
+    """Where the tile that begins with `start` is cut: by count, and where an extent would exceed 2^32 - 2."""
+    for most in (64, tile_nnz):  # most are cut soon or never
+        piece = coords[:, start:start + min(most, tile_nnz)]
+        extents = np.maximum.accumulate(piece, axis=1) - np.minimum.accumulate(piece, axis=1)
+        wide = np.flatnonzero((extents > np.uint64((1 << 32) - 2)).any(axis=0))
+        if len(wide):
+            return start + int(wide[0])
+    return start + piece.shape[1]
+
+
 def tile_spans(coords, tile_nnz):
-    """Cuts of sorted nonzeros: by count, and where an extent would exceed 2^32 - 2."""
+    """The tiles of sorted nonzeros: (begin, end)."""
     spans, start = [], 0
-    low = high = None
-    for i in range(coords.shape[1]):
-        here = [int(c) for c in coords[:, i]]
-        if i > start:
-            wider_low = [min(a, b) for a, b in zip(low, here)]
-            wider_high = [max(a, b) for a, b in zip(high, here)]
-            fits = all(b - a <= (1 << 32) - 2 for a, b in zip(wider_low, wider_high))
-            if i - start < tile_nnz and fits:
-                low, high = wider_low, wider_high
-                continue
-            spans.append((start, i))
-            start = i
-        low = high = here
-    return spans + [(start, coords.shape[1])] if coords.shape[1] else []
+    while start < coords.shape[1]:
+        end = tile_end(coords, start, tile_nnz)
+        spans.append((start, end))
+        start = end
+    return spans
 
 
 def fiber_spans(coords, keys, bits, tile_nnz):
     """The same for layout fiber: a tile ends with the last fiber that ends in it, if any does."""
     spans, start, count = [], 0, coords.shape[1]
     while start < count:
-        end = start + tile_spans(coords[:, start:start + tile_nnz], tile_nnz)[0][1]
-        last = end
+        last = end = tile_end(coords, start, tile_nnz)
         while end < count and last > start and int(keys[last - 1]) >> bits == int(keys[end]) >> bits:
             last -= 1
         end = last if last > start else end
