@@ -11,6 +11,7 @@
 #include "storage/npy_header.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct slc_npy_pair {
     const struct slc_files *files;
     char *folder;
     bool made_folder;
+    int lock; /* descriptor of the folder, locked while this exists; -1: none */
     char *path[FILES];
     char *aside[FILES]; /* where an earlier file is while it is being replaced */
     struct slc_npy_header header[FILES];
@@ -50,6 +52,31 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
     pair->made_folder = rc >= 0;
     return rc < 0 && rc != -EEXIST
                ? slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result")
+               : SLC_OK;
+}
+
+/* Keeps other runs out of the folder, for they would write into the same unfinished files. Where
+ * the file system has no locks, nobody is kept out. */
+static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *err)
+{
+    const struct slc_files *files = pair->files;
+    int code;
+
+    pair->lock = files->open(files->self, pair->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (pair->lock < 0) {
+        return slc_fail_errno(err, -pair->lock, pair->folder, "opening the folder of the result");
+    }
+    code = files->lock(files->self, pair->lock);
+    if (code == -EWOULDBLOCK) {
+        pair->made_folder = false; /* the other run's result is to be there */
+        (void)slc_fail(err, SLC_ERR_IO,
+                       "another run is writing this result: wait until it is done, or name "
+                       "another folder");
+        slc_error_locate_file(err, pair->folder);
+        return SLC_ERR_IO;
+    }
+    return code < 0 && code != -EOPNOTSUPP && code != -ENOLCK && code != -ENOSYS
+               ? slc_fail_errno(err, -code, pair->folder, "locking the folder of the result")
                : SLC_OK;
 }
 
@@ -100,6 +127,7 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a result");
     }
     pair->files = slc_files_or_system(options->files);
+    pair->lock = -1;
     pair->folder = slc_strdup(options->folder);
     make_headers(pair, options);
     status = pair->folder != NULL
@@ -107,6 +135,9 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
                  : slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a result");
     if (status == SLC_OK) {
         status = make_folder(pair, err);
+    }
+    if (status == SLC_OK) {
+        status = lock_folder(pair, err);
     }
     for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
         status = open_ring(pair, f, options, err);
@@ -253,6 +284,9 @@ void slc_npy_pair_destroy(struct slc_npy_pair *pair)
     }
     if (pair->made_folder) {
         (void)pair->files->remove_folder(pair->files->self, pair->folder);
+    }
+    if (pair->lock >= 0) {
+        pair->files->close(pair->files->self, pair->lock);
     }
     slc_free(pair->folder);
     slc_free(pair);

@@ -2,6 +2,7 @@
 """Tensor times matrix against numpy: every mode of real tensors, results larger than memory,
 matrices as other programs write them, and what a stopped or refused run leaves behind."""
 
+import fcntl
 import json
 import os
 import re
@@ -172,6 +173,22 @@ def stopped(folder):
         check(sorted(os.listdir(folder)) == ["u.npy", "x.slc", "y"], os.listdir(folder))
 
 
+def two_runs(folder):
+    """A folder that another run is writing to is refused, and nothing in it is touched."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
+    sluice("generate", store, "--dims", "30x20x10", "--nnz", 900, "-q", "--fibers", "1")
+    matrix_of(folder, 30, 2)
+    os.makedirs(out)
+    descriptor = os.open(out, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    command = ["ttm", store, "--mode", 1, "--matrix", os.path.join(folder, "u.npy"), out, "-q"]
+    _, message = sluice(*command, status=5)
+    check("another run is writing" in message and os.listdir(out) == [], message)
+    os.close(descriptor)
+    sluice(*command)
+    check(len(os.listdir(out)) == 2, os.listdir(out))
+
+
 def neighbours(folder):
     """No store that is named after the output is taken for what an earlier run has left."""
     out, beside = os.path.join(folder, "y"), os.path.join(folder, "y.fibers.slc")
@@ -218,5 +235,6 @@ run([
     ("matrices of other programs", matrices),
     ("small shapes", shapes),
     ("stores beside the output", neighbours),
+    ("two runs at once", two_runs),
     ("stopped by a signal", stopped),
 ])

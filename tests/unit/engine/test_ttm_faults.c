@@ -84,7 +84,8 @@ static void every_operation_fails(void)
             status = again(&problem, &faulty.table, &err);
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             if (status == SLC_OK) {
-                CU_ASSERT(!slc_faulty_fired(&faulty));
+                /* Of closing the locked folder, last of all, nothing depends. */
+                CU_ASSERT(!slc_faulty_fired(&faulty) || kinds[i] == SLC_FAULTY_CLOSE);
                 CU_ASSERT(!result_is(&problem, old));
                 break;
             }
