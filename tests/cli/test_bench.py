@@ -520,6 +520,8 @@ def roofline_refuses(folder):
             check(all(peak["instruction_set"] == isa for peak in record["peaks"]), f"{record}")
         else:
             check(done.returncode == 2 and "does not have" in done.stderr, done.stderr)
+    if QUICK:
+        return  # what a sanitizer holds makes another budget of it
     # A kernel that does not fit is left out; bounds that would not are made smaller; both are said.
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 300000, "-f", "-q")
     plan = json.loads(sluice("plan", path, "-r", 1, "-t", 1, "--copies", "always", "--json")[0])
@@ -617,6 +619,8 @@ def convert(folder):
         whole = rows["convert"]["median_ms"]
         check(close(record["over_scan"], whole / rows["scan"]["median_ms"]), f"{record}")
         check(close(record["all_modes_iterations"], whole / record["all_modes_ms"]), f"{record}")
+    if QUICK:
+        return  # what a sanitizer holds makes another budget of it
     # Factors of so many columns do not fit where the conversion does.
     text = os.path.join(folder, "long.tns")
     sluice("generate", text, "--dims", "9000x9000x9000", "--nnz", 1000)
