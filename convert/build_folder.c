@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "convert/folder_lock.h"
+#include "storage/folder_lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -177,6 +177,25 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     return status;
 }
 
+/*
+ * Keeps `sluice layout` out of the store that will be replaced: what it adds would be lost, or be
+ * listed beside files of the new store.
+ */
+static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_error *err)
+{
+    bool taken;
+    char kind;
+    enum slc_status status = kind_of(folder->files, folder->output, &kind, err);
+
+    if (status != SLC_OK || kind != 'd' || folder->output_lock >= 0) {
+        return status;
+    }
+    return slc_folder_lock(folder->files, folder->output,
+                           "another run is changing this store, which would be replaced: wait "
+                           "until it is done, or name another output",
+                           &folder->output_lock, &taken, err);
+}
+
 static enum slc_status check_output(const struct slc_build_folder *folder, struct slc_error *err)
 {
     struct census census = {false, false};
@@ -258,7 +277,8 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     while (length > 1 && output[length - 1] == '/') {
         length--;
     }
-    *folder = (struct slc_build_folder){.files = files, .overwrite = overwrite, .lock = -1};
+    *folder = (struct slc_build_folder){
+        .files = files, .overwrite = overwrite, .lock = -1, .output_lock = -1};
     folder->output = with_suffix(output, length, "");
     folder->part = with_suffix(output, length, ".part");
     folder->old = with_suffix(output, length, ".old");
@@ -273,6 +293,9 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     status = check_output(folder, err);
     if (status == SLC_OK) {
         status = refuse_link(folder, err);
+    }
+    if (status == SLC_OK) {
+        status = lock_output(folder, err);
     }
     if (status == SLC_OK) {
         status = remove_leftover(files, folder->part, err);
@@ -341,6 +364,9 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     /* Asked again: another process may have been here since the beginning. */
     status = check_output(folder, err);
     if (status == SLC_OK) {
+        status = lock_output(folder, err);
+    }
+    if (status == SLC_OK) {
         status = kind_of(files, folder->output, &kind, err);
     }
     if (status == SLC_OK && kind != 0) {
@@ -376,6 +402,7 @@ void slc_build_folder_end(struct slc_build_folder *folder)
     }
     if (folder->output != NULL) {
         slc_folder_unlock(folder->files, &folder->lock);
+        slc_folder_unlock(folder->files, &folder->output_lock);
     }
     slc_free(folder->output);
     slc_free(folder->part);

@@ -17,10 +17,11 @@ struct slc_build_folder {
     const struct slc_files *files;
     bool overwrite;
     bool made;
-    int lock;     /* the descriptor of OUT.slc.part that holds its lock; -1: none */
-    char *output; /* OUT.slc, without a trailing slash */
-    char *part;   /* OUT.slc.part */
-    char *old;    /* OUT.slc.old: the replaced store, while it is being replaced */
+    int lock;        /* the descriptor of OUT.slc.part that holds its lock; -1: none */
+    int output_lock; /* that of the store that is to be replaced */
+    char *output;    /* OUT.slc, without a trailing slash */
+    char *part;      /* OUT.slc.part */
+    char *old;       /* OUT.slc.old: the replaced store, while it is being replaced */
 };
 
 /* The folder a path lies in: "A/B" -> "A", "B" -> ".", "/B" -> "/". Owns: the caller frees it with
@@ -30,9 +31,9 @@ char *slc_path_parent(const char *path);
 /*
  * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that
  * crashed is removed first, if nobody has it locked and it holds nothing but what a run writes;
- * that is logged. Owns: slc_build_folder_end. Errors: SLC_ERR_IO when OUT.slc exists (and
- * `overwrite` is false or it is not a store), is a symbolic link, or is being written by another
- * run, ..
+ * that is logged. A store that is to be replaced is locked, too. Owns: slc_build_folder_end.
+ * Errors: SLC_ERR_IO when OUT.slc exists (and `overwrite` is false or it is not a store), is a
+ * symbolic link, or is being written, or given layouts, by another run, ..
  */
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,

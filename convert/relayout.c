@@ -7,7 +7,7 @@
 #include "convert/relayout.h"
 
 #include "base/memory.h"
-#include "convert/folder_lock.h"
+#include "storage/folder_lock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,19 +65,18 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
-    status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
-                                   &opened.store, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = slc_folder_lock(opened.options.files, options->store,
-                             "another run is changing the layouts of this store: wait until it is "
-                             "done",
-                             &opened.lock, &taken, err);
+    /* For what it says of a folder that is no store. */
+    status = slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK) {
-        /* Again: another run may have changed it before this one had the lock. */
-        status =
-            slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
+        status = slc_folder_lock(opened.options.files, options->store,
+                                 "another run is changing the layouts of this store, or replacing "
+                                 "it: wait until it is done",
+                                 &opened.lock, &taken, err);
+    }
+    if (status == SLC_OK) {
+        /* Only now: another run may have changed or replaced it before this one had the lock. */
+        status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
+                                       &opened.store, err);
     }
     if (status != SLC_OK) {
         slc_relayout_close(&opened);

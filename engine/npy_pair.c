@@ -8,10 +8,10 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "storage/folder_lock.h"
 #include "storage/npy_header.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,29 +55,20 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
                : SLC_OK;
 }
 
-/* Keeps other runs out of the folder, for they would write into the same unfinished files. Where
- * the file system has no locks, nobody is kept out. */
+/* Keeps other runs out of the folder, for they would write into the same unfinished files. */
 static enum slc_status lock_folder(struct slc_npy_pair *pair, struct slc_error *err)
 {
-    const struct slc_files *files = pair->files;
-    int code;
+    bool taken;
+    enum slc_status status =
+        slc_folder_lock(pair->files, pair->folder,
+                        "another run is writing this result: wait until it is done, or name "
+                        "another folder",
+                        &pair->lock, &taken, err);
 
-    pair->lock = files->open(files->self, pair->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (pair->lock < 0) {
-        return slc_fail_errno(err, -pair->lock, pair->folder, "opening the folder of the result");
-    }
-    code = files->lock(files->self, pair->lock);
-    if (code == -EWOULDBLOCK) {
+    if (taken) {
         pair->made_folder = false; /* the other run's result is to be there */
-        (void)slc_fail(err, SLC_ERR_IO,
-                       "another run is writing this result: wait until it is done, or name "
-                       "another folder");
-        slc_error_locate_file(err, pair->folder);
-        return SLC_ERR_IO;
     }
-    return code < 0 && code != -EOPNOTSUPP && code != -ENOLCK && code != -ENOSYS
-               ? slc_fail_errno(err, -code, pair->folder, "locking the folder of the result")
-               : SLC_OK;
+    return status;
 }
 
 /* What both headers say but for the number of fibers. */
@@ -285,9 +276,7 @@ void slc_npy_pair_destroy(struct slc_npy_pair *pair)
     if (pair->made_folder) {
         (void)pair->files->remove_folder(pair->files->self, pair->folder);
     }
-    if (pair->lock >= 0) {
-        pair->files->close(pair->files->self, pair->lock);
-    }
+    slc_folder_unlock(pair->files, &pair->lock);
     slc_free(pair->folder);
     slc_free(pair);
 }

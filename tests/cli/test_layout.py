@@ -155,6 +155,25 @@ def two(folder):
     check("another run" in second.stderr, second.stderr)
 
 
+def replaced(folder):
+    """A store whose layouts are being changed is not replaced, and one that is being replaced stays as it is."""
+    store = made(folder, nnz=3000000)
+    first = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    first.stdout.readline()
+    _, refused = sluice("convert", "-", store, "-q", "-f", input="1 1 1 1\n", status=5)
+    check("another run is changing this store" in refused, refused)
+    first.kill()
+    first.communicate()
+    sluice("check", store, "-q")
+    second = subprocess.Popen([SLUICE, "generate", store, "--dims", "3000x200x9", "--nnz", "3000000", "-q", "-f"])
+    while not os.path.exists(store + ".part") and second.poll() is None:
+        time.sleep(0.001)
+    out = layout(store, "--drop", "sorted-1")
+    check(out.returncode == 5 and "replacing it" in out.stderr, out.stderr)
+    check(second.wait(timeout=60) == 0 and sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
+
+
 run([
     ("layouts are added, listed and dropped", add_list_drop),
     ("whole fibers", fibers),
@@ -164,4 +183,5 @@ run([
     ("kills at any moment", killed),
     ("a signal stops it", stopped),
     ("two at once", two),
+    ("a store that is being replaced", replaced),
 ])

@@ -6,6 +6,7 @@
 #include "builder_fixture.h"
 #include "faulty_files.h"
 #include "slc_test.h"
+#include "storage/folder_lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,6 +130,61 @@ static void test_two_runs(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_builder_create(&options, 2, &second, &err), &err);
     slc_builder_abandon(second);
+}
+
+/*
+ * A store whose layouts another run is changing is not replaced, neither when that is so at the
+ * beginning nor where the store came later; and none is changed that is being replaced.
+ */
+static void test_locked_output(void)
+{
+    const char *path = store_in_folder("locked.slc");
+    const struct slc_files *files = slc_files_system();
+    const uint64_t dims[] = {3, 3};
+    struct slc_store_origin origin = {.source = "-"};
+    struct build build = {.workers = 1, .cut = 100};
+    struct slc_builder_options options = {.output = path,
+                                          .overwrite = true,
+                                          .codec = SLC_CODEC_PACKED,
+                                          .memory_bytes = 100 << 20,
+                                          .workers = 1};
+    struct slc_builder_report report;
+    struct slc_builder *builder = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct input input;
+    bool taken;
+    int lock;
+
+    input_create(&input, 3, dims3, 1000, 0, UNIFORM, 1);
+    for (int later = 0; later <= 1; later++) {
+        enum slc_status status = SLC_OK;
+
+        if (later) {
+            SLC_ASSERT_OK(slc_builder_create(&options, 2, &builder, &err), &err);
+            CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+            write_text(path_in(path, "tensor.json"), "{}");
+        } else {
+            SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+        }
+        SLC_ASSERT_OK(slc_folder_lock(files, path, "test", &lock, &taken, &err), &err);
+        status = later ? slc_builder_finish(builder, 0, dims, &origin, &report, &err)
+                       : slc_builder_create(&options, 2, &builder, &err);
+        SLC_ASSERT_FAILS(status, SLC_ERR_IO, &err, "another run is changing");
+        CU_ASSERT(exists(path_in(path, "tensor.json")));
+        CU_ASSERT_FALSE(exists(path_in(test_folder(), "locked.slc.part")));
+        slc_folder_unlock(files, &lock);
+        slc_error_clear(&err);
+        if (!later) {
+            SLC_ASSERT_OK(slc_builder_create(&options, 2, &builder, &err), &err);
+            SLC_ASSERT_FAILS(slc_folder_lock(files, path, "test", &lock, &taken, &err), SLC_ERR_IO,
+                             &err, "test");
+            slc_folder_unlock(files, &lock);
+            slc_builder_abandon(builder);
+            slc_error_clear(&err);
+        }
+        remove_store(path);
+    }
+    input_destroy(&input);
 }
 
 /* A file system without locks is used without. */
@@ -338,6 +394,7 @@ static const struct slc_test tests[] = {
     {"messages", test_messages},
     {"leftovers of other runs", test_leftovers},
     {"two runs with one output", test_two_runs},
+    {"an output that is being changed", test_locked_output},
     {"a file system without locks", test_no_locks},
     {"refused outputs", test_refused_outputs},
     {"interrupted replacement", test_interrupted_replacement},

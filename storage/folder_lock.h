@@ -1,6 +1,6 @@
 /* One writer at a time in a folder: a lock that lasts as long as a descriptor of it is open. */
-#ifndef SLC_CONVERT_FOLDER_LOCK_H
-#define SLC_CONVERT_FOLDER_LOCK_H
+#ifndef SLC_STORAGE_FOLDER_LOCK_H
+#define SLC_STORAGE_FOLDER_LOCK_H
 
 #include "base/error.h"
 #include "storage/files.h"

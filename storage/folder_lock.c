@@ -1,5 +1,5 @@
-/* See convert/folder_lock.h. */
-#include "convert/folder_lock.h"
+/* See storage/folder_lock.h. */
+#include "storage/folder_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
