@@ -6,6 +6,7 @@
 #include "convert/contract.h"
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "convert/contract_internal.h"
 #include "convert/tile_scan.h"
 #include "storage/npy.h"
@@ -106,8 +107,49 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
 
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers)
 {
-    return slc_tile_scan_memory_bytes(run->info, workers) +
+    const struct slc_tile_supply *supply = run->options->supply;
+
+    return (supply != NULL ? supply->memory_bytes(supply->self, run->reader, workers, true)
+                           : slc_tile_scan_memory_bytes(run->info, workers)) +
            slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL);
+}
+
+void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
+{
+    const struct slc_tile_supply *supply = run->options->supply;
+
+    run->spare_bytes = 0;
+    if (supply != NULL) {
+        const uint64_t least = supply->memory_bytes(supply->self, run->reader, run->workers, true);
+        const uint64_t most = supply->memory_bytes(supply->self, run->reader, run->workers, false);
+
+        run->spare_bytes = slc_min_u64(bytes, most - least);
+    }
+}
+
+enum slc_status slc_contract_scan(struct slc_contract_run *run,
+                                  const struct slc_tile_steps *steps,
+                                  struct slc_error *err)
+{
+    const struct slc_tile_supply *supply = run->options->supply;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    run->report->threads = run->workers;
+    if (supply != NULL) {
+        status = supply->run(supply->self, run->reader, run->workers,
+                             supply->memory_bytes(supply->self, run->reader, run->workers, true) +
+                                 run->spare_bytes,
+                             steps, err);
+    } else {
+        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
+                                                               .reader = run->reader,
+                                                               .workers = run->workers,
+                                                               .last_row = UINT64_MAX},
+                               steps, err);
+    }
+    run->report->scan_seconds = slc_seconds_since(start_ns);
+    return status;
 }
 
 enum slc_status
@@ -220,6 +262,7 @@ void slc_contract_release(struct slc_contract_run *run)
         slc_labels_destroy(&run->labels[n]);
     }
     slc_buffer_destroy(&run->memory);
+    slc_buffer_destroy(&run->sums);
 }
 
 enum slc_status slc_contract_one(struct slc_contract_run *run,
@@ -251,42 +294,43 @@ add_sums(void *context, unsigned worker, const struct slc_entries *entries, stru
     return SLC_OK;
 }
 
+/* Every tile has a place for its sum, so that they may come in any order. */
 static enum slc_status
 sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     struct slc_contract_run *c = context;
+    double *sums = c->sums.data;
+    enum slc_status status;
 
     c->worker[worker].tile_sum = 0;
-    return slc_contract_one(c, worker, tile, add_sums, c, err);
-}
-
-static bool add_tile_sum(void *context, unsigned worker)
-{
-    struct slc_contract_run *c = context;
-
-    c->report->scalar += c->worker[worker].tile_sum;
-    return true;
+    status = slc_contract_one(c, worker, tile, add_sums, c, err);
+    sums[tile->ordinal] = c->worker[worker].tile_sum;
+    return status;
 }
 
 static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc_error *err)
 {
-    const struct slc_tile_scan_steps steps = {
-        .context = c, .decode = sum_tile, .in_turn = add_tile_sum};
+    const struct slc_tile_steps steps = {.context = c, .decode = sum_tile};
+    const uint64_t sums_bytes = c->info->tile_count * sizeof(double);
+    const uint64_t fixed = c->fixed_bytes + slc_buffer_footprint(sums_bytes, SLC_PAGES_SMALL);
     enum slc_status status;
 
     for (c->workers = c->options->threads;
-         c->fixed_bytes + slc_contract_scan_bytes(c, c->workers) > c->budget_bytes; c->workers--) {
+         fixed + slc_contract_scan_bytes(c, c->workers) > c->budget_bytes; c->workers--) {
         if (c->workers == 1) {
-            return slc_contract_fail_budget(c, c->fixed_bytes + slc_contract_scan_bytes(c, 1), err);
+            return slc_contract_fail_budget(c, fixed + slc_contract_scan_bytes(c, 1), err);
         }
     }
+    slc_contract_spare(c, c->budget_bytes - fixed - slc_contract_scan_bytes(c, c->workers));
     status = slc_contract_start(c, err);
     if (status == SLC_OK) {
-        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = c->store.files,
-                                                               .reader = c->reader,
-                                                               .workers = c->workers,
-                                                               .last_row = UINT64_MAX},
-                               &steps, err);
+        status = slc_buffer_create(&c->sums, sums_bytes, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_contract_scan(c, &steps, err);
+    }
+    for (uint64_t t = 0; t < c->info->tile_count && status == SLC_OK; t++) {
+        c->report->scalar += ((const double *)c->sums.data)[t];
     }
     if (status == SLC_OK && !isfinite(c->report->scalar)) {
         status = slc_fail(err, SLC_ERR_INPUT,
@@ -316,6 +360,15 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     }
     c->reader = reader != NULL ? reader : c->store.reader;
     c->info = slc_reader_info(c->reader);
+    c->report->layout = c->info->layout;
+    c->report->layout_mode = c->info->layout_mode;
+    c->report->layout_fibers = c->info->fiber_count;
+    c->report->layout_fibers_possible = 1;
+    for (unsigned n = 0; n < c->info->order; n++) {
+        c->report->layout_fibers_possible *=
+            n != c->info->layout_mode ? (double)c->info->dims[n] : 1;
+    }
+    c->report->layout_blocks = c->info->block_count;
     fibers = &c->info->keys.run;
     c->job.dots = c->options->dots;
     for (unsigned k = 0; k < c->job.vector_count; k++) {
@@ -330,6 +383,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
 static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
 {
     struct slc_key_layout layout;
+    bool keeps_order;
     enum slc_status status = divide_modes(c, err);
 
     if (status != SLC_OK) {
@@ -341,9 +395,17 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     }
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;
+    c->fibers = c->options->fibers;
+    c->run = c->options->run;
+    keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
+    if (keeps_order) {
+        /* Sorting, asked for or for want of memory, ends in the same order then. */
+        c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
+        c->run = layout.run;
+    }
     if (c->job.kept_count == 0) {
         status = contract_to_number(c, err);
-    } else if (slc_contract_keeps_order(c, &layout) && slc_contract_fits_ordered(c, &layout)) {
+    } else if (keeps_order && !c->options->sort && slc_contract_fits_ordered(c, &layout)) {
         c->report->ordered = true;
         status = slc_contract_ordered(c, &layout, err);
     } else {

@@ -14,6 +14,7 @@
 
 #include "base/block.h"
 #include "base/error.h"
+#include "base/tile_supply.h"
 #include "convert/builder.h"
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ struct slc_contract_options {
         unsigned mode;    /* 0-based, each at most once */
         const char *path; /* .npy of dims[mode] finite numbers */
     } vectors[SLC_MAX_ORDER];
-    slc_fiber_dots_fn *dots; /* sums the runs of fibers */
+    slc_fiber_dots_fn *dots;              /* sums the runs of fibers */
+    const struct slc_tile_supply *supply; /* of the tiles; NULL: a plain scan of the file */
     enum slc_codec codec;
     enum slc_relabel relabel;
     /* AUTO: sums that come in order stay in that order; others in the one the nonzeros suggest. */
@@ -48,10 +50,17 @@ struct slc_contract_options {
 struct slc_contract_report {
     unsigned order; /* of the result */
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz;       /* of the store that was contracted */
-    uint64_t zero_sums; /* runs of a fiber whose products added up to zero: not built */
-    double scalar;      /* order 0 */
-    bool ordered;       /* sums were written as they came */
+    uint64_t nnz;                  /* of the store that was contracted */
+    enum slc_layout_kind layout;   /* that was read .. */
+    unsigned layout_mode;          /* .. and its mode, where that is fiber-n */
+    uint64_t layout_fibers;        /* that are not empty, of fiber-n; elsewhere 0 .. */
+    double layout_fibers_possible; /* .. of so many */
+    uint64_t layout_blocks;
+    unsigned threads;
+    double scan_seconds; /* from the first block to the last sum */
+    uint64_t zero_sums;  /* runs of a fiber whose products added up to zero: not built */
+    double scalar;       /* order 0 */
+    bool ordered;        /* sums were written as they came */
     struct slc_builder_report build; /* order 1 or more */
 };
 

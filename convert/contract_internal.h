@@ -17,7 +17,7 @@
 /* Per worker; written a few times a tile. */
 struct slc_contract_worker {
     uint64_t zeros;
-    double tile_sum;
+    double tile_sum; /* of the tile at hand */
 };
 
 struct slc_contract_run {
@@ -29,17 +29,30 @@ struct slc_contract_run {
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];
     struct slc_labels labels[SLC_MAX_ORDER]; /* by label, the index; of kept relabelled modes */
+    /* The fibers that the result keeps together, where sums are sorted. */
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
     unsigned workers;
     uint64_t budget_bytes;
     uint64_t fixed_bytes;     /* what is there whatever the workers: the process, operands */
+    uint64_t spare_bytes;     /* for reading, beyond the least: when run->workers is known */
     uint64_t least_ordered;   /* least budget for writing sums as they come; UINT64_MAX: never */
     struct slc_buffer memory; /* of all workers, slc_contract_tile_bytes each */
+    struct slc_buffer sums;   /* f64 of every tile, where the result is a number */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
     uint64_t tiles_done;
 };
 
-/* What the scan takes with so many workers, beside fixed_bytes. */
+/* What the scan takes at least with so many workers, beside fixed_bytes. */
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers);
+
+/* Sets run->spare_bytes: as much of `bytes` as reading by run->workers gets faster by. */
+void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes);
+
+/* Takes all tiles through the steps, by the options' supply or a scan. Errors: theirs. */
+enum slc_status slc_contract_scan(struct slc_contract_run *run,
+                                  const struct slc_tile_steps *steps,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Reads vectors and labels, and takes the workers' memory: when run->workers is known. */
 enum slc_status slc_contract_start(struct slc_contract_run *run,

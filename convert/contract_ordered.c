@@ -14,7 +14,6 @@
 #include "convert/contract_internal.h"
 #include "convert/key_tables.h"
 #include "convert/ordered.h"
-#include "convert/tile_scan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +71,7 @@ bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key
     struct slc_fiber_run wanted = {0, 0};
     unsigned dropped;
 
-    if (options->sort || options->relabel != SLC_RELABEL_NONE) {
+    if (options->relabel != SLC_RELABEL_NONE) {
         return false;
     }
     if (options->fibers != SLC_FIBERS_NONE) {
@@ -115,6 +114,7 @@ bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_ke
 
         run->least_ordered = bytes;
         if (bytes <= run->budget_bytes) {
+            slc_contract_spare(run, run->budget_bytes - bytes);
             return true;
         }
     }
@@ -249,14 +249,9 @@ static enum slc_status open_output(struct ordering *ordering, struct slc_error *
 
 static enum slc_status scan(struct ordering *ordering, struct slc_error *err)
 {
-    const struct slc_contract_run *run = ordering->run;
-    const struct slc_tile_scan_options options = {.files = run->store.files,
-                                                  .reader = run->reader,
-                                                  .workers = run->workers,
-                                                  .last_row = UINT64_MAX};
-    const struct slc_tile_scan_steps steps = {
+    const struct slc_tile_steps steps = {
         .context = ordering, .decode = sum_tile, .in_turn = reserve, .deliver = deliver};
-    const enum slc_status status = slc_tile_scan(&options, &steps, err);
+    const enum slc_status status = slc_contract_scan(ordering->run, &steps, err);
 
     return status == SLC_OK ? slc_tiles_status(ordering->tiles, err) : status;
 }

@@ -11,7 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAMPLE_ROWS = 32768, SAMPLE_TILES = 16 };
+enum {
+    SAMPLE_ROWS = 32768,
+    SAMPLE_TILES = 16,
+    /* Of the memory that is left, reading may take this part: a sort gains more by the rest. */
+    SPARE_PART = 4
+};
 
 struct sorting {
     struct slc_contract_run *run;
@@ -41,6 +46,8 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
         build->beside_bytes = fixed + slc_contract_scan_bytes(run, run->workers);
         least = build->beside_bytes + slc_builder_memory_min(build, run->job.kept_count);
         if (least <= run->budget_bytes) {
+            slc_contract_spare(run, (run->budget_bytes - least) / SPARE_PART);
+            build->beside_bytes += run->spare_bytes;
             build->memory_bytes = run->budget_bytes - build->beside_bytes;
             return SLC_OK;
         }
@@ -119,7 +126,7 @@ static enum slc_status give_sample(struct sorting *sorting, struct slc_error *er
                                                    .first_tile = run->info->tile_count * t / tiles};
 
         status = slc_tile_scan(&scan,
-                               &(struct slc_tile_scan_steps){
+                               &(struct slc_tile_steps){
                                    .context = sorting, .decode = sample_tile, .in_turn = one_tile},
                                err);
     }
@@ -137,14 +144,8 @@ static enum slc_status give_sample(struct sorting *sorting, struct slc_error *er
 
 static enum slc_status scan(struct sorting *sorting, struct slc_error *err)
 {
-    const struct slc_contract_run *run = sorting->run;
-
-    return slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
-                                                         .reader = run->reader,
-                                                         .workers = run->workers,
-                                                         .last_row = UINT64_MAX},
-                         &(struct slc_tile_scan_steps){.context = sorting, .decode = push_tile},
-                         err);
+    return slc_contract_scan(
+        sorting->run, &(struct slc_tile_steps){.context = sorting, .decode = push_tile}, err);
 }
 
 enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_error *err)
@@ -159,8 +160,8 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
                                         .duplicates = SLC_DUPLICATES_SUM,
                                         .block_bytes = options->block_bytes,
                                         .max_temp = options->max_temp,
-                                        .fibers = options->fibers,
-                                        .run = options->run,
+                                        .fibers = run->fibers,
+                                        .run = run->run,
                                         .relabel = options->relabel};
     struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
     struct sorting sorting = {.run = run};

@@ -8,9 +8,9 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "base/turns.h"
 #include "convert/format.h"
 #include "convert/text_output.h"
-#include "convert/turns.h"
 #include "storage/labels.h"
 #include "storage/store.h"
 

@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "base/turns.h"
 #include "convert/draw.h"
 #include "convert/format.h"
 #include "convert/text_output.h"
-#include "convert/turns.h"
 
 #include <inttypes.h>
 #include <stdio.h>

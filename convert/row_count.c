@@ -166,7 +166,7 @@ static enum slc_status scan_level(struct level *level, struct slc_error *err)
                                                       .first_row = level->large[0].first_row,
                                                       .last_row = last->first_row + last->rows - 1,
                                                       .stop = options->stop},
-                      &(struct slc_tile_scan_steps){.context = level, .decode = count_tile}, err);
+                      &(struct slc_tile_steps){.context = level, .decode = count_tile}, err);
 
     for (unsigned w = 1; w < options->workers && status == SLC_OK; w++) {
         for (uint64_t i = 0; i < level->worker_count; i++) {

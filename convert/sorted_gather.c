@@ -460,7 +460,7 @@ static enum slc_status run(struct slc_gather *gather,
                                                          .first_row = ranges[0].first_row,
                                                          .last_row = ranges[count - 1].last_row,
                                                          .stop = options->stop},
-                         &(struct slc_tile_scan_steps){gather, decode, settle, deliver}, err);
+                         &(struct slc_tile_steps){gather, decode, settle, deliver}, err);
 }
 
 enum slc_status slc_gather_ranges(struct slc_gather *gather,

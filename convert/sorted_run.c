@@ -161,13 +161,13 @@ enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *optio
                               (char *)memory.data + w * counts_bytes(choice.info));
     }
     if (status == SLC_OK) {
-        status = slc_tile_scan(
-            &(struct slc_tile_scan_options){.files = options->files,
-                                            .reader = options->reader,
-                                            .workers = options->workers,
-                                            .last_row = UINT64_MAX,
-                                            .stop = options->stop},
-            &(struct slc_tile_scan_steps){.context = &choice, .decode = count_tile}, err);
+        status =
+            slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
+                                                          .reader = options->reader,
+                                                          .workers = options->workers,
+                                                          .last_row = UINT64_MAX,
+                                                          .stop = options->stop},
+                          &(struct slc_tile_steps){.context = &choice, .decode = count_tile}, err);
     }
     for (unsigned w = 1; status == SLC_OK && w < options->workers; w++) {
         slc_fiber_counts_join(&choice.workers[0].counts, &choice.workers[w].counts);

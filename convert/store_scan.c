@@ -103,12 +103,12 @@ enum slc_status slc_store_scan(const struct slc_store *store,
         slc_buffer_create(&scan.rows, workers * scan.worker_bytes, SLC_PAGES_SMALL, err);
 
     if (status == SLC_OK) {
-        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = store->files,
-                                                               .reader = store->reader,
-                                                               .workers = workers,
-                                                               .last_row = UINT64_MAX},
-                               &(struct slc_tile_scan_steps){.context = &scan, .decode = scan_tile},
-                               err);
+        status =
+            slc_tile_scan(&(struct slc_tile_scan_options){.files = store->files,
+                                                          .reader = store->reader,
+                                                          .workers = workers,
+                                                          .last_row = UINT64_MAX},
+                          &(struct slc_tile_steps){.context = &scan, .decode = scan_tile}, err);
     }
     slc_buffer_destroy(&scan.rows);
     return status;

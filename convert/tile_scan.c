@@ -29,7 +29,7 @@ struct slot {
 
 struct scan {
     const struct slc_tile_scan_options *options;
-    const struct slc_tile_scan_steps *steps;
+    const struct slc_tile_steps *steps;
     const struct slc_layout_info *info;
     int fd;
     struct slot *slots;           /* one per worker */
@@ -154,7 +154,7 @@ static bool take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 /* Takes a tile through the steps. The lock is held. */
 static void process(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
 {
-    const struct slc_tile_scan_steps *steps = scan->steps;
+    const struct slc_tile_steps *steps = scan->steps;
     uint64_t ticket = scan->tickets++;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_tile_view tile;
@@ -259,7 +259,7 @@ static void release_memory(struct scan *scan)
 }
 
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
-                              const struct slc_tile_scan_steps *steps,
+                              const struct slc_tile_steps *steps,
                               struct slc_error *err)
 {
     const struct slc_files *files = options->files;

@@ -6,31 +6,14 @@
 #ifndef SLC_CONVERT_TILE_SCAN_H
 #define SLC_CONVERT_TILE_SCAN_H
 
-#include "base/block.h"
 #include "base/error.h"
 #include "base/stop.h"
+#include "base/tile_supply.h"
 #include "storage/files.h"
 #include "storage/reader.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* What workers 0 .. workers-1 do with each tile, one after the other. */
-struct slc_tile_scan_steps {
-    void *context;
-    /* Many tiles at the same time. The tile's memory is not there any more afterwards. */
-    enum slc_status (*decode)(void *context,
-                              unsigned worker,
-                              struct slc_tile_view *tile,
-                              struct slc_error *err);
-    /*
-     * May be NULL. One tile at a time, in the order of the file. False: no further tile is taken;
-     * of those that other workers have taken already the turn still comes.
-     */
-    bool (*in_turn)(void *context, unsigned worker);
-    /* May be NULL. Many tiles at the same time, each after its turn, also when others fail. */
-    void (*deliver)(void *context, unsigned worker);
-};
 
 struct slc_tile_scan_options {
     const struct slc_files *files;
@@ -52,7 +35,7 @@ uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned
  * SLC_ERR_INTERRUPTED where `stop` was wanted.
  */
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
-                              const struct slc_tile_scan_steps *steps,
+                              const struct slc_tile_steps *steps,
                               struct slc_error *err) SLC_NODISCARD;
 
 #endif

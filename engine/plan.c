@@ -27,13 +27,6 @@
 #include <string.h>
 
 /*
- * What the process grows by beyond the listed parts. A thread touches up to 128 KiB of its stack
- * and its malloc arena (measured: 40 to 110 KiB); the reader thread and up to 8 pread threads count
- * as workers here.
- */
-#define THREAD_BYTES (UINT64_C(128) << 10)
-#define IO_THREADS   9U
-/*
  * Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
  * records (below 3 KiB a slot), and the rounding of mappings to huge pages.
  */
@@ -47,11 +40,7 @@
 /* Reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
 
-/* The stream's tables: order, cache place and state of every block. */
-#define STREAM_BYTES_PER_BLOCK UINT64_C(64)
-
-/* Whether the largest block has at most 1.25 times the nonzeros of the median. */
-static bool blocks_near_equal(const struct slc_reader *reader)
+bool slc_plan_blocks_near_equal(const struct slc_reader *reader)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     uint64_t small = 0;
@@ -153,24 +142,27 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     return slc_plan_plus(sum, plan->label_bytes);
 }
 
-/*
- * Slots worth having: FLIGHT_BYTES in flight and in the hands of every worker a block, or those of
- * a range.
- */
-static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
+unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
     const uint64_t busy = plan->fusion.modes != 0
                               ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
                               : slc_min_u64(plan->threads, depth);
+
+    return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
+                                 slc_plan_slots_least(plan));
+}
+
+/* The same for all layouts. */
+static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
     uint64_t blocks = 0;
 
     for (unsigned l = 0; l < layouts->count; l++) {
         blocks = slc_max_u64(blocks, slc_reader_info(layouts->reader[l])->block_count);
     }
-    return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
-                                 slc_plan_slots_least(plan));
+    return slc_plan_slots_wanted(plan, blocks);
 }
 
 /* Padded bytes of all layouts that are read. */
@@ -343,9 +335,10 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
         plan->slot_bytes =
             slc_max_u64(plan->slot_bytes,
                         slc_max_u64(slc_reader_info(reader)->max_block_bytes, SLC_PAGE_BYTES));
-        plan->index_bytes = slc_plan_plus(
-            plan->index_bytes, slc_plan_plus(slc_reader_memory_bytes(reader),
-                                             slc_plan_times(count, STREAM_BYTES_PER_BLOCK)));
+        plan->index_bytes =
+            slc_plan_plus(plan->index_bytes,
+                          slc_plan_plus(slc_reader_memory_bytes(reader),
+                                        slc_plan_times(count, SLC_PLAN_STREAM_BYTES_PER_BLOCK)));
     }
 }
 
@@ -381,7 +374,7 @@ static void plan_fixed(const struct slc_layouts *layouts,
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        plan->schedule = request->deterministic || blocks_near_equal(layouts->reader[0])
+        plan->schedule = request->deterministic || slc_plan_blocks_near_equal(layouts->reader[0])
                              ? SLC_SCHEDULE_FILE
                              : SLC_SCHEDULE_LARGEST;
     }
@@ -399,7 +392,8 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan_matrices(layouts, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
     plan->process_bytes = slc_memory_resident() + LIBRARY_BYTES +
-                          (plan->threads + IO_THREADS) * THREAD_BYTES + PROCESS_UNIT - 1;
+                          (plan->threads + SLC_PLAN_IO_THREADS) * SLC_PLAN_THREAD_BYTES +
+                          PROCESS_UNIT - 1;
     plan->process_bytes -= plan->process_bytes % PROCESS_UNIT;
 }
 

@@ -1,20 +1,31 @@
 /* sluice ttv: a tensor times vectors, in one mode or more, becomes a store or a number. */
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "build_options.h"
 #include "commands.h"
 #include "console.h"
 #include "convert/contract.h"
 #include "convert/format.h"
 #include "cpu/fiber_dots.h"
+#include "engine/stream_supply.h"
 #include "format.h"
+#include "log_json.h"
 #include "progress.h"
+#include "session.h"
+#include "storage/store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 struct arguments {
     struct build_options build;
+    struct session_options session; /* of these, how blocks are read */
     struct option_modes modes;
     struct option_strings vectors;
     bool sort;
+    bool verbose;
+    bool json;
 };
 
 static const struct option options[] = {
@@ -34,14 +45,55 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "sort the sums even where they come in the order of the result",
      .offset = offsetof(struct arguments, sort)},
+    SESSION_OPTION_ROW_IO(arguments, session.io),
+    SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
     BUILD_OPTION_ROWS(arguments),
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "the report as one JSON object",
+     .offset = offsetof(struct arguments, json)},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .help = "tell what was read, how, and where the time went",
+     .offset = offsetof(struct arguments, verbose)},
     {.name = NULL}};
 
-static enum slc_status fill_options(const struct arguments *args,
-                                    const struct operands *operands,
-                                    struct slc_contract_options *out,
-                                    struct slc_error *err)
+/* Everything a product holds. */
+struct product {
+    struct arguments args;
+    struct slc_contract_options contract;
+    struct slc_stream_supply supply;
+    struct slc_tile_supply tiles; /* the table of `supply` */
+    struct slc_contract_report report;
+    double seconds;
+};
+
+/* How tiles are read. Largest first they are in no order that sums could be written in. */
+static enum slc_status fill_supply(struct product *product, struct slc_error *err)
 {
+    const struct session_options *session = &product->args.session;
+
+    if (!slc_io_parse(session->io, &product->supply.io) ||
+        !slc_schedule_parse(session->schedule, &product->supply.schedule)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
+                        session->io, session->schedule);
+    }
+    product->supply.read_limit = session->io_limit;
+    product->tiles = slc_stream_supply_table(&product->supply);
+    product->contract.supply = &product->tiles;
+    product->contract.sort = product->args.sort || product->supply.schedule == SLC_SCHEDULE_LARGEST;
+    return SLC_OK;
+}
+
+static enum slc_status
+fill_options(struct product *product, const struct operands *operands, struct slc_error *err)
+{
+    const struct arguments *args = &product->args;
+    struct slc_contract_options *out = &product->contract;
+    enum slc_status status;
+
     if (args->modes.count != args->vectors.count) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the number of modes is %u, that of vectors %u: each mode needs one",
@@ -51,6 +103,10 @@ static enum slc_status fill_options(const struct arguments *args,
         return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
                         args->build.codec);
     }
+    status = fill_supply(product, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     out->store = operands->text[0];
     out->output = operands->count > 1 ? operands->text[1] : NULL;
     out->vector_count = args->modes.count;
@@ -59,7 +115,6 @@ static enum slc_status fill_options(const struct arguments *args,
         out->vectors[k].path = args->vectors.text[k];
     }
     out->dots = slc_fiber_dots;
-    out->sort = args->sort;
     out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;
@@ -71,48 +126,182 @@ static enum slc_status fill_options(const struct arguments *args,
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
-static void print_store_report(const struct slc_contract_options *used,
-                               const struct slc_contract_report *report)
+/* "blco", "fiber-2" */
+static const char *layout_name(struct format_text *out, const struct slc_contract_report *report)
 {
+    const char *name = slc_layout_name(report->layout);
+
+    if (report->layout == SLC_LAYOUT_FIBER) {
+        (void)snprintf(out->text, sizeof out->text, "%s-%u", name, report->layout_mode + 1);
+    } else {
+        (void)snprintf(out->text, sizeof out->text, "%s", name);
+    }
+    return out->text;
+}
+
+static void print_store_report(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
     struct format_text a;
     struct format_text b;
     char dims[FORMAT_DIMS_BYTES];
 
-    printf("Wrote %s\n", used->output);
+    printf("Wrote %s\n", product->contract.output);
     printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
     printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
            format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
     printf("  %-12s %s\n", "order", report->ordered ? "sums written as they came" : "sums sorted");
     build_report(&report->build, report->order, report->dims);
-    build_report_memory(used->memory_bytes);
+    build_report_memory(product->contract.memory_bytes);
+}
+
+/* How the store was read; to `out`, for a number is all that standard output gets. */
+static void print_reading(const struct product *product, FILE *out)
+{
+    const struct slc_contract_report *report = &product->report;
+    const struct slc_stream_supply *supply = &product->supply;
+    const struct slc_stream_stats *stats = &supply->stats;
+    const double threads = report->threads;
+    struct format_text a, b;
+
+    (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s\n", "layout",
+                  layout_name(&a, report), format_count(&b, report->nnz), report->layout_blocks,
+                  report->layout_blocks == 1 ? "" : "s");
+    if (report->layout_fibers > 0) {
+        (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
+                      format_count(&a, report->layout_fibers), report->layout_mode + 1,
+                      report->layout_fibers_possible);
+    }
+    (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
+                  format_data(&a, (double)stats->bytes_read),
+                  format_data(&b, stats->pass_seconds > 0
+                                      ? (double)stats->bytes_read / stats->pass_seconds
+                                      : 0),
+                  slc_io_name(stats->io), stats->direct ? ", direct (past the page cache)" : "",
+                  slc_schedule_name(supply->used_schedule));
+    (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", supply->slot_count,
+                  format_memory(&a, supply->slot_bytes), report->threads,
+                  report->threads == 1 ? "" : "s");
+    if (stats->note[0] != '\0') {
+        (void)fprintf(out, "  %-12s %s\n", "note", stats->note);
+    }
+    (void)fprintf(out,
+                  "  %-12s total %.3fs, multiply %.3fs; per thread: decode %.3fs, wait for blocks "
+                  "%.3fs, for tiles before %.3fs\n",
+                  "times", product->seconds, report->scan_seconds, stats->decode_seconds / threads,
+                  stats->wait_seconds / threads, supply->turn_seconds / threads);
+}
+
+static json_t *seconds_json(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    const struct slc_stream_stats *stats = &product->supply.stats;
+    const double threads = report->threads;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->seconds,
+                     "multiply", report->scan_seconds, "decode", stats->decode_seconds / threads,
+                     "wait_read", stats->wait_seconds / threads, "wait_turn",
+                     product->supply.turn_seconds / threads, "spill", report->build.spill_seconds,
+                     "sort", report->build.sort_seconds, "encode", report->build.encode_seconds,
+                     "write", report->build.write_seconds);
+}
+
+/* What the result is: a number, or a store of so many nonzeros. */
+static void put_result(const struct product *product, json_t *record)
+{
+    const struct slc_contract_report *report = &product->report;
+
+    if (product->contract.output == NULL) {
+        (void)json_object_set_new(record, "number", json_real(report->scalar));
+        return;
+    }
+    (void)json_object_set_new(record, "dims", json_dims(report->order, report->dims));
+    (void)json_object_set_new(record, "result_nnz",
+                              json_integer((json_int_t)report->build.summary.nnz));
+    (void)json_object_set_new(record, "result_bytes",
+                              json_integer((json_int_t)report->build.summary.file_bytes));
+    (void)json_object_set_new(record, "zero_sums", json_integer((json_int_t)(report->zero_sums)));
+    (void)json_object_set_new(record, "dropped_sums",
+                              json_integer((json_int_t)report->build.explicit_zeros));
+    (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
+}
+
+static void print_json(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    const struct slc_stream_supply *supply = &product->supply;
+    uint32_t modes = 0;
+    struct format_text name;
+    json_t *record;
+
+    for (unsigned k = 0; k < product->contract.vector_count; k++) {
+        modes |= UINT32_C(1) << product->contract.vectors[k].mode;
+    }
+    record = json_pack(
+        "{s:s, s:o, s:I, s:s, s:I, s:s, s:b, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "schema",
+        "sluice-ttv-1", "modes", json_modes(modes), "nnz", (json_int_t)report->nnz, "layout",
+        layout_name(&name, report), "blocks", (json_int_t)report->layout_blocks, "io",
+        slc_io_name(supply->stats.io), "direct", (int)supply->stats.direct, "schedule",
+        slc_schedule_name(supply->used_schedule), "threads", (int)report->threads, "slots",
+        (int)supply->slot_count, "slot_bytes", (json_int_t)supply->slot_bytes, "bytes_read",
+        (json_int_t)supply->stats.bytes_read, "memory_peak_bytes", (json_int_t)slc_memory_peak(),
+        "memory_budget_bytes", (json_int_t)product->contract.memory_bytes, "seconds",
+        seconds_json(product));
+    if (report->layout_fibers > 0) {
+        (void)json_object_set_new(record, "fibers",
+                                  json_integer((json_int_t)report->layout_fibers));
+        (void)json_object_set_new(record, "fibers_possible",
+                                  json_real(report->layout_fibers_possible));
+    }
+    put_result(product, record);
+    (void)json_dumpf(record, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(record);
+}
+
+static void print_result(const struct product *product)
+{
+    const struct arguments *args = &product->args;
+    const bool is_number = product->contract.output == NULL;
+
+    if (args->json) {
+        print_json(product);
+        return;
+    }
+    if (is_number) {
+        char number[32];
+
+        number[slc_format_f64(number, product->report.scalar)] = '\0';
+        printf("%s\n", number);
+    } else if (!args->build.quiet) {
+        print_store_report(product);
+    }
+    if (args->verbose && !args->build.quiet) {
+        print_reading(product, is_number ? stderr : stdout);
+    }
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct arguments args = {.modes = {0}};
-    struct slc_contract_options contract = {.files = NULL};
-    struct slc_contract_report report = {.order = 0};
+    struct product product = {.seconds = 0};
     struct slc_error err = SLC_ERROR_INIT;
+    const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
     int code;
 
-    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+    if (!command_begin(command, argc, argv, &product.args, &operands, &code)) {
         return code;
     }
-    if (fill_options(&args, &operands, &contract, &err) != SLC_OK ||
-        build_start(&args.build, contract.output != NULL ? contract.output : "-", &err) != SLC_OK ||
-        slc_contract(&contract, &report, &err) != SLC_OK) {
+    if (fill_options(&product, &operands, &err) != SLC_OK ||
+        build_start(&product.args.build,
+                    product.contract.output != NULL ? product.contract.output : "-",
+                    &err) != SLC_OK ||
+        slc_contract(&product.contract, &product.report, &err) != SLC_OK) {
         return console_error(&err);
     }
+    product.seconds = slc_seconds_since(start_ns);
     console_settle();
-    if (contract.output == NULL) {
-        char number[32];
-
-        number[slc_format_f64(number, report.scalar)] = '\0';
-        printf("%s\n", number);
-    } else if (!args.build.quiet) {
-        print_store_report(&contract, &report);
-    }
+    print_result(&product);
     return 0;
 }
 
@@ -128,6 +317,6 @@ const struct command command_ttv = {
              "result is\n"
              "a number, which goes to standard output, and there is no OUT.slc. Sums that are zero "
              "are not\n"
-             "stored.",
+             "stored. With --schedule largest sums are sorted.",
     .run = run,
 };

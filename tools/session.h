@@ -51,24 +51,26 @@ extern const char *const session_passes_choices[];
         .offset = offsetof(struct type, field)                                                     \
     }
 
+#define SESSION_OPTION_ROW_IO(type, field)                                                         \
+    {                                                                                              \
+        .name = "io", .kind = OPTION_CHOICE, .value = "METHOD", .fallback = "auto",                \
+        .choices = session_io_choices, .help = "how blocks are read: auto, uring, pread or mmap",  \
+        .offset = offsetof(struct type, field)                                                     \
+    }
+
+#define SESSION_OPTION_ROW_SCHEDULE(type, field)                                                   \
+    {                                                                                              \
+        .name = "schedule", .kind = OPTION_CHOICE, .value = "ORDER", .fallback = "auto",           \
+        .choices = session_schedule_choices,                                                       \
+        .help = "order of blocks in a pass: auto, largest (first) or file",                        \
+        .offset = offsetof(struct type, field)                                                     \
+    }
+
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
     OPTION_ROW_MEMORY(type, session.memory), OPTION_ROW_THREADS(type, session.threads),            \
-        SESSION_OPTION_ROW_PIN(type, session.pin),                                                 \
-        {.name = "io",                                                                             \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "METHOD",                                                                        \
-         .fallback = "auto",                                                                       \
-         .choices = session_io_choices,                                                            \
-         .help = "how blocks are read: auto, uring, pread or mmap",                                \
-         .offset = offsetof(struct type, session.io)},                                             \
-        {.name = "schedule",                                                                       \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "ORDER",                                                                         \
-         .fallback = "auto",                                                                       \
-         .choices = session_schedule_choices,                                                      \
-         .help = "order of blocks in a pass: auto, largest (first) or file",                       \
-         .offset = offsetof(struct type, session.schedule)},                                       \
+        SESSION_OPTION_ROW_PIN(type, session.pin), SESSION_OPTION_ROW_IO(type, session.io),        \
+        SESSION_OPTION_ROW_SCHEDULE(type, session.schedule),                                       \
         {.name = "precision",                                                                      \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "TYPE",                                                                          \

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tensor times vectors against numpy: every mode of real tensors, several modes at once, numbers."""
 
+import json
 import os
 import re
 import sys
@@ -146,12 +147,67 @@ def twice_the_budget(folder):
     check(written[0] == written[1], "the budget changes the result")
 
 
+def reading(folder):
+    """Every I/O method and schedule gives the same bytes, or the same number, and says what it did."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+    sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "3:6")
+    vectors_of(folder, (40, 50, 60))
+    written = {1: set(), 3: set(), "number": set()}
+    for io in ("pread", "mmap", "uring"):
+        for schedule in ("file", "largest"):
+            how = ("--io", io, "--schedule", schedule, "-t", 3)
+            status = 0 if io != "uring" else probe_uring(store, folder)
+            for mode in (1, 3) if status == 0 else ():
+                printed, _ = sluice("ttv", store, *arguments(folder, (mode - 1,)), out, "-f", "-v", *how)
+                check(f"by {io}" in printed and f"schedule {schedule}" in printed, printed)
+                check("blco: 30,000 nonzeros in 1 block\n" in printed, printed)
+                with open(os.path.join(out, "blco.blk"), "rb") as file:
+                    written[mode].add(file.read())
+                sorted_sums = mode == 1 or schedule == "largest"
+                check(("sums sorted" in printed) == sorted_sums, printed)
+            if status == 0:
+                printed, told = sluice("ttv", store, *arguments(folder, (0, 1, 2)), "-v", *how)
+                check(f"by {io}" in told and "by" not in printed, told)
+                written["number"].add(printed)
+    check(all(len(values) == 1 for values in written.values()), "reading changes the result")
+
+
+def probe_uring(store, folder):
+    """The exit status of a product by io_uring, which may be refused where this runs."""
+    try:
+        sluice("ttv", store, *arguments(folder, (0, 1, 2)), "--io", "uring", "-q")
+    except AssertionError:
+        return 1
+    return 0
+
+
+def report(folder):
+    """--json tells of the layout that was read, of its fibers, and what came of it."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+    sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "none")
+    sluice("layout", store, "--fiber", 2, "-q")
+    vectors_of(folder, (40, 50, 60))
+    printed, _ = sluice("ttv", store, *arguments(folder, (1,)), out, "--json", "-t", 2)
+    told, tensor = json.loads(printed), slc_format.read_store(store)
+    fibers = np.unique(tensor["coords"][[0, 2]], axis=1).shape[1]
+    want = {"schema": "sluice-ttv-1", "modes": [2], "nnz": 30000, "layout": "fiber-2", "threads": 2,
+            "fibers": fibers, "fibers_possible": 2400.0, "dims": [40, 60], "sorted": False}
+    check({key: told[key] for key in want} == want, printed)
+    check(told["result_nnz"] == len(slc_format.read_store(out)["values"]), printed)
+    check(told["bytes_read"] > 0 and told["memory_peak_bytes"] <= told["memory_budget_bytes"], printed)
+    printed, _ = sluice("ttv", store, *arguments(folder, (0, 1, 2)), "--json")
+    number, _ = sluice("ttv", store, *arguments(folder, (0, 1, 2)), "-q")
+    check(json.loads(printed)["number"] == float(number), printed)
+
+
 run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
     ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2")),
     ("reals in order", in_order("genten-aminoacid_data")),
     ("mode after mode", one_by_one),
+    ("every way of reading", reading),
+    ("the report", report),
     ("small memory", small_memory),
     ("a store of twice the budget", twice_the_budget),
 ])

@@ -89,14 +89,6 @@ static void test_in_order_bits(void)
         }
         create_in_order(&problem, c, false);
         problem.options.sort = true;
-        if (problem.options.fibers == SLC_FIBERS_AUTO) {
-            /* What is inherited, told apart from what the nonzeros would suggest. */
-            problem.options.run = run_of(problem.store);
-            problem.options.fibers = (c->contracted >> problem.options.run.mode & 1) != 0
-                                         ? SLC_FIBERS_NONE
-                                         : SLC_FIBERS_GIVEN;
-            problem.options.run.mode -= c->contracted < 1U << problem.options.run.mode;
-        }
         SLC_ASSERT_OK(slc_contract(&problem.options, &report, &err), &err);
         CU_ASSERT_FALSE(report.ordered);
         blocks = hash_of(path_in(problem.output, "blco.blk"));

@@ -104,7 +104,7 @@ static enum slc_status scan(const struct fixture *f,
                             struct watch *watch,
                             struct slc_error *err)
 {
-    const struct slc_tile_scan_steps steps = {watch, decode, in_turn, deliver};
+    const struct slc_tile_steps steps = {watch, decode, in_turn, deliver};
 
     options.files = &f->faulty.table;
     options.reader = f->store.reader;

@@ -1,6 +1,6 @@
-/* See convert/turns.h. One mutex, one condition: deliveries are rare (a tile, a megabyte of text).
+/* See base/turns.h. One mutex, one condition: deliveries are rare (a tile, a megabyte of text).
  */
-#include "convert/turns.h"
+#include "base/turns.h"
 
 enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err)
 {

@@ -2,8 +2,8 @@
  * Turns: work done in parallel, delivered in order. Workers take tickets, prepare in any order and
  * wait for their turn to deliver, so a result never depends on which worker was faster.
  */
-#ifndef SLC_CONVERT_TURNS_H
-#define SLC_CONVERT_TURNS_H
+#ifndef SLC_BASE_TURNS_H
+#define SLC_BASE_TURNS_H
 
 #include "base/error.h"
 
