@@ -1,7 +1,7 @@
 /*
- * Inner loops of the baselines of coo.h, one table per instruction set, compiled like those of
- * group_kernels.h: multiply and add are fused where the set can, as a compiler would do with
- * GenTen's.
+ * Inner loops of the baselines of coo.h and fiber_forms.h, one table per instruction set, compiled
+ * like those of group_kernels.h: multiply and add are fused where the set can, as a compiler would
+ * do with GenTen's.
  */
 #ifndef SLC_CPU_COO_KERNELS_H
 #define SLC_CPU_COO_KERNELS_H
@@ -13,9 +13,9 @@ enum {
     SLC_COO_BLOCK_COLUMNS = 32 /* GenTen's longest block of columns in its first form */
 };
 
-/* A tile's nonzeros, brought together in the order of their visit. */
+/* Nonzeros, brought together in the order of their visit: of GenTen's, a tile. */
 struct slc_coo_span {
-    uint32_t nnz;          /* 1 .. SLC_COO_TILE_NNZ */
+    uint32_t nnz;          /* 1 or more */
     unsigned factor_count; /* >= 1 */
     uint32_t columns;      /* of the output; what follows in a row is padding */
     uint64_t stride;       /* bytes from row to row of every factor and of the output */
@@ -32,12 +32,23 @@ struct slc_coo_span {
  */
 typedef void slc_coo_fn(const struct slc_coo_span *span, uint64_t column_bytes);
 
+/* Runs of fibers. With run_factor NULL there is one shared factor or more. */
+struct slc_coo_fiber_span {
+    struct slc_fiber_span fibers; /* its output is of the factors' type, `stride` bytes a row */
+    uint32_t columns;             /* as above */
+};
+
+/* The same for runs. */
+typedef void slc_coo_fiber_fn(const struct slc_coo_fiber_span *span, uint64_t column_bytes);
+
 struct slc_coo_kernels {
     slc_coo_fn *each_f32, *each_f64;
     slc_coo_fn *tile_f32[SLC_PANEL_WIDTHS];
     slc_coo_fn *tile_f64[SLC_PANEL_WIDTHS];
     slc_coo_fn *permuted_f32[SLC_PANEL_WIDTHS];
     slc_coo_fn *permuted_f64[SLC_PANEL_WIDTHS];
+    slc_coo_fiber_fn *fibers_f32[SLC_PANEL_WIDTHS];
+    slc_coo_fiber_fn *fibers_f64[SLC_PANEL_WIDTHS];
 };
 
 extern const struct slc_coo_kernels slc_coo_kernels_portable;

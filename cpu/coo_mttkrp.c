@@ -11,6 +11,7 @@
  * of a row.
  */
 #include "base/team.h"
+#include "cpu/atomic_job.h"
 #include "cpu/coo.h"
 #include "cpu/coo_kernels.h"
 #include "cpu/mttkrp.h"
@@ -21,12 +22,8 @@
 enum {
     /* What a thread takes at a time: 50 us of work and more, and tens of pieces in small tensors.
      */
-    PIECE_NNZ = 32 * SLC_COO_TILE_NNZ,
-    ZERO_BYTES = 2 << 20 /* of the output, a thread at a time */
+    PIECE_NNZ = 32 * SLC_COO_TILE_NNZ
 };
-
-/* For order 1: always row 0 of a row of ones. */
-static const uint32_t zero_offsets[SLC_COO_TILE_NNZ];
 
 /* A running MTTKRP. */
 struct run {
@@ -76,7 +73,7 @@ static void init_span(const struct run *run, const struct staged *staged, struct
     }
     if (count == 0) {
         span->factor[0] = run->ones;
-        span->offset[0] = zero_offsets;
+        span->offset[0] = slc_zero_offsets;
         count = 1;
     }
     span->factor_count = count;
@@ -123,12 +120,6 @@ static void add_piece(void *context, uint64_t begin, uint64_t end, unsigned work
     }
 }
 
-static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
-{
-    (void)worker;
-    memset((unsigned char *)context + begin, 0, end - begin);
-}
-
 /* Whether the job is one of this tensor. */
 static enum slc_status
 check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct slc_error *err)
@@ -159,18 +150,6 @@ check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct sl
     return SLC_OK;
 }
 
-/* Order 1 has no factors: a row of ones, zeros in the padding, stands in for one. */
-static enum slc_status
-create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_error *err)
-{
-    const enum slc_status status = slc_matrix_create(ones, job->output->type, 1, job->rank, err);
-
-    for (uint32_t r = 0; status == SLC_OK && r < job->rank; r++) {
-        slc_matrix_set(ones, 0, r, 1.0);
-    }
-    return status;
-}
-
 enum slc_status slc_coo_mttkrp(const struct slc_coo *coo,
                                enum slc_coo_kernel kernel,
                                const struct slc_mttkrp_job *job,
@@ -179,7 +158,6 @@ enum slc_status slc_coo_mttkrp(const struct slc_coo *coo,
     struct run run = {.coo = coo, .job = job, .set = slc_kernels(), .kernel = kernel};
     struct slc_matrix ones = {.rows = 0};
     enum slc_status status = check_job(coo, job, err);
-    uint64_t output_bytes;
 
     if (status == SLC_OK && kernel == SLC_COO_PERMUTED) {
         run.order = coo->orders[job->mode].data;
@@ -191,16 +169,8 @@ enum slc_status slc_coo_mttkrp(const struct slc_coo *coo,
     if (status != SLC_OK) {
         return status;
     }
-    if (job->order == 1) {
-        status = create_ones(job, &ones, err);
-        run.ones = ones.buffer.data;
-    }
-    output_bytes =
-        job->output->rows * job->output->pitch * (uint64_t)slc_value_bytes(job->output->type);
-    if (status == SLC_OK && output_bytes > 0) {
-        status = slc_team_for(job->workers, output_bytes, ZERO_BYTES, zero_bytes,
-                              job->output->buffer.data, err);
-    }
+    status = slc_atomic_job_begin(job, &ones, err);
+    run.ones = ones.buffer.data;
     if (status == SLC_OK && coo->shape.nnz > 0) {
         status = slc_team_for(job->workers, coo->shape.nnz, PIECE_NNZ, add_piece, &run, err);
     }

@@ -1,6 +1,6 @@
 /*
- * Tiles of nonzeros over one panel of columns (panel_tmpl.h), for genten-b and genten-c of coo.h;
- * included by coo_tmpl.h once per width.
+ * Tiles of nonzeros over one panel of columns (panel_tmpl.h), for genten-b and genten-c of coo.h,
+ * and runs of fibers for fiber_forms.h; included by coo_tmpl.h once per width.
  */
 #include "cpu/panel_product_tmpl.h"
 
@@ -30,19 +30,19 @@ static inline __attribute__((always_inline)) void PANEL(coo_clear)(PANEL(sum) * 
 }
 
 static inline __attribute__((always_inline)) ELEMENT *
-PANEL(coo_target)(const struct slc_coo_span *span, uint64_t column, uint32_t row)
+PANEL(coo_target)(unsigned char *output, uint64_t stride, uint64_t column, uint32_t row)
 {
-    return (ELEMENT *)(void *)(span->output + column + (uint64_t)row * span->stride);
+    return (ELEMENT *)(void *)(output + column + (uint64_t)row * stride);
 }
 
-/* Adds a panel of sums element by element, up to the last column of the output. */
-static inline __attribute__((always_inline)) void PANEL(coo_add_atomic)(
-    const struct slc_coo_span *span, uint64_t column, uint32_t row, const PANEL(sum) * sum)
+/* Adds the panel of sums that begins at `column`, element by element, up to the last of `columns`
+ * columns. */
+static inline __attribute__((always_inline)) void
+PANEL(coo_add_atomic)(ELEMENT *target, uint32_t columns, uint64_t column, const PANEL(sum) * sum)
 {
     enum { WIDTH = PANEL_BYTES >> ELEMENT_LOG2 };
-    const uint32_t left = span->columns - (uint32_t)(column >> ELEMENT_LOG2);
+    const uint32_t left = columns - (uint32_t)(column >> ELEMENT_LOG2);
     const uint32_t width = left < WIDTH ? left : WIDTH;
-    ELEMENT *target = PANEL(coo_target)(span, column, row);
     double parts[WIDTH];
 
     memcpy(parts, sum, sizeof parts);
@@ -63,7 +63,9 @@ PANEL(coo_tiles)(const struct slc_coo_span *span, uint64_t column, unsigned fact
     for (uint32_t i = 0; i < span->nnz; i++) {
         PANEL(coo_clear)(sum);
         PANEL(coo_product)(span, base, factors, i, sum);
-        PANEL(coo_add_atomic)(span, column, span->rows[i], sum);
+        PANEL(coo_add_atomic)
+        (PANEL(coo_target)(span->output, span->stride, column, span->rows[i]), span->columns,
+         column, sum);
     }
 }
 
@@ -84,6 +86,7 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
     }
     for (uint32_t i = 0; i < span->nnz;) {
         const uint32_t row = span->rows[i];
+        ELEMENT *target = PANEL(coo_target)(span->output, span->stride, column, row);
 
         PANEL(coo_clear)(sum);
         do {
@@ -91,13 +94,13 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
             i++;
         } while (i < span->nnz && span->rows[i] == row);
         if (row == first || row == last) {
-            PANEL(coo_add_atomic)(span, column, row, sum);
+            PANEL(coo_add_atomic)(target, span->columns, column, sum);
         } else {
-            PANEL(vec) *target = (PANEL(vec) *)(void *)PANEL(coo_target)(span, column, row);
+            PANEL(vec) *panel = (PANEL(vec) *)(void *)target;
 
             UNROLL
             for (int k = 0; k < VECTORS; k++) {
-                target[k] += __builtin_convertvector(sum[k], PANEL(vec));
+                panel[k] += __builtin_convertvector(sum[k], PANEL(vec));
             }
         }
     }
@@ -136,3 +139,5 @@ static void PANEL(coo_permuted)(const struct slc_coo_span *span, uint64_t column
 }
 
 #undef PANEL_BY_FACTORS
+
+#include "cpu/coo_fiber_panel_tmpl.h"

@@ -33,4 +33,6 @@ const struct slc_coo_kernels SET_EXPAND(slc_coo_kernels_, SET_NAME) = {
     .tile_f64 = WIDTHS_F64(coo, tile),
     .permuted_f32 = WIDTHS_F32(coo, permuted),
     .permuted_f64 = WIDTHS_F64(coo, permuted),
+    .fibers_f32 = WIDTHS_F32(coo, fibers),
+    .fibers_f64 = WIDTHS_F64(coo, fibers),
 };

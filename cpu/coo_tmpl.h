@@ -1,6 +1,6 @@
 /*
- * The kernels of coo.h for one element type; included by coo_set.c. Needs ELEMENT, ELEMENT_LOG2,
- * TYPE and PANEL_TEMPLATE.
+ * The kernels of coo.h and fiber_forms.h for one element type; included by coo_set.c. Needs
+ * ELEMENT, ELEMENT_LOG2, TYPE and PANEL_TEMPLATE.
  */
 #define COO_PASTE(name, type)  name##_##type
 #define COO_EXPAND(name, type) COO_PASTE(name, type)

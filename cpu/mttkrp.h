@@ -119,6 +119,10 @@ enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       const struct slc_tile_view *tile,
                                       struct slc_error *err) SLC_NODISCARD;
+/* Of a tile alone: whether the matrices of a job have the rows that it reaches. */
+enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
+                                       const struct slc_tile_view *tile,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /* The strategy of a job on elements of `type`, and what it may be worth trying against it. */
 void slc_mttkrp_choose(const struct slc_mttkrp_job *job,

@@ -80,6 +80,26 @@ enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job, struct sl
     return check_strategy(job, err);
 }
 
+enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
+                                       const struct slc_tile_view *tile,
+                                       struct slc_error *err)
+{
+    for (unsigned m = 0; m < job->order; m++) {
+        const struct slc_matrix *matrix = m == job->mode ? job->output : job->factors[m];
+
+        if (tile->corner[m] >= matrix->rows ||
+            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
+                            "has %llu rows",
+                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
+                            (unsigned long long)(tile->corner[m] + tile->extent[m]), m + 1,
+                            (unsigned long long)matrix->rows);
+        }
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       const struct slc_tile_view *tile,
@@ -104,19 +124,5 @@ enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
             err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
             (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
     }
-    for (unsigned m = 0; m < cpu->job.order; m++) {
-        const struct slc_matrix *matrix =
-            m == cpu->job.mode ? cpu->job.output : cpu->job.factors[m];
-
-        if (tile->corner[m] >= matrix->rows ||
-            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
-                            "has %llu rows",
-                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
-                            (unsigned long long)(tile->corner[m] + tile->extent[m]), m + 1,
-                            (unsigned long long)matrix->rows);
-        }
-    }
-    return SLC_OK;
+    return slc_mttkrp_check_reach(&cpu->job, tile, err);
 }

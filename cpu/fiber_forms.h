@@ -1,0 +1,71 @@
+/*
+ * Baselines: MTTKRP over tiles of whole fibers (layout fiber-n) in the two forms that XPLAT
+ * compares.
+ *
+ * XPLAT is "Exploring the Limits of Cross-Platform Sparse Tensor Processing", listings 3 and 4. Of
+ * a mode-n fiber, whose nonzeros agree in all coordinates but i_n, and an output of mode m:
+ *
+ *   fiber-rows      SLC_FIBER_ROWS      row-centric: what the rows of a fiber have in common is
+ *                   done once a fiber. m != n: y(r) = sum of x * A(n)(i_n, r) over the fiber, times
+ *                   the rows of the other factors, is added to one row of the output. m = n: the
+ *                   product h(r) of the other factors' rows is formed, and x * h(r) added to row
+ *                   i_n for every nonzero.
+ *   fiber-elements  SLC_FIBER_ELEMENTS  element-centric: every nonzero on its own, with the rows of
+ *                   all its coordinates, is added to its row. The arithmetic is genten-b's (coo.h);
+ *                   the order is that of fibers.
+ *
+ * Both add to the output atomically, a column at a time. (In a storage of slices a row of the
+ * output may have one owner. The fibers of fiber-n lie in the order of its keys, so that any tile
+ * may hold nonzeros of any row.) A fiber that goes on in the next tile, or chunk of one, is done in
+ * parts.
+ *
+ * Written anew to be measured beside the kernels of sluice (`sluice bench mttkrp --kernel`): no
+ * command computes by them, no plan counts them, and they are no strategy of a backend. Unlike the
+ * lists of coo.h they take tiles as a stream delivers them, from memory or from a drive.
+ *
+ *     begin -> tile, all tiles in any order from any number of threads -> end
+ */
+#ifndef SLC_CPU_FIBER_FORMS_H
+#define SLC_CPU_FIBER_FORMS_H
+
+#include "base/backend.h"
+#include "cpu/kernels.h"
+
+enum slc_fiber_form { SLC_FIBER_ROWS, SLC_FIBER_ELEMENTS, SLC_FIBER_FORMS };
+
+const char *slc_fiber_form_name(enum slc_fiber_form form); /* "fiber-rows", "fiber-elements" */
+
+/* A running MTTKRP. */
+struct slc_fiber_mttkrp {
+    enum slc_fiber_form form;
+    struct slc_mttkrp_job job;
+    const struct slc_kernel_set *set; /* that in use when it was begun */
+    struct slc_matrix ones;           /* of order 1 */
+};
+
+/*
+ * Begins the MTTKRP of `job` (base/backend.h), which is copied; its strategy is not looked at, and
+ * job->workers threads set the output to zero. Needs: *run all-zero. Owns: slc_fiber_mttkrp_end,
+ * also after an error. Errors: SLC_ERR_USAGE for a job that does not fit its matrices;
+ * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ */
+enum slc_status slc_fiber_mttkrp_begin(struct slc_fiber_mttkrp *run,
+                                       enum slc_fiber_form form,
+                                       const struct slc_mttkrp_job *job,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Adds a tile. Of one that has no runs (next_fibers is NULL, as where the fibers' mode has one
+ * index), every nonzero is a fiber. Threads: any number at once, each tile once. Order: sums in no
+ * fixed order, products in the factors' type; f32 outputs are summed in f32, as the output is what
+ * is added to, but for the sums of SLC_FIBER_ROWS over a fiber, in f64. Errors: SLC_ERR_USAGE for a
+ * tile that does not fit the job; those of decoding. The output is undefined after one.
+ */
+enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
+                                      struct slc_tile_view *tile,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Takes an all-zero struct. */
+void slc_fiber_mttkrp_end(struct slc_fiber_mttkrp *run);
+
+#endif

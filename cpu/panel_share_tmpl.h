@@ -1,0 +1,28 @@
+/* Rows that runs of fibers share, over one panel of columns; part of templates that panel_tmpl.h
+ * includes.
+ */
+
+static inline __attribute__((always_inline)) const PANEL(vec) *
+    PANEL(row)(const unsigned char *base, uint32_t offset, uint64_t stride)
+{
+    return (const PANEL(vec) *)(const void *)(base + (uint64_t)offset * stride);
+}
+
+/* Multiplies `product` by the rows of the factors from `first` on that run `r` shares. */
+static inline __attribute__((always_inline)) void PANEL(share)(const struct slc_fiber_span *span,
+                                                               uint64_t column,
+                                                               unsigned first,
+                                                               unsigned factors,
+                                                               uint32_t r,
+                                                               PANEL(sum) * product)
+{
+    for (unsigned m = first; m < factors; m++) {
+        const PANEL(vec) *row =
+            PANEL(row)(span->factor[m] + column, span->offset[m][r], span->stride);
+
+        UNROLL
+        for (int k = 0; k < VECTORS; k++) {
+            product[k] *= __builtin_convertvector(row[k], PANEL(sum));
+        }
+    }
+}
