@@ -395,6 +395,13 @@ make(struct making *making, const struct slc_sptv_options *options, struct slc_e
     struct slc_sptv *sptv = making->sptv;
     enum slc_status status = find_used(making, err);
 
+    if (status == SLC_OK && options->unused != SLC_SPTV_UNUSED_DROP &&
+        slc_sptv_few_pays(making->source)) {
+        sptv->block_count = 1;
+        sptv->index_bytes = sizeof(uint32_t);
+        sptv->value_type = SLC_F64;
+        return slc_sptv_few_create(&sptv->few, making->source, err);
+    }
     if (status == SLC_OK && options->unused != SLC_SPTV_UNUSED_KEEP &&
         (options->unused == SLC_SPTV_UNUSED_DROP || shortening_pays(sptv))) {
         status = make_short_vector(making, err);
@@ -442,6 +449,7 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
 
 void slc_sptv_destroy(struct slc_sptv *sptv)
 {
+    slc_sptv_few_destroy(&sptv->few);
     slc_buffer_destroy(&sptv->index);
     slc_buffer_destroy(&sptv->values);
     slc_buffer_destroy(&sptv->place);
@@ -509,11 +517,11 @@ static void shorten(void *context, uint64_t begin, uint64_t end, unsigned worker
     }
 }
 
-enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
-                                  const double *vector,
-                                  double *sums,
-                                  unsigned workers,
-                                  struct slc_error *err)
+static enum slc_status multiply_lanes(struct slc_sptv *sptv,
+                                      const double *vector,
+                                      double *sums,
+                                      unsigned workers,
+                                      struct slc_error *err)
 {
     struct product product = {.sptv = sptv, .vector = vector, .sums = sums};
     enum slc_status status = SLC_OK;
@@ -537,11 +545,28 @@ enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
     return status;
 }
 
+enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
+                                  const double *vector,
+                                  double *sums,
+                                  unsigned workers,
+                                  struct slc_error *err)
+{
+    if (sptv->few.memory.data == NULL) {
+        return multiply_lanes(sptv, vector, sums, workers, err);
+    }
+    slc_sptv_few_multiply(&sptv->few, vector, sums);
+    return SLC_OK;
+}
+
 uint64_t slc_sptv_moved_bytes(const struct slc_sptv *sptv)
 {
     const uint64_t elements = sptv->steps * SLC_SPTV_LANES;
     const uint64_t vector = sptv->used * sizeof(double);
 
+    if (sptv->few.memory.data != NULL) {
+        return sptv->nnz * (sizeof(uint32_t) + sizeof(double)) + sptv->few.more * sizeof(uint32_t) +
+               sptv->fibers * sizeof(double) + vector;
+    }
     return elements * (sptv->index_bytes + slc_value_bytes(sptv->value_type)) +
            sptv->fibers * (sizeof(uint16_t) + sizeof(double)) + vector +
            (sptv->shortened ? vector + sptv->used * (sizeof(double) + sizeof(uint32_t)) : 0);

@@ -14,6 +14,9 @@
  * the order it gave. Indices have 16 bits where the vector allows, values 32 where none loses a
  * bit.
  *
+ * Of a few hundred nonzeros in short fibers a product is a loop over fibers as they lie: setting
+ * out blocks and lanes would take longer than that.
+ *
  * Order: a fiber's sum depends on nothing but the fiber, and is the same for any number of threads
  * and schedule.
  * Memory: 6 to 12 bytes a nonzero, 2 a fiber, and the used part of the vector.
@@ -24,18 +27,10 @@
 #include "base/error.h"
 #include "base/matrix.h"
 #include "base/memory.h"
+#include "cpu/sptv_few.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Nonzeros fiber by fiber. Borrowed. */
-struct slc_sptv_source {
-    uint64_t length; /* of the vector: 2^31 at most */
-    uint64_t fibers;
-    const uint64_t *begin; /* fibers + 1: first nonzero of each; equal ones are empty fibers */
-    const uint32_t *index; /* per nonzero, below `length` */
-    const double *values;  /* per nonzero */
-};
 
 enum slc_sptv_unused {
     SLC_SPTV_UNUSED_AUTO, /* dropped where that pays */
@@ -60,7 +55,8 @@ struct slc_sptv_block;
 /* Only to be read. */
 struct slc_sptv {
     uint64_t fibers, nnz, length;
-    uint64_t steps; /* of eight nonzeros, padding among them */
+    struct slc_sptv_few few; /* where it is used there are no steps, blocks or what follows */
+    uint64_t steps;          /* of eight nonzeros, padding among them */
     uint64_t block_count;
     enum slc_value_type value_type; /* of values as they are held */
     unsigned index_bytes;           /* 2 or 4 */

@@ -6,7 +6,9 @@
  *   bytes a nonzero  v + i + 8, the number of the vector
  *   bytes a fiber    2 + 8, its place and its sum
  *
- * Padding is not counted, nor is the copying of a vector that is shortened.
+ * Of a list of few nonzeros (cpu/sptv_few.h) there are no places, but 4 bytes for the fiber of each
+ * nonzero that is not the first of its own. Padding is not counted, nor is the copying of a vector
+ * that is shortened.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -40,8 +42,8 @@ static enum slc_status measure_mode(const struct roofline_job *job,
     point->measured = status == SLC_OK;
     point->times = bench_samples_summary(&samples);
     point->flop = 2 * nnz;
-    point->bytes =
-        nnz * (slc_value_bytes(form->value_type) + form->index_bytes + 8.0) + fibers * (2 + 8);
+    point->bytes = nnz * (slc_value_bytes(form->value_type) + form->index_bytes + 8.0);
+    point->bytes += form->few.fibers > 0 ? (nnz - fibers) * 4 + fibers * 8 : fibers * (2 + 8);
     point->rows_bytes = form->used * sizeof(double);
     point->strategy = "fibers";
     point->nnz_per_run = nnz / fibers;

@@ -42,6 +42,8 @@ struct shape {
     bool narrow;     /* values are floats */
     bool integers;
     bool sparse; /* one index in 16 occurs */
+    bool full;   /* no fiber is empty */
+    bool few;    /* the form of few nonzeros is expected, where full */
 };
 
 static void *must(void *memory)
@@ -67,6 +69,9 @@ static uint64_t length_of(const struct shape *shape, uint64_t f)
     const uint64_t most = 2 * shape->mean + 1;
     const uint64_t length = slc_random_below(slc_test_seed(), 31, f, most);
 
+    if (shape->full) {
+        return 1 + length % (2 * shape->mean);
+    }
     if (shape->mean == 0) {
         return slc_random_below(slc_test_seed(), 32, f, 10) == 0 ? 1 : 0;
     }
@@ -159,6 +164,11 @@ static uint64_t count_wrong(const struct problem *problem, bool integers, const 
     return wrong;
 }
 
+static bool is_few(const struct slc_sptv *sptv)
+{
+    return sptv->few.memory.data != NULL;
+}
+
 /* All ways of computing one problem. */
 static void check_shape(const struct shape *shape)
 {
@@ -179,8 +189,10 @@ static void check_shape(const struct shape *shape)
         SLC_ASSERT_OK(slc_sptv_create(&sptv, &problem.source, &options, &err), &err);
         CU_ASSERT_EQUAL(sptv.nnz, problem.nnz);
         CU_ASSERT_EQUAL(sptv.shortened, (way & 1) != 0);
-        CU_ASSERT(sptv.steps * SLC_SPTV_LANES >= problem.nnz);
-        CU_ASSERT(!shape->narrow || sptv.value_type == SLC_F32);
+        CU_ASSERT(!shape->full || is_few(&sptv) == (shape->few && (way & 1) == 0));
+        CU_ASSERT(is_few(&sptv) || sptv.steps * SLC_SPTV_LANES >= problem.nnz);
+        CU_ASSERT(is_few(&sptv) || !shape->narrow || sptv.value_type == SLC_F32);
+        CU_ASSERT(slc_sptv_moved_bytes(&sptv) >= 6 * problem.nnz);
         for (unsigned workers = 1; workers <= 5; workers += 2) {
             memset(sums, 0xff, bytes);
             SLC_ASSERT_OK(slc_sptv_multiply(&sptv, problem.vector, sums, workers, &err), &err);
@@ -201,12 +213,37 @@ static void check_shape(const struct shape *shape)
 static void test_against_oracle(void)
 {
     static const struct shape shapes[] = {
-        {1, 1, 0, 0, true, true, false},          {1, 100000, 500, 0, false, false, false},
-        {7, 40, 3, 0, false, false, false},       {8, 40, 3, 0, true, false, true},
-        {30000, 300, 2, 0, true, true, false},    {30000, 70000, 2, 3, false, false, true},
-        {100000, 500, 0, 0, false, false, false}, {3000, 65536, 40, 5, true, false, false},
-        {3000, 65537, 40, 5, false, true, false}, {200000, 1000, 1, 0, false, false, true},
-        {50, 2000, 700, 0, true, false, false},
+        {1, 1, 0, 0, true, true, false, false, false},
+        {1, 100000, 500, 0, false, false, false, false, false},
+        {7, 40, 3, 0, false, false, false, false, false},
+        {8, 40, 3, 0, true, false, true, false, false},
+        {30000, 300, 2, 0, true, true, false, false, false},
+        {30000, 70000, 2, 3, false, false, true, false, false},
+        {100000, 500, 0, 0, false, false, false, false, false},
+        {3000, 65536, 40, 5, true, false, false, false, false},
+        {3000, 65537, 40, 5, false, true, false, false, false},
+        {200000, 1000, 1, 0, false, false, true, false, false},
+        {50, 2000, 700, 0, true, false, false, false, false},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(shapes); i++) {
+        check_shape(&shapes[i]);
+    }
+}
+
+/* A list of few nonzeros has the bits of lanes, +0 for -0 among them; long fibers, empty ones and
+ * more nonzeros have lanes. */
+static void test_few(void)
+{
+    static const struct shape shapes[] = {
+        {.fibers = 1, .length = 3, .mean = 1, .full = true, .few = true},
+        {.fibers = 6, .length = 4, .mean = 1, .integers = true, .full = true, .few = true},
+        {.fibers = 16, .length = 90000, .mean = 2, .sparse = true, .full = true, .few = true},
+        {.fibers = 128, .length = 7, .mean = 1, .integers = true, .full = true, .few = true},
+        {.fibers = 4, .length = 30, .mean = 32, .narrow = true, .full = true, .few = true},
+        {.fibers = 257, .length = 5, .mean = 1, .full = true},
+        {.fibers = 12, .length = 500, .mean = 100, .full = true},
+        {.fibers = 10, .length = 5, .mean = 0, .integers = true},
     };
 
     for (size_t i = 0; i < SLC_COUNT(shapes); i++) {
@@ -266,7 +303,7 @@ static void test_schedule(void)
 /* A vector in the cache stays as it is; a much longer one that is mostly unused does not. */
 static void test_choice(void)
 {
-    const struct shape near = {1000, 5000, 3, 0, false, false, true};
+    const struct shape near = {1000, 5000, 3, 0, false, false, true, false, false};
     const struct slc_sptv_options options = {SLC_SPTV_UNUSED_AUTO, SLC_SPTV_LARGEST};
     struct slc_error err = SLC_ERROR_INIT;
     struct problem problem;
@@ -286,13 +323,12 @@ static void test_choice(void)
     destroy(&problem);
 }
 
-static void test_failing_memory(void)
+static void fail_memory(const struct shape *shape, enum slc_sptv_unused unused)
 {
-    const struct shape shape = {3000, 5000, 3, 2, false, false, true};
-    const struct slc_sptv_options options = {SLC_SPTV_UNUSED_DROP, SLC_SPTV_LARGEST};
+    const struct slc_sptv_options options = {unused, SLC_SPTV_LARGEST};
     struct problem problem;
 
-    create(&problem, &shape);
+    create(&problem, shape);
     for (uint64_t k = 1;; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_sptv sptv;
@@ -309,9 +345,18 @@ static void test_failing_memory(void)
             break;
         }
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
-        CU_ASSERT_EQUAL(sptv.index.bytes + sptv.place.bytes, 0);
+        CU_ASSERT_EQUAL(sptv.index.bytes + sptv.place.bytes + sptv.few.memory.bytes, 0);
     }
     destroy(&problem);
+}
+
+static void test_failing_memory(void)
+{
+    const struct shape many = {3000, 5000, 3, 2, false, false, true, false, false};
+    const struct shape few = {.fibers = 20, .length = 30, .mean = 2, .full = true};
+
+    fail_memory(&many, SLC_SPTV_UNUSED_DROP);
+    fail_memory(&few, SLC_SPTV_UNUSED_AUTO);
 }
 
 /* Sums over the runs of a tile's chunks, added up by fiber. */
@@ -386,6 +431,7 @@ static void test_dots(void)
 
 static const struct slc_test tests[] = {
     {"fibers in memory against the oracle", test_against_oracle},
+    {"few nonzeros", test_few},
     {"no fibers", test_nothing},
     {"the order of blocks", test_schedule},
     {"when the vector is shortened", test_choice},
