@@ -250,7 +250,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         return status;
     }
     finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
-    path = slc_path_join(builder->folder.part, "blco.blk");
+    path = slc_path_join(builder->folder.part, SLC_BLCO_NAME);
     if (finish->chunk_data == NULL || path == NULL) {
         slc_free(path);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "storage/folder_lock.h"
+#include "storage/outside.h"
+#include "storage/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,19 +44,9 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
     return SLC_OK;
 }
 
-char *slc_path_parent(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (slash == NULL) {
-        return slc_strdup(".");
-    }
-    return with_suffix(path, slash == path ? 1 : (size_t)(slash - path), "");
-}
-
 struct census {
-    bool foreign; /* something no run of the builder writes */
-    bool store;   /* a manifest */
+    char foreign[256]; /* the first name that no run of the builder writes; "" without any */
+    bool store;        /* a manifest */
 };
 
 static bool is_one_of(const char *name, const char *const *list, size_t count)
@@ -97,16 +89,18 @@ static bool is_of_a_mode(const char *name)
 
 static int count_name(void *context, const char *name, char kind)
 {
-    static const char *const files[] = {"blco.blk", "blco.blk.tmp", "tensor.json",
-                                        "tensor.json.tmp", "spill.tmp"};
+    static const char *const files[] = {SLC_BLCO_NAME, SLC_BLCO_NAME ".tmp", SLC_MANIFEST_NAME,
+                                        SLC_MANIFEST_NAME ".tmp", "spill.tmp"};
     static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
     bool known = kind == 'f'
                      ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_of_a_mode(name)
                      : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
 
-    census->store = census->store || strcmp(name, "tensor.json") == 0;
-    census->foreign = census->foreign || !known;
+    census->store = census->store || strcmp(name, SLC_MANIFEST_NAME) == 0;
+    if (!known && census->foreign[0] == '\0') {
+        (void)snprintf(census->foreign, sizeof census->foreign, "%s", name);
+    }
     return 0;
 }
 
@@ -117,7 +111,7 @@ static enum slc_status take_census(const struct slc_files *files,
 {
     int code;
 
-    *census = (struct census){false, false};
+    *census = (struct census){.store = false};
     code = files->list_folder(files->self, path, count_name, census);
     if (code < 0) {
         return slc_fail_errno(err, -code, path, "listing the folder");
@@ -144,7 +138,7 @@ remove_leftover(const struct slc_files *files, const char *path, struct slc_erro
             return status;
         }
     }
-    if (kind != 'd' || census.foreign) {
+    if (kind != 'd' || census.foreign[0] != '\0') {
         status = slc_fail(err, SLC_ERR_IO,
                           "it is in the way and holds what no conversion wrote: move it elsewhere");
         slc_error_locate_file(err, path);
@@ -198,7 +192,7 @@ static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_e
 
 static enum slc_status check_output(const struct slc_build_folder *folder, struct slc_error *err)
 {
-    struct census census = {false, false};
+    struct census census = {.store = false};
     char kind;
     enum slc_status status = kind_of(folder->files, folder->output, &kind, err);
 
@@ -216,6 +210,11 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
             status = slc_fail(err, SLC_ERR_IO,
                               "the output exists and is not a store, so it is not overwritten: "
                               "remove it first");
+        } else if (status == SLC_OK && census.foreign[0] != '\0') {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the store is not overwritten, for it holds %s, which is none of a "
+                              "store's files: move that elsewhere first",
+                              census.foreign);
         }
     }
     slc_error_locate_file(err, folder->output);
@@ -265,6 +264,14 @@ static enum slc_status refuse_link(const struct slc_build_folder *folder, struct
     return SLC_OK;
 }
 
+/* A store that is built under new numbers lies in the one that it may replace (relabel.c). */
+static bool is_relabelled(const char *output)
+{
+    const char *slash = strrchr(output, '/');
+
+    return slash != NULL && strcmp(slash + 1, SLC_RELABELLED_NAME) == 0;
+}
+
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,
                                        const char *output,
@@ -293,6 +300,9 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     status = check_output(folder, err);
     if (status == SLC_OK) {
         status = refuse_link(folder, err);
+    }
+    if (status == SLC_OK && !is_relabelled(folder->output)) {
+        status = slc_check_parent_outside_stores(files, folder->output, err);
     }
     if (status == SLC_OK) {
         status = lock_output(folder, err);

@@ -24,16 +24,12 @@ struct slc_build_folder {
     char *old;       /* OUT.slc.old: the replaced store, while it is being replaced */
 };
 
-/* The folder a path lies in: "A/B" -> "A", "B" -> ".", "/B" -> "/". Owns: the caller frees it with
- * slc_free. NULL without memory. */
-char *slc_path_parent(const char *path);
-
 /*
  * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that
  * crashed is removed first, if nobody has it locked and it holds nothing but what a run writes;
  * that is logged. A store that is to be replaced is locked, too. Owns: slc_build_folder_end.
  * Errors: SLC_ERR_IO when OUT.slc exists (and `overwrite` is false or it is not a store), is a
- * symbolic link, or is being written, or given layouts, by another run, ..
+ * symbolic link, lies in a store, or is being written, or given layouts, by another run, ..
  */
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,

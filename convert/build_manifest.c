@@ -34,7 +34,7 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     manifest->origin = *origin;
     manifest->layout_count = 1;
     layout = &manifest->layouts[0];
-    snprintf(layout->file, sizeof layout->file, "blco.blk");
+    snprintf(layout->file, sizeof layout->file, SLC_BLCO_NAME);
     layout->layout = SLC_LAYOUT_BLCO;
     layout->codec = built->codec;
     layout->file_bytes = summary->file_bytes;

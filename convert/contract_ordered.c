@@ -214,7 +214,7 @@ static enum slc_status take_pieces(struct ordering *ordering, struct slc_error *
 static enum slc_status open_output(struct ordering *ordering, struct slc_error *err)
 {
     const struct slc_contract_options *options = ordering->run->options;
-    char *path = slc_path_join(ordering->folder.part, "blco.blk");
+    char *path = slc_path_join(ordering->folder.part, SLC_BLCO_NAME);
     enum slc_status status =
         path == NULL
             ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the block file")

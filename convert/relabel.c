@@ -270,7 +270,7 @@ move_blocks(const struct relabelling *r, const char *from, struct slc_error *err
 {
     const struct slc_files *files = r->store.files;
     const char *to = slc_reader_path(r->store.reader);
-    char *path = slc_path_join(from, "blco.blk");
+    char *path = slc_path_join(from, SLC_BLCO_NAME);
     int code;
 
     if (path == NULL) {

@@ -1,7 +1,8 @@
 /* See convert/text_output.h. */
 #include "convert/text_output.h"
 
-#include "convert/build_folder.h"
+#include "base/memory.h"
+#include "storage/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,13 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
 
         slc_error_locate_file(err, path);
         return status;
+    }
+    if (!device) {
+        enum slc_status status = slc_check_parent_outside_stores(files, path, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
     }
     output->path = slc_strdup(path);
     if (output->path != NULL && !device) {

@@ -154,6 +154,10 @@ enum slc_status slc_folder_remove(const struct slc_files *files,
                                   const char *path,
                                   struct slc_error *err) SLC_NODISCARD;
 
+/* The folder a path lies in, slashes at its end left out: "A/B/" -> "A", "B" -> ".", "/B" -> "/".
+ * In fresh memory (slc_free), or NULL without memory. */
+char *slc_path_parent(const char *path);
+
 /* "FOLDER/NAME" in fresh memory (slc_free), or NULL without memory. */
 char *slc_path_join(const char *folder, const char *name);
 

@@ -161,6 +161,28 @@ enum slc_status slc_file_load(const struct slc_files *files,
     return status;
 }
 
+char *slc_path_parent(const char *path)
+{
+    size_t length = strlen(path);
+    char *parent = slc_malloc(length + 2);
+
+    if (parent == NULL) {
+        return NULL;
+    }
+    memcpy(parent, path, length);
+    while (length > 0 && path[length - 1] == '/') {
+        length--;
+    }
+    while (length > 0 && path[length - 1] != '/') {
+        length--;
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    parent[length] = '\0';
+    return length > 0 ? parent : memcpy(parent, ".", 2);
+}
+
 char *slc_path_join(const char *folder, const char *name)
 {
     size_t folder_length = strlen(folder);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "storage/npy.h"
 #include "storage/output.h"
+#include "storage/outside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -226,6 +227,25 @@ static enum slc_status write_text(const struct slc_files *files,
     return status;
 }
 
+/* A model in the folder of a store would spoil the store. */
+static enum slc_status check_place(const struct slc_files *files,
+                                   enum slc_model_form form,
+                                   const char *path,
+                                   unsigned order,
+                                   struct slc_error *err)
+{
+    char *first;
+    enum slc_status status;
+
+    if (form != SLC_MODEL_SPLATT) {
+        return slc_check_outside_stores(files, path, err);
+    }
+    first = splatt_path(path, order, order);
+    status = first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
+    slc_free(first);
+    return status;
+}
+
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
                                 const char *path,
@@ -236,7 +256,11 @@ enum slc_status slc_model_write(const struct slc_files *files,
     locale_t plain;
     locale_t before;
 
-    files = files != NULL ? files : slc_files_system();
+    files = slc_files_or_system(files);
+    status = check_place(files, form, path, model->order, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     if (form == SLC_MODEL_NPY) {
         return write_npy(files, path, model, err);
     }

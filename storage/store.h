@@ -63,6 +63,9 @@ struct slc_manifest {
     struct slc_store_origin origin;
 };
 
+/* Name of the block file that every store has. */
+#define SLC_BLCO_NAME "blco.blk"
+
 /* Name of the manifest in the folder, and the largest one that is read. */
 #define SLC_MANIFEST_NAME      "tensor.json"
 #define SLC_MANIFEST_MAX_BYTES (UINT64_C(1) << 20)

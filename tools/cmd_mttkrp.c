@@ -13,6 +13,7 @@
 #include "signals.h"
 #include "storage/model.h"
 #include "storage/npy.h"
+#include "storage/outside.h"
 
 #include <stdio.h>
 
@@ -232,6 +233,9 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(args.progress, args.quiet);
     mode = (unsigned)args.mode - 1;
     status = signals_start(NULL, NULL, &err);
+    if (status == SLC_OK) {
+        status = slc_check_outside_stores(slc_files_system(), args.output, &err);
+    }
     if (status == SLC_OK) {
         status = session_open(&session, operands.text[0], args.session.memory, &err);
     }

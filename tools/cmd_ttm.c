@@ -15,6 +15,7 @@
 #include "signals.h"
 #include "storage/labels.h"
 #include "storage/npy.h"
+#include "storage/outside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -335,6 +336,9 @@ static enum slc_status compute(struct product *product, const char *store, struc
 {
     enum slc_status status = signals_start(NULL, NULL, err);
 
+    if (status == SLC_OK) {
+        status = slc_check_outside_stores(slc_files_system(), product->folder, err);
+    }
     if (status == SLC_OK) {
         status = slc_store_open_within(
             slc_files_system(), store,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "storage/model.h"
+#include "storage/outside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,12 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fails unless a file or folder at `path` can be created or replaced. */
+/* Fails unless a file or folder at `path` can be created or replaced and is none of a store. */
 static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
 {
     struct stat stat_record;
     const char *slash = strrchr(path, '/');
     char parent[1024];
+    enum slc_status status = slc_check_outside_stores(slc_files_system(), path, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
 
     if (stat(path, &stat_record) == 0) {
         if (folder != S_ISDIR(stat_record.st_mode)) {

@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "console.h"
 #include "cpu/cpu.h"
+#include "storage/outside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +23,15 @@ struct log_json {
 enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
 {
     struct log_json *fresh;
+    enum slc_status status;
 
     *log = NULL;
     if (path == NULL) {
         return SLC_OK;
+    }
+    status = slc_check_outside_stores(slc_files_system(), path, err);
+    if (status != SLC_OK) {
+        return status;
     }
     fresh = slc_calloc(1, sizeof *fresh);
     if (fresh == NULL) {

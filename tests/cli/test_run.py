@@ -481,11 +481,40 @@ def checked(folder):
     sluice("check", folder, status=3)
 
 
+
+def outputs_in_stores(folder):
+    """No command puts its results into a store; what is there stays."""
+    store, spare = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+    for name in (store, spare):
+        sluice("generate", name, "--dims", "9x8x7", "--nnz", 50, "-q")
+    factors = os.path.join(folder, "start")
+    sluice("cpd", spare, "-r", 1, "-i", 0, "-q", "-o", factors)
+    inside = os.path.join(store, "out")
+    for arguments in (["cpd", spare, "-r", 1, "-o", store], ["cpd", store, "-r", 1, "-o", inside],
+                      ["cpd", store, "-r", 1, "--stem", inside], ["cpd", store, "-r", 1, "--ktensor", inside],
+                      ["cpd", store, "-r", 1, "--nowrite", "--log-json", inside],
+                      ["ttm", spare, "--mode", 1, "--matrix", factors + "/mode-1.npy", store],
+                      ["ttm", store, "--mode", 1, "--matrix", factors + "/mode-1.npy", inside + "/"],
+                      ["ttv", spare, "--mode", 1, "--vector", factors + "/mode-1.npy", inside],
+                      ["mttkrp", spare, "--mode", 1, "--factors", factors, "-o", store + "/" + "blco.blk"],
+                      ["mttkrp", store, "--mode", 1, "--factors", factors, "-o", inside],
+                      ["export", spare, inside, "-f"], ["export", spare, os.path.join(store, "tensor.json"), "-f"],
+                      ["convert", "-", inside], ["generate", inside, "--dims", "9x9", "--nnz", 5],
+                      ["bench", "roofline", spare, "-r", 1, "--svg", inside]):
+        _, message = sluice(*arguments, status=2, input="1 1 1\n")
+        check("store, which holds nothing but its own files: name a" in message, f"{arguments}: {message}")
+    _, message = sluice("export", spare, store, "-f", status=5)
+    check("the output is a folder" in message, message)
+    check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
+    sluice("check", store, "-q")
+
+
 run([
     ("generate", generated),
     ("plan", planned),
     ("report and run.json", reported),
     ("outputs", outputs),
+    ("outputs in stores", outputs_in_stores),
     ("-q and plain progress", quiet_and_progress),
     ("the live line", live_line),
     ("--log-json", json_log),

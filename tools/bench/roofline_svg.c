@@ -8,6 +8,7 @@
 
 #include "storage/files.h"
 #include "storage/output.h"
+#include "storage/outside.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -489,8 +490,11 @@ static void put_legend(const struct picture *picture)
 enum slc_status roofline_svg_try(const char *path, struct slc_error *err)
 {
     struct slc_output output;
-    const enum slc_status status = slc_output_open(&output, NULL, path, err);
+    enum slc_status status = slc_check_outside_stores(NULL, path, err);
 
+    if (status == SLC_OK) {
+        status = slc_output_open(&output, NULL, path, err);
+    }
     if (status == SLC_OK) {
         slc_output_abandon(&output);
     }

@@ -105,6 +105,16 @@ static void test_leftovers(void)
                      "not a store");
     CU_ASSERT(exists(path_in(path, "thesis.tex")));
     remove_store(path);
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(run_build(&input, &build, path, false, &report, &err), &err);
+    write_text(path_in(path, "thesis.tex"), "precious");
+    SLC_ASSERT_FAILS(run_build(&input, &build, path, true, &report, &err), SLC_ERR_IO, &err,
+                     "it holds thesis.tex");
+    CU_ASSERT(exists(path_in(path, "thesis.tex")));
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(run_build(&input, &build, path_in(path, "y.slc"), true, &report, &err),
+                     SLC_ERR_USAGE, &err, "lies in the folder of a store");
+    remove_store(path);
     input_destroy(&input);
 }
 
