@@ -135,7 +135,6 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    run->report->threads = run->workers;
     if (supply != NULL) {
         status = supply->run(supply->self, run->reader, run->workers,
                              supply->memory_bytes(supply->self, run->reader, run->workers, true) +
@@ -157,10 +156,10 @@ slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, str
 {
     least = slc_min_u64(least, run->least_ordered);
     if (run->job.vector_count == 0) {
-        return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
+        return slc_fail_budget(err, run->budget_bytes, least + SLC_CONTRACT_MARGIN,
                                "sorting the nonzeros of this tensor");
     }
-    return slc_fail_budget(err, run->budget_bytes, least + (UINT64_C(1) << 20),
+    return slc_fail_budget(err, run->budget_bytes, least + SLC_CONTRACT_MARGIN,
                            "multiplying this tensor (%" PRIu64 " MiB for vectors)",
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
@@ -315,6 +314,7 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     const uint64_t fixed = c->fixed_bytes + slc_buffer_footprint(sums_bytes, SLC_PAGES_SMALL);
     enum slc_status status;
 
+    c->report->least_bytes = fixed + slc_contract_scan_bytes(c, 1) + SLC_CONTRACT_MARGIN;
     for (c->workers = c->options->threads;
          fixed + slc_contract_scan_bytes(c, c->workers) > c->budget_bytes; c->workers--) {
         if (c->workers == 1) {
@@ -322,6 +322,9 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
         }
     }
     slc_contract_spare(c, c->budget_bytes - fixed - slc_contract_scan_bytes(c, c->workers));
+    if (c->options->dry_run) {
+        return SLC_OK;
+    }
     status = slc_contract_start(c, err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&c->sums, sums_bytes, SLC_PAGES_SMALL, err);
@@ -369,6 +372,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
             n != c->info->layout_mode ? (double)c->info->dims[n] : 1;
     }
     c->report->layout_blocks = c->info->block_count;
+    c->report->layout_bytes = c->info->file_bytes;
     fibers = &c->info->keys.run;
     c->job.dots = c->options->dots;
     for (unsigned k = 0; k < c->job.vector_count; k++) {
@@ -378,6 +382,23 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
         }
     }
     return SLC_OK;
+}
+
+/* The most nonzeros that the result can have: its cells, nonzeros of the store, or whole fibers. */
+static uint64_t most_sums(const struct slc_contract_run *c)
+{
+    uint64_t most = c->info->nnz;
+    uint64_t cells = 1;
+
+    if (c->info->layout == SLC_LAYOUT_FIBER) {
+        most = c->info->fiber_count;
+    }
+    for (unsigned k = 0; k < c->job.kept_count; k++) {
+        if (!slc_mul_u64(cells, c->report->dims[k], &cells)) {
+            return most;
+        }
+    }
+    return slc_min_u64(most, cells);
 }
 
 static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
@@ -393,6 +414,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     if (status != SLC_OK) {
         return status;
     }
+    c->report->sums_most = most_sums(c);
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;
     c->fibers = c->options->fibers;
@@ -411,6 +433,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     } else {
         status = slc_contract_sorted(c, err);
     }
+    c->report->threads = c->workers;
     for (unsigned w = 0; w < c->workers; w++) {
         c->report->zero_sums += c->worker[w].zeros;
     }

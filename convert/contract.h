@@ -43,6 +43,7 @@ struct slc_contract_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    bool dry_run; /* only plans: reads no vector and writes nothing */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
 };
@@ -56,6 +57,9 @@ struct slc_contract_report {
     uint64_t layout_fibers;        /* that are not empty, of fiber-n; elsewhere 0 .. */
     double layout_fibers_possible; /* .. of so many */
     uint64_t layout_blocks;
+    uint64_t layout_bytes; /* of its file */
+    uint64_t sums_most;    /* nonzeros of the result at most, as far as the layout tells */
+    uint64_t least_bytes;  /* smallest budget that works, with fewer threads if need be */
     unsigned threads;
     double scan_seconds; /* from the first block to the last sum */
     uint64_t zero_sums;  /* runs of a fiber whose products added up to zero: not built */

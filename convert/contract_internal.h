@@ -61,6 +61,12 @@ enum slc_status slc_contract_start(struct slc_contract_run *run,
 /* Gives back what slc_contract_start took, also what it did not get to. */
 void slc_contract_release(struct slc_contract_run *run);
 
+/*
+ * A budget that works has `least` bytes and what the process may have grown by when it is asked for
+ * the next time.
+ */
+#define SLC_CONTRACT_MARGIN (UINT64_C(1) << 20)
+
 /* SLC_ERR_BUDGET, naming `least`, or run->least_ordered where that is less. */
 enum slc_status slc_contract_fail_budget(const struct slc_contract_run *run,
                                          uint64_t least,

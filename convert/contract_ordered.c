@@ -100,17 +100,25 @@ static uint64_t piece_bytes(const struct slc_key_layout *layout)
     return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
 }
 
-bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout)
+/* What so many workers take in all. */
+static uint64_t needed_bytes(const struct slc_contract_run *run,
+                             const struct slc_key_layout *layout,
+                             unsigned workers)
 {
     const uint64_t fixed =
         run->fixed_bytes + SMALL_OBJECTS_BYTES + slc_build_writer_bytes(run->options->block_bytes);
     const uint64_t encoder = slc_encoder_memory_bytes(layout, run->options->codec);
 
+    return fixed + slc_contract_scan_bytes(run, workers) + workers * encoder +
+           slc_buffer_footprint(workers * piece_bytes(layout), SLC_PAGES_SMALL) +
+           slc_ordered_bytes(layout, workers);
+}
+
+bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout)
+{
+    run->report->least_bytes = needed_bytes(run, layout, 1) + SLC_CONTRACT_MARGIN;
     for (run->workers = run->options->threads; run->workers >= 1; run->workers--) {
-        const uint64_t bytes =
-            fixed + slc_contract_scan_bytes(run, run->workers) + run->workers * encoder +
-            slc_buffer_footprint(run->workers * piece_bytes(layout), SLC_PAGES_SMALL) +
-            slc_ordered_bytes(layout, run->workers);
+        const uint64_t bytes = needed_bytes(run, layout, run->workers);
 
         run->least_ordered = bytes;
         if (bytes <= run->budget_bytes) {
@@ -310,8 +318,12 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
                                      struct slc_error *err)
 {
     struct ordering ordering = {.run = run, .layout = layout};
-    enum slc_status status = slc_contract_start(run, err);
+    enum slc_status status;
 
+    if (run->options->dry_run) {
+        return SLC_OK;
+    }
+    status = slc_contract_start(run, err);
     if (status == SLC_OK) {
         status = slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
                                         run->options->overwrite, err);

@@ -41,6 +41,12 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
         run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL);
     uint64_t least = UINT64_MAX;
 
+    build->workers = 1;
+    build->beside_bytes = fixed + slc_contract_scan_bytes(run, 1);
+    run->report->least_bytes =
+        SLC_CONTRACT_MARGIN +
+        slc_min_u64(run->least_ordered,
+                    build->beside_bytes + slc_builder_memory_min(build, run->job.kept_count));
     for (run->workers = run->options->threads; run->workers >= 1; run->workers--) {
         build->workers = run->workers;
         build->beside_bytes = fixed + slc_contract_scan_bytes(run, run->workers);
@@ -167,6 +173,9 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     struct sorting sorting = {.run = run};
     enum slc_status status = divide_memory(run, &build, err);
 
+    if (run->options->dry_run) {
+        return status;
+    }
     if (status == SLC_OK) {
         status = slc_contract_start(run, err);
     }

@@ -4,6 +4,7 @@
 #include "devices.h"
 #include "format.h"
 #include "log_json.h"
+#include "plan_products.h"
 #include "report.h"
 #include "session.h"
 
@@ -78,7 +79,10 @@ static void print_text(const struct session *session)
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));
 }
 
-static int print_json(const struct session *session, bool feasible, json_t *devices)
+static int print_json(const struct session *session,
+                      bool feasible,
+                      const struct plan_product *products,
+                      json_t *devices)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     json_t *object = json_plan(&session->plan, manifest->order);
@@ -88,6 +92,7 @@ static int print_json(const struct session *session, bool feasible, json_t *devi
     (void)json_object_set_new(object, "feasible", json_boolean(feasible));
     (void)json_object_set_new(object, "result_bytes",
                               json_integer((json_int_t)result_bytes(manifest, &session->plan)));
+    (void)json_object_set_new(object, "products", plan_products_json(manifest->order, products));
     if (devices != NULL) {
         (void)json_object_set_new(object, "devices", devices);
     }
@@ -111,6 +116,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;
     struct device_shares shares[SLC_MAX_ORDER];
+    struct plan_product products[SLC_MAX_ORDER] = {{.fibers = 0}};
     struct operands operands;
     unsigned devices, layouts = 0;
     int code = 0;
@@ -126,6 +132,9 @@ static int run(const struct command *command, int argc, char **argv)
                           (unsigned)args.mode, session.store.manifest.order);
     }
     if (status == SLC_OK) {
+        status = plan_products(&session.store, &args.session, (uint32_t)args.rank, products, &err);
+    }
+    if (status == SLC_OK) {
         status =
             session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
                          args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
@@ -134,11 +143,12 @@ static int run(const struct command *command, int argc, char **argv)
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
-        code = print_json(&session, status == SLC_OK,
+        code = print_json(&session, status == SLC_OK, products,
                           layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
     } else if (status == SLC_OK) {
         print_text(&session);
         devices_print(shares, layouts, devices);
+        plan_products_print(&session.store, (uint32_t)args.rank, products);
     }
     if (status != SLC_OK) {
         code = console_error(&err);

@@ -32,6 +32,7 @@ struct arguments {
     const char *pin;
     const char *temp_dir;
     const char *progress;
+    bool dry_run;
     bool json;
     bool quiet;
 };
@@ -78,6 +79,10 @@ static const struct option options[] = {
      .help = "folder for what does not fit in memory while a store is sorted for the mode; beside "
              "the output if not given",
      .offset = offsetof(struct arguments, temp_dir)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell what would be read, sorted and written, and the memory; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
     {.name = "json",
      .kind = OPTION_FLAG,
      .help = "the report as one JSON object",
@@ -262,9 +267,36 @@ static double operations(const struct product *product)
     return 2.0 * (double)product->store.manifest.nnz * product->cols;
 }
 
+/* Fibers of the result: as the layout counts them, or at most: nonzeros, or cells of the others. */
+static uint64_t fibers_most(const struct product *product)
+{
+    const struct slc_manifest *manifest = &product->store.manifest;
+    uint64_t cells = 1;
+
+    if (product->order.reader != NULL &&
+        slc_reader_info(product->order.reader)->layout == SLC_LAYOUT_FIBER) {
+        return slc_reader_info(product->order.reader)->fiber_count;
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (n != product->mode && !slc_mul_u64(cells, manifest->dims[n], &cells)) {
+            return manifest->nnz;
+        }
+    }
+    return slc_min_u64(cells, manifest->nnz);
+}
+
+/* Bytes of both files of so many fibers. */
+static double result_bytes(const struct product *product, uint64_t fibers)
+{
+    const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);
+    const double row = (double)product->cols * slc_value_bytes(product->plan.request.precision);
+
+    return (double)fibers * (coords + row);
+}
+
 static const char *layout_text(const struct product *product)
 {
-    if (product->order.path != NULL) {
+    if (product->order.path != NULL || product->order.reader == NULL) {
         return "temporary";
     }
     return slc_layout_name(slc_reader_info(product->order.reader)->layout);
@@ -332,6 +364,63 @@ static void print_report(const struct product *product)
            format_memory(&b, product->plan.budget_bytes));
 }
 
+static void print_dry_run_json(const struct product *product)
+{
+    const uint64_t fibers = fibers_most(product);
+    json_t *record =
+        json_pack("{s:s, s:b, s:i, s:I, s:I, s:I, s:s, s:i, s:f, s:I, s:I, s:I, s:I}", "schema",
+                  "sluice-ttm-1", "dry_run", 1, "mode", (int)product->mode + 1, "nnz",
+                  (json_int_t)product->store.manifest.nnz, "fibers_most", (json_int_t)fibers,
+                  "columns", (json_int_t)product->cols, "layout", layout_text(product), "threads",
+                  (int)product->plan.threads, "result_bytes_most", result_bytes(product, fibers),
+                  "bytes_to_read", (json_int_t)product->plan.iteration_bytes, "memory_least_bytes",
+                  (json_int_t)product->plan.minimum_bytes, "memory_bytes",
+                  (json_int_t)product->plan.total_bytes, "memory_budget_bytes",
+                  (json_int_t)product->plan.budget_bytes);
+
+    (void)json_dumpf(record, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(record);
+}
+
+static void print_dry_run(const struct product *product)
+{
+    const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
+    const uint64_t fibers = fibers_most(product);
+    struct format_text a, b, c;
+
+    printf("Would write %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
+    printf("  %-12s up to %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
+           format_count(&a, fibers), product->mode + 1, product->cols,
+           format_data(&b, result_bytes(product, fibers)));
+    if (product->order.reader != NULL) {
+        printf("  %-12s %s, %s to read\n", "layout", layout_text(product),
+               format_data(&a, (double)product->plan.iteration_bytes));
+    } else {
+        printf("  %-12s temporary: the nonzeros (%s as stored) would be sorted first, beside the "
+               "result\n",
+               "layout", format_data(&a, (double)blco->file_bytes));
+    }
+    printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
+           format_memory(&a, product->plan.total_bytes), product->plan.threads,
+           format_memory(&b, product->plan.minimum_bytes),
+           format_memory(&c, product->plan.budget_bytes));
+}
+
+/* The plan over the layout with whole fibers, if the store has it. */
+static enum slc_status plan_only(struct product *product, struct slc_error *err)
+{
+    const uint64_t room = product->args->memory != 0 ? product->args->memory : UINT64_MAX;
+    enum slc_status status;
+
+    product->order.store = &product->store;
+    status =
+        slc_store_open_fibers(&product->store, product->mode, room, &product->order.reader, err);
+    return status == SLC_OK && product->order.reader != NULL
+               ? make_plan(product, product->order.reader, err)
+               : status;
+}
+
 static enum slc_status compute(struct product *product, const char *store, struct slc_error *err)
 {
     enum slc_status status = signals_start(NULL, NULL, err);
@@ -351,6 +440,9 @@ static enum slc_status compute(struct product *product, const char *store, struc
         /* Over the store's own layout, so that nothing is sorted for a product that does not fit.
          */
         status = make_plan(product, product->store.reader, err);
+    }
+    if (status == SLC_OK && product->args->dry_run) {
+        return plan_only(product, err);
     }
     if (status == SLC_OK) {
         status = open_order(product, err);
@@ -404,6 +496,8 @@ static int run(const struct command *command, int argc, char **argv)
         console_settle();
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    } else if (args.dry_run) {
+        (args.json ? print_dry_run_json : print_dry_run)(&product);
     } else if (args.json) {
         print_json(&product);
     } else if (!args.quiet) {

@@ -24,6 +24,7 @@ struct arguments {
     struct option_modes modes;
     struct option_strings vectors;
     bool sort;
+    bool dry_run;
     bool verbose;
     bool json;
 };
@@ -45,6 +46,10 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "sort the sums even where they come in the order of the result",
      .offset = offsetof(struct arguments, sort)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell what would be read, whether sums would be sorted, and the memory; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
     SESSION_OPTION_ROW_IO(arguments, session.io),
     SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -122,21 +127,9 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     out->max_temp = args->build.max_temp;
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
+    out->dry_run = args->dry_run;
     out->progress = progress_phase;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
-}
-
-/* "blco", "fiber-2" */
-static const char *layout_name(struct format_text *out, const struct slc_contract_report *report)
-{
-    const char *name = slc_layout_name(report->layout);
-
-    if (report->layout == SLC_LAYOUT_FIBER) {
-        (void)snprintf(out->text, sizeof out->text, "%s-%u", name, report->layout_mode + 1);
-    } else {
-        (void)snprintf(out->text, sizeof out->text, "%s", name);
-    }
-    return out->text;
 }
 
 static void print_store_report(const struct product *product)
@@ -155,6 +148,48 @@ static void print_store_report(const struct product *product)
     build_report_memory(product->contract.memory_bytes);
 }
 
+/* The layout that is read, and its fibers. */
+static void print_layout(const struct slc_contract_report *report, FILE *out)
+{
+    struct format_text a, b, c;
+
+    (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s, %s\n", "layout",
+                  session_layout_name(&a, report->layout, report->layout_mode),
+                  format_count(&b, report->nnz), report->layout_blocks,
+                  report->layout_blocks == 1 ? "" : "s",
+                  format_data(&c, (double)report->layout_bytes));
+    if (report->layout_fibers > 0) {
+        (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
+                      format_count(&a, report->layout_fibers), report->layout_mode + 1,
+                      report->layout_fibers_possible);
+    }
+}
+
+/* What a run would do. */
+static void print_dry_run(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    struct format_text a, b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    if (product->contract.output == NULL) {
+        printf("Would add up a number\n");
+    } else {
+        printf("Would write %s\n", product->contract.output);
+        printf("  %-12s %s, up to %s nonzeros\n", "dims",
+               format_dims(dims, report->order, report->dims), format_count(&a, report->sums_most));
+        printf("  %-12s %s\n", "order",
+               report->ordered ? "sums would be written as they come"
+                               : "sums would be sorted, in a temporary file what does not fit in "
+                                 "memory");
+    }
+    print_layout(report, stdout);
+    printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
+           format_memory(&a, report->least_bytes),
+           format_memory(&b, product->contract.memory_bytes), report->threads,
+           report->threads == 1 ? "" : "s");
+}
+
 /* How the store was read; to `out`, for a number is all that standard output gets. */
 static void print_reading(const struct product *product, FILE *out)
 {
@@ -164,14 +199,7 @@ static void print_reading(const struct product *product, FILE *out)
     const double threads = report->threads;
     struct format_text a, b;
 
-    (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s\n", "layout",
-                  layout_name(&a, report), format_count(&b, report->nnz), report->layout_blocks,
-                  report->layout_blocks == 1 ? "" : "s");
-    if (report->layout_fibers > 0) {
-        (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
-                      format_count(&a, report->layout_fibers), report->layout_mode + 1,
-                      report->layout_fibers_possible);
-    }
+    print_layout(report, out);
     (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
                   format_data(&a, (double)stats->bytes_read),
                   format_data(&b, stats->pass_seconds > 0
@@ -215,7 +243,6 @@ static void put_result(const struct product *product, json_t *record)
         (void)json_object_set_new(record, "number", json_real(report->scalar));
         return;
     }
-    (void)json_object_set_new(record, "dims", json_dims(report->order, report->dims));
     (void)json_object_set_new(record, "result_nnz",
                               json_integer((json_int_t)report->build.summary.nnz));
     (void)json_object_set_new(record, "result_bytes",
@@ -223,13 +250,26 @@ static void put_result(const struct product *product, json_t *record)
     (void)json_object_set_new(record, "zero_sums", json_integer((json_int_t)(report->zero_sums)));
     (void)json_object_set_new(record, "dropped_sums",
                               json_integer((json_int_t)report->build.explicit_zeros));
-    (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
+}
+
+/* How the store was read, and what it took. */
+static void put_run(const struct product *product, json_t *record)
+{
+    const struct slc_stream_supply *supply = &product->supply;
+    json_t *run = json_pack("{s:s, s:b, s:s, s:i, s:I, s:I, s:I, s:o}", "io",
+                            slc_io_name(supply->stats.io), "direct", (int)supply->stats.direct,
+                            "schedule", slc_schedule_name(supply->used_schedule), "slots",
+                            (int)supply->slot_count, "slot_bytes", (json_int_t)supply->slot_bytes,
+                            "bytes_read", (json_int_t)supply->stats.bytes_read, "memory_peak_bytes",
+                            (json_int_t)slc_memory_peak(), "seconds", seconds_json(product));
+
+    (void)json_object_update_new(record, run);
 }
 
 static void print_json(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
-    const struct slc_stream_supply *supply = &product->supply;
+    const bool dry_run = product->contract.dry_run;
     uint32_t modes = 0;
     struct format_text name;
     json_t *record;
@@ -238,22 +278,28 @@ static void print_json(const struct product *product)
         modes |= UINT32_C(1) << product->contract.vectors[k].mode;
     }
     record = json_pack(
-        "{s:s, s:o, s:I, s:s, s:I, s:s, s:b, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "schema",
-        "sluice-ttv-1", "modes", json_modes(modes), "nnz", (json_int_t)report->nnz, "layout",
-        layout_name(&name, report), "blocks", (json_int_t)report->layout_blocks, "io",
-        slc_io_name(supply->stats.io), "direct", (int)supply->stats.direct, "schedule",
-        slc_schedule_name(supply->used_schedule), "threads", (int)report->threads, "slots",
-        (int)supply->slot_count, "slot_bytes", (json_int_t)supply->slot_bytes, "bytes_read",
-        (json_int_t)supply->stats.bytes_read, "memory_peak_bytes", (json_int_t)slc_memory_peak(),
-        "memory_budget_bytes", (json_int_t)product->contract.memory_bytes, "seconds",
-        seconds_json(product));
+        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I}", "schema", "sluice-ttv-1", "dry_run",
+        (int)dry_run, "modes", json_modes(modes), "nnz", (json_int_t)report->nnz, "layout",
+        session_layout_name(&name, report->layout, report->layout_mode), "blocks",
+        (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
+        "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
+        "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
     if (report->layout_fibers > 0) {
         (void)json_object_set_new(record, "fibers",
                                   json_integer((json_int_t)report->layout_fibers));
         (void)json_object_set_new(record, "fibers_possible",
                                   json_real(report->layout_fibers_possible));
     }
-    put_result(product, record);
+    if (product->contract.output != NULL) {
+        (void)json_object_set_new(record, "dims", json_dims(report->order, report->dims));
+        (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
+        (void)json_object_set_new(record, "result_nnz_most",
+                                  json_integer((json_int_t)report->sums_most));
+    }
+    if (!dry_run) {
+        put_run(product, record);
+        put_result(product, record);
+    }
     (void)json_dumpf(record, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(record);
@@ -266,6 +312,10 @@ static void print_result(const struct product *product)
 
     if (args->json) {
         print_json(product);
+        return;
+    }
+    if (args->dry_run) {
+        print_dry_run(product);
         return;
     }
     if (is_number) {
@@ -281,6 +331,13 @@ static void print_result(const struct product *product)
     }
 }
 
+/* What a signal has to remove. */
+static const char *written(const struct product *product)
+{
+    return product->contract.output != NULL && !product->args.dry_run ? product->contract.output
+                                                                      : "-";
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct product product = {.seconds = 0};
@@ -293,9 +350,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     if (fill_options(&product, &operands, &err) != SLC_OK ||
-        build_start(&product.args.build,
-                    product.contract.output != NULL ? product.contract.output : "-",
-                    &err) != SLC_OK ||
+        build_start(&product.args.build, written(&product), &err) != SLC_OK ||
         slc_contract(&product.contract, &product.report, &err) != SLC_OK) {
         return console_error(&err);
     }

@@ -3,6 +3,8 @@
 
 #include "cpu/cpu.h"
 
+#include <stdio.h>
+
 const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL};
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
 const char *const session_precision_choices[] = {"f64", "f32", NULL};
@@ -206,6 +208,18 @@ uint64_t session_store_bytes(const struct slc_manifest *manifest)
         bytes += manifest->permutations[i].file_bytes;
     }
     return bytes;
+}
+
+const char *session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode)
+{
+    const char *name = slc_layout_name(layout);
+
+    if (layout == SLC_LAYOUT_BLCO) {
+        (void)snprintf(out->text, sizeof out->text, "%s", name);
+    } else {
+        (void)snprintf(out->text, sizeof out->text, "%s-%u", name, mode + 1);
+    }
+    return out->text;
 }
 
 double session_bytes_per_nonzero(const struct slc_manifest *manifest)

@@ -10,6 +10,7 @@
 #include "common_options.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
+#include "format.h"
 #include "storage/store.h"
 
 #include <stdbool.h>
@@ -196,6 +197,10 @@ void session_stop(struct session *session);
 
 /* Closes whatever is open; takes SESSION_INIT. */
 void session_close(struct session *session);
+
+/* "blco", "fiber-2" */
+const char *
+session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode);
 
 /* Bytes of all block files and permutations of the store, and per nonzero. */
 uint64_t session_store_bytes(const struct slc_manifest *manifest);

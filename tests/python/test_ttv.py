@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 
 import numpy as np
@@ -160,7 +161,7 @@ def reading(folder):
             for mode in (1, 3) if status == 0 else ():
                 printed, _ = sluice("ttv", store, *arguments(folder, (mode - 1,)), out, "-f", "-v", *how)
                 check(f"by {io}" in printed and f"schedule {schedule}" in printed, printed)
-                check("blco: 30,000 nonzeros in 1 block\n" in printed, printed)
+                check("blco: 30,000 nonzeros in 1 block, " in printed, printed)
                 with open(os.path.join(out, "blco.blk"), "rb") as file:
                     written[mode].add(file.read())
                 sorted_sums = mode == 1 or schedule == "largest"
@@ -200,6 +201,41 @@ def report(folder):
     check(json.loads(printed)["number"] == float(number), printed)
 
 
+def plans(folder):
+    """What plan and --dry-run tell is what runs then do, and the budget they name works."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+    sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "none")
+    sluice("layout", store, "--fiber", 2, "-q")
+    vectors_of(folder, (40, 50, 60))
+    np.save(os.path.join(folder, "u.npy"), np.ones((50, 3)))
+    products = json.loads(sluice("plan", store, "-r", 3, "--json")[0])["products"]
+    check([p["layout"] for p in products] == ["blco", "fiber-2", "blco"], f"{products}")
+    check([p["ttv_sorts"] for p in products] == [p["ttm_sorts"] for p in products] == [True, False, True],
+          f"{products}")
+    printed, _ = sluice("plan", store, "-r", 3)
+    check(printed.count("--fiber 1 spares that") == 1 and "--fiber 2" not in printed, printed)
+    for mode in (1, 2):
+        command = ("ttv", store, *arguments(folder, (mode - 1,)), out, "--json", "-t", 2)
+        told = json.loads(sluice(*command, "--dry-run")[0])
+        check(not os.path.exists(out) and told["dry_run"], f"{told}")
+        least = told["memory_least_bytes"]
+        check(abs(least - products[mode - 1]["ttv_minimum_bytes"]) <= 4 << 20, f"{told}")
+        sluice(*command, "--dry-run", "--memory", least // 2, status=4)
+        done = json.loads(sluice(*command, "--memory", least + (4 << 20))[0])
+        check(told["sorted"] == done["sorted"] == (mode == 1), f"{done}")
+        check(done["result_nnz"] <= told["result_nnz_most"], f"{done}")
+        sluice("ttv", store, *arguments(folder, (mode - 1,)), out, "-f", "-q")
+        shutil.rmtree(out)
+    matrix = ("--mode", 2, "--matrix", os.path.join(folder, "u.npy"), os.path.join(folder, "o"))
+    told = json.loads(sluice("ttm", store, *matrix, "--dry-run", "--json")[0])
+    check(told["layout"] == "fiber" and not os.path.exists(os.path.join(folder, "o")), f"{told}")
+    done = json.loads(sluice("ttm", store, *matrix, "--json")[0])
+    check(told["fibers_most"] == done["fibers"] and told["bytes_to_read"] == done["bytes_read"], f"{told}")
+    printed, _ = sluice("ttm", store, "--mode", 1, "--matrix", os.path.join(folder, "v1.npy"),
+                        os.path.join(folder, "o"), "--dry-run")
+    check("temporary" in printed and "up to 3,000 of mode 1, 1 columns" in printed, printed)
+
+
 run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
@@ -208,6 +244,7 @@ run([
     ("mode after mode", one_by_one),
     ("every way of reading", reading),
     ("the report", report),
+    ("plans", plans),
     ("small memory", small_memory),
     ("a store of twice the budget", twice_the_budget),
 ])

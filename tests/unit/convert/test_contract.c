@@ -127,6 +127,47 @@ static void test_number_independence(void)
     problem_destroy(&problem);
 }
 
+/* What the resident process may grow by between a plan and a run. */
+#define GROWTH_BYTES (UINT64_C(8) << 20)
+
+/* A dry run names the budget that works, and touches neither vectors nor disk. */
+static void test_dry_run(void)
+{
+    static const uint64_t dims[] = {40, 30, 20};
+    static const unsigned contracted[] = {1, 4, 5, 7};
+
+    for (size_t i = 0; i < SLC_COUNT(contracted); i++) {
+        struct slc_contract_report told, done;
+        struct slc_error err = SLC_ERROR_INIT;
+        struct problem problem;
+
+        problem_create(&problem, 3, dims, 5000, contracted[i], UNIFORM, false, &plenty);
+        problem.options.dry_run = true;
+        for (unsigned k = 0; k < problem.options.vector_count; k++) {
+            problem.options.vectors[k].path = "/nowhere.npy";
+        }
+        SLC_ASSERT_OK(slc_contract(&problem.options, &told, &err), &err);
+        CU_ASSERT_FALSE(exists(problem.output));
+        problem.options.memory_bytes = told.least_bytes / 2;
+        SLC_ASSERT_FAILS(slc_contract(&problem.options, &done, &err), SLC_ERR_BUDGET, &err, "MiB");
+        slc_error_clear(&err);
+        CU_ASSERT(done.least_bytes <= told.least_bytes + GROWTH_BYTES &&
+                  told.least_bytes <= done.least_bytes + GROWTH_BYTES);
+        problem.options.dry_run = false;
+        for (unsigned mode = 0, k = 0; mode < 3; mode++) {
+            if ((contracted[i] >> mode & 1) != 0) {
+                problem.options.vectors[k++].path = problem.vector_path[mode];
+            }
+        }
+        problem.options.memory_bytes = told.least_bytes + GROWTH_BYTES;
+        SLC_ASSERT_OK(slc_contract(&problem.options, &done, &err), &err);
+        CU_ASSERT_EQUAL(done.ordered, told.ordered);
+        CU_ASSERT(done.build.summary.nnz <= told.sums_most);
+        CU_ASSERT_EQUAL(done.layout_bytes, told.layout_bytes);
+        problem_destroy(&problem);
+    }
+}
+
 static void test_refused(void)
 {
     static const uint64_t dims[] = {20, 30, 40};
@@ -304,6 +345,7 @@ static const struct slc_test tests[] = {
     {"stores and numbers against a naive specification", test_against_naive},
     {"threads and memory change nothing", test_independence},
     {"threads do not change a number", test_number_independence},
+    {"a dry run", test_dry_run},
     {"refusals", test_refused},
     {"an output that exists", test_existing_output},
     {"failing file operations", test_failing_files},
