@@ -389,21 +389,34 @@ static bool is_listed(const struct verifier *verifier, const char *name)
     return listed;
 }
 
-/* Whether `name` is the file, or its journal, of a sorted layout that is not finished. */
-static bool is_unfinished(const struct verifier *verifier, const char *name)
+/*
+ * Whether an interrupted change of layouts leaves a file of that name: the file or the journal of
+ * one that is not finished, a finished one that was not listed yet, or a manifest that was not in
+ * its place yet. The leftover says which layout it is of.
+ */
+static bool is_leftover(const struct verifier *verifier, const char *name, struct slc_leftover *of)
 {
-    bool unfinished = false;
+    static const char *const suffixes[] = {"", ".tmp", ".tmp.journal"};
 
-    for (unsigned i = 0; i < 2 * verifier->manifest.order && !unfinished; i++) {
-        char file[64];
-
-        (void)snprintf(file, sizeof file, "%s-%u.blk.tmp",
-                       slc_layout_name(i % 2 == 0 ? SLC_LAYOUT_SORTED : SLC_LAYOUT_FIBER),
-                       i / 2 + 1);
-        unfinished = strncmp(name, file, strlen(file)) == 0 &&
-                     (name[strlen(file)] == '\0' || strcmp(name + strlen(file), ".journal") == 0);
+    *of = (struct slc_leftover){.name = name, .layout = SLC_LAYOUT_BLCO};
+    if (strcmp(name, SLC_MANIFEST_NAME ".tmp") == 0) {
+        return true;
     }
-    return unfinished;
+    for (unsigned i = 0; i < 2 * verifier->manifest.order; i++) {
+        char file[64];
+        size_t length;
+
+        of->layout = i % 2 == 0 ? SLC_LAYOUT_SORTED : SLC_LAYOUT_FIBER;
+        of->mode = i / 2;
+        length = (size_t)snprintf(file, sizeof file, "%s-%u.blk", slc_layout_name(of->layout),
+                                  of->mode + 1);
+        for (unsigned k = 0; k < sizeof suffixes / sizeof suffixes[0]; k++) {
+            if (strncmp(name, file, length) == 0 && strcmp(name + length, suffixes[k]) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /*
@@ -413,15 +426,21 @@ static bool is_unfinished(const struct verifier *verifier, const char *name)
 static int check_name(void *context, const char *name, char kind)
 {
     struct verifier *verifier = context;
+    struct slc_leftover leftover;
     size_t length = strlen(name);
 
     if (!verifier->have_manifest) {
         if (kind == 'f' && length > 4 && strcmp(name + length - 4, ".blk") == 0) {
             check_file(verifier, name, NULL);
         }
-    } else if (kind == 'f' && is_unfinished(verifier, name)) {
-        verifier->report.unfinished++;
-    } else if (!is_listed(verifier, name)) {
+    } else if (is_listed(verifier, name)) {
+        return 0;
+    } else if (kind == 'f' && is_leftover(verifier, name, &leftover)) {
+        verifier->report.leftovers++;
+        if (verifier->options->leftover != NULL) {
+            verifier->options->leftover(verifier->options->context, &leftover);
+        }
+    } else {
         struct slc_error fault = SLC_ERROR_INIT;
         char *path = slc_path_join(verifier->path, name);
 

@@ -8,9 +8,17 @@
 
 #include "base/error.h"
 #include "storage/files.h"
+#include "storage/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* A file in the folder of a store that is no part of it, yet comes from this program. */
+struct slc_leftover {
+    const char *name;
+    enum slc_layout_kind layout; /* SLC_LAYOUT_BLCO: a manifest, of no layout */
+    unsigned mode;
+};
 
 struct slc_verify_options {
     const struct slc_files *files; /* NULL: the operating system */
@@ -20,6 +28,8 @@ struct slc_verify_options {
     unsigned max_findings; /* stop after so many; 0: 64 */
     /* Called for each fault found, from one thread at a time; NULL to count only. */
     void (*found)(void *context, const struct slc_error *fault);
+    /* The same for files that interrupted changes of layouts have left, which are no faults. */
+    void (*leftover)(void *context, const struct slc_leftover *leftover);
     void *context;
 };
 
@@ -28,8 +38,8 @@ struct slc_verify_report {
     uint64_t blocks;
     uint64_t bytes;
     uint64_t layouts;
-    uint64_t nnz;        /* of all layouts together */
-    uint64_t unfinished; /* files of layouts whose building was interrupted: no part of the store */
+    uint64_t nnz;       /* of all layouts together */
+    uint64_t leftovers; /* files of interrupted changes of layouts: no part of the store */
     uint64_t findings;
 };
 

@@ -34,6 +34,23 @@ static void print_finding(void *context, const struct slc_error *fault)
     printf("%s\n", text);
 }
 
+/* A note: what goes on from a file that an interrupted run left, or removes it. */
+static void print_leftover(void *context, const struct slc_leftover *leftover)
+{
+    const struct operands *operands = context;
+    const char *store = operands->text[0];
+    const char *layout = slc_layout_name(leftover->layout);
+
+    printf("%s/%s: left by a run that was interrupted, and no part of the store: ", store,
+           leftover->name);
+    if (leftover->layout == SLC_LAYOUT_BLCO) {
+        printf("the next change of its layouts replaces it, and it may be removed\n");
+    } else {
+        printf("'sluice layout %s --%s %u' finishes the layout, '--drop %s-%u' removes it\n", store,
+               layout, leftover->mode + 1, layout, leftover->mode + 1);
+    }
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.fast = false};
@@ -53,6 +70,8 @@ static int run(const struct command *command, int argc, char **argv)
     verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     verify.memory_bytes = args.memory;
     verify.found = args.quiet ? NULL : print_finding;
+    verify.leftover = args.quiet ? NULL : print_leftover;
+    verify.context = &operands;
     if (slc_verify_store(operands.text[0], &verify, &report, &err) != SLC_OK) {
         code = console_error(&err);
         if (report.findings > 1) {
@@ -70,12 +89,6 @@ static int run(const struct command *command, int argc, char **argv)
         }
         printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
-        if (report.unfinished > 0) {
-            printf("beside them %" PRIu64
-                   " file%s of a layout that is not finished: asked for again, "
-                   "it goes on from there\n",
-                   report.unfinished, report.unfinished == 1 ? "" : "s");
-        }
     }
     return 0;
 }

@@ -509,6 +509,28 @@ def outputs_in_stores(folder):
     sluice("check", store, "-q")
 
 
+def leftovers(folder):
+    """check tells of what an interrupted layout left, and what it says is true."""
+    store = small_store(folder)
+    sluice("layout", store, "--sorted", 1, "--fiber", 2, "-q")
+    with open(os.path.join(store, "tensor.json")) as file:
+        whole = file.read()
+    sluice("layout", store, "--drop", "sorted-1", "-q")
+    for name in ("sorted-1.blk", "sorted-3.blk.tmp", "tensor.json.tmp"):
+        with open(os.path.join(store, name), "w") as file:
+            file.write(whole)
+    out, _ = sluice("check", store)
+    check(out.count("left by a run that was interrupted") == 3 and "is sound: 3 files" in out, out)
+    for command in re.findall(r"'sluice (layout .*)' finishes the layout", out):
+        sluice(*command.split(), "-q")
+    out, _ = sluice("check", store)
+    check("left by" not in out and "is sound: 5 files" in out, out)
+    shutil.copy(os.path.join(store, "blco.blk"), os.path.join(store, "fiber-1.blk"))
+    out, _ = sluice("check", store)
+    sluice("layout", store, "--drop", re.search(r"--drop (fiber-1)' removes it", out).group(1), "-q")
+    check("left by" not in sluice("check", store)[0] and not os.path.exists(os.path.join(store, "fiber-1.blk")), out)
+
+
 run([
     ("generate", generated),
     ("plan", planned),
@@ -527,4 +549,5 @@ run([
     ("conflict strategies", conflicts),
     ("mttkrp", mttkrp),
     ("check and info", checked),
+    ("what interrupted runs left", leftovers),
 ])

@@ -156,16 +156,26 @@ static void short_tiles(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A layout that is not finished is no fault, nor is it part of the store. */
-static void unfinished(void)
+/* What an interrupted change of layouts leaves is no fault, nor is it part of the store. */
+static void leftovers(void)
 {
     static const struct {
         const char *name;
-        bool unfinished;
-    } cases[] = {{"sorted-1.blk.tmp", true},           {"sorted-3.blk.tmp.journal", true},
-                 {"sorted-4.blk.tmp", false},          {"sorted-0.blk.tmp", false},
-                 {"sorted-01.blk.tmp", false},         {"sorted-1.blk.tmp.journals", false},
-                 {"sorted-1.blk.tmp.journal~", false}, {"sorted-1.blk.tm", false}};
+        bool leftover;
+    } cases[] = {{"sorted-1.blk.tmp", true},
+                 {"sorted-3.blk.tmp.journal", true},
+                 {"fiber-2.blk", true},
+                 {"fiber-1.blk", true},
+                 {"tensor.json.tmp", true},
+                 {"fiber-4.blk", false},
+                 {"sorted-4.blk.tmp", false},
+                 {"sorted-0.blk.tmp", false},
+                 {"sorted-01.blk.tmp", false},
+                 {"sorted-1.blk.tmp.journals", false},
+                 {"sorted-1.blk.tmp.journal~", false},
+                 {"sorted-1.blk.tm", false},
+                 {"sorted-1.blk.journal", false},
+                 {"blco.blk.tmp", false}};
     struct slc_made_tensor tensor;
 
     write_store(&tensor, 10);
@@ -177,8 +187,8 @@ static void unfinished(void)
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].name);
         slc_forged_save(&(struct slc_forged){(uint8_t[]){'x'}, 1}, path);
         CU_ASSERT_EQUAL(verify(true, 1, &report, &err),
-                        cases[i].unfinished ? SLC_OK : SLC_ERR_FORMAT);
-        CU_ASSERT_EQUAL(report.unfinished, cases[i].unfinished);
+                        cases[i].leftover ? SLC_OK : SLC_ERR_FORMAT);
+        CU_ASSERT_EQUAL(report.leftovers, cases[i].leftover);
         CU_ASSERT_EQUAL(remove(path), 0);
     }
     slc_made_tensor_destroy(&tensor);
@@ -290,7 +300,7 @@ static const struct slc_test tests[] = {
     {"flipped bits", flips},
     {"tiles that end early", short_tiles},
     {"keys of another store", other_keys},
-    {"layouts that are not finished", unfinished},
+    {"what interrupted changes leave", leftovers},
     {"whole fibers", whole_fibers},
 };
 
