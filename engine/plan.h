@@ -97,6 +97,7 @@ enum slc_fusion_reason {
     SLC_FUSION_NOT_ASKED,  /* plain passes were asked for, or there is one mode to compute */
     SLC_FUSION_FIXED_BITS, /* deterministic: what the budget decides may not decide the bits */
     SLC_FUSION_COPIES,     /* copies per mode will serve */
+    SLC_FUSION_DEVICES,    /* devices update one mode at a time, together */
     SLC_FUSION_NO_RANGES,  /* no layout has ranges of rows that the ring could hold */
     SLC_FUSION_FEW_RANGES, /* those have fewer ranges than there are threads */
     SLC_FUSION_NO_MEMORY,  /* for the slots of a range and a second output */

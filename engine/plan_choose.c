@@ -114,7 +114,7 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 struct slc_error *err)
 {
     const bool many = request->operation == SLC_OP_CPD && request->passes != SLC_PASSES_PLAIN &&
-                      slc_reader_info(layouts->reader[0])->order > 1 && request->devices == 0;
+                      slc_reader_info(layouts->reader[0])->order > 1;
     unsigned layout_count;
     enum slc_status status;
 
@@ -122,7 +122,9 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
         status = insist_on_fused(layouts, request, plan, &layout_count, err);
     } else {
         status = choose_plain(layouts, request, plan, &layout_count, err);
-        if (status == SLC_OK && many) {
+        if (status == SLC_OK && many && request->devices > 0) {
+            plan->fusion.reason = SLC_FUSION_DEVICES;
+        } else if (status == SLC_OK && many) {
             status = consider_fused(layouts, request, plan, &layout_count, err);
         }
     }

@@ -150,8 +150,8 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     }
     if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "passes that update two modes are for one device: ask for passes auto or "
-                        "plain, or not for devices");
+                        "passes that update two modes are for one device: leave --devices out, or "
+                        "ask for --passes plain or auto");
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,

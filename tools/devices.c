@@ -84,9 +84,10 @@ enum slc_status devices_divide(const struct slc_store *store,
 void devices_print(const struct device_shares *shares, unsigned count, unsigned devices)
 {
     for (unsigned i = 0; i < count; i++) {
-        printf("  %-12s mode %u: %" PRIu64 " partitions on %u, %" PRIu64 " to %" PRIu64
+        printf("  %-12s mode %u: %" PRIu64 " partition%s on %u device%s, %" PRIu64 " to %" PRIu64
                " nonzeros each: %.3f of an even share (no division has less than %" PRIu64 ")\n",
-               i == 0 ? "devices" : "", shares[i].mode + 1, shares[i].partitions, devices,
+               i == 0 ? "devices" : "", shares[i].mode + 1, shares[i].partitions,
+               shares[i].partitions == 1 ? "" : "s", devices, devices == 1 ? "" : "s",
                shares[i].least, shares[i].most, imbalance(&shares[i], devices), shares[i].bound);
     }
 }

@@ -229,6 +229,7 @@ void report_not_fused(const struct slc_plan *plan)
     static const char *const reasons[] = {
         [SLC_FUSION_FIXED_BITS] = "deterministic ones have to be asked for (--passes fused)",
         [SLC_FUSION_COPIES] = "copies per mode will serve",
+        [SLC_FUSION_DEVICES] = "with --devices each pass updates one mode",
         [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
                                  "ring may have slots",
         [SLC_FUSION_FEW_RANGES] = "there would be fewer ranges of rows than threads",
@@ -250,8 +251,8 @@ void report_factoring(const struct slc_plan *plan,
                       const struct slc_cp_als_options *options)
 {
     heading("Factoring");
-    printf(KEY "CP-ALS, rank %u, at most %u iterations, tol %g", "method", options->rank,
-           options->iterations, options->tolerance);
+    printf(KEY "CP-ALS, rank %u, at most %u iteration%s, tol %g", "method", options->rank,
+           options->iterations, plural(options->iterations), options->tolerance);
     if (options->regularization > 0) {
         printf(", reg %g", options->regularization);
     }
@@ -274,7 +275,8 @@ void report_factoring(const struct slc_plan *plan,
            plural(plan->threads), plan->request.precision == SLC_F32 ? "f32" : "f64",
            options->deterministic ? ", deterministic" : "");
     if (plan->devices > 0) {
-        printf("; %u devices of %u", plan->devices, plan->device_threads);
+        printf("; %u device%s of %u thread%s", plan->devices, plural(plan->devices),
+               plan->device_threads, plural(plan->device_threads));
     }
     printf("\n");
 }

@@ -41,6 +41,7 @@ def same_bytes(folder):
                       "-t", threads, "-o", out, "-v").stdout
         check(factors(out) == factors(one), f"{devices} devices give other factors")
         check(re.search(rf"^Devices \({devices} with {threads} thread", text, re.M), text)
+        check(re.search(r"; (1 device|[2-9]\d* devices) of (1 thread|[2-9] threads)$", text, re.M), text)
         check(re.search(r"imbalance: \d+\.\d{3} of an even share of nonzeros", text), text)
         with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
             record = json.load(file)
@@ -77,6 +78,10 @@ def plans(folder):
     plan = json.loads(try_to("plan", store, "-r", 8, "--devices", 4, "-t", 1, "--json").stdout)
     one = json.loads(try_to("plan", store, "-r", 8, "--layouts", "sorted", "-t", 1, "--json").stdout)
     check(plan["factor_bytes"] == 4 * one["factor_bytes"] and plan["threads"] == 4, str(plan))
+    check(plan["fused"]["reason"] == "devices" and one["fused"]["reason"] != "devices", str(plan))
+    text = try_to("plan", store, "-r", 8, "--devices", 1, "-t", 1).stdout
+    check("fused        no: with --devices each pass updates one mode" in text, text)
+    check("partitions on 1 device, " in text and "1 partition on" not in text, text)
     check(len(plan["devices"]) == 3 and plan["device_bytes"] > 0 and one["device_bytes"] == 0, str(plan))
 
 
@@ -84,6 +89,7 @@ def refused(folder):
     store = made(folder, "1,3")
     for arguments, part in ((["--devices", "2"], "sluice layout " + store + " --sorted 2"),
                             (["--devices", "65"], "64"),
+                            (["--devices", "2", "--split", "nnz", "--passes", "fused"], "leave --devices out, or ask for --passes plain"),
                             (["--devices", "2", "--layouts", "blco"], "--layouts sorted"),
                             (["--devices", "2", "--split", "nnz", "--layouts", "sorted"], "--layouts blco"),
                             (["--devices", "2", "--split", "nnz", "--deterministic"], "--split partitions"),
