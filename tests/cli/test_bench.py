@@ -13,7 +13,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, SOURCE, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, SOURCE, bundled, check, run, sluice  # noqa: E402
 
 
 def bench_names():
@@ -100,15 +100,16 @@ def shapes(folder):
     yield path, 2, 0
 
 
-KEYS = ("rank", "threads", "precision", "instruction_set", "kernel", "conflict")
+KEYS = ("rank", "threads", "precision", "instruction_set", "kernel", "layout", "fiber_mode", "conflict")
 
 
 def combination(row):
-    return tuple(row[key] for key in KEYS)
+    return tuple(row.get(key) for key in KEYS)
 
 
 STRATEGIES = {"sluice": ("direct", "private", "locked", "ordered", "columns", "owned"),
-              "genten-a": ("atomic",), "genten-b": ("atomic",), "genten-c": ("permuted",)}
+              "genten-a": ("atomic",), "genten-b": ("atomic",), "genten-c": ("permuted",),
+              "fiber-rows": ("atomic",), "fiber-elements": ("atomic",)}
 
 
 def check_permuting(record, total):
@@ -135,8 +136,12 @@ def check_mttkrp(record, order, nnz):
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
         check(0 <= row["decode_share"] <= 1, f"{row}")
-        check(row["strategy"] in STRATEGIES[row["kernel"]], f"{row}")
-        check(row["kernel"] == "sluice" or row["decode_share"] == 0, f"{row}")
+        whole = row["kernel"].startswith("fiber")
+        owned_rows = row["layout"] == "sorted" and nnz > 0
+        check(row["strategy"] in (("rows",) if owned_rows else STRATEGIES[row["kernel"]]), f"{row}")
+        check(("fiber_mode" in row) == whole and (row["layout"] != "fiber" or whole), f"{row}")
+        check(row["kernel"] == "sluice" or whole or row["decode_share"] == 0, f"{row}")
+        check(row.get("error", 0) <= (1e-12 if row["precision"] == "f64" else 1e-4), f"{row}")
         check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
         check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
         check(("form" in row) == (row["strategy"] == "owned"), f"{row}")
@@ -181,7 +186,7 @@ def mttkrp_baselines(folder):
     for path, order, nnz in shapes(folder):
         record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", 2, "--kernel", "all")
         check_mttkrp(record, order, nnz)
-        check([total["kernel"] for total in record["totals"]]
+        check([total["kernel"] for total in record["totals"] if "fiber_mode" not in total]
               == ["sluice", "genten-a", "genten-b", "genten-c"], f"{record['totals']}")
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 3000, "-q")
@@ -209,6 +214,70 @@ def mttkrp_baselines(folder):
     check(out == "" and "list of 400000 nonzeros" in messages and "needs --memory" in messages, messages)
 
 
+def check_layouts(path, *args):
+    """
+    Every kernel over every layout that it is for, each mode of each within rounding of the oracle;
+    returns the largest error.
+    """
+    sluice("layout", path, "--sorted", "all", "--fiber", "all", "-q")
+    record = bench("mttkrp", path, "-t", 2, "-n", 1, "--warm-up", 0, "--kernel", "all", "--layouts",
+                   "all", "--check", *args)
+    order = len(record["tensor"]["dims"])
+    check_mttkrp(record, order, record["tensor"]["nnz"])
+    check(all("error" in row for row in record["rows"]), f"{record['rows']}")
+    there = {(row["kernel"], row["layout"], row.get("fiber_mode"), row["mode"])
+             for row in record["rows"]}
+    modes = range(1, order + 1)
+    wanted = {(kernel, layout, fibers, mode) for kernel, layout, lists in
+              (("sluice", "blco", (None,)), ("sluice", "sorted", (None,)), ("genten-a", "blco", (None,)),
+               ("genten-b", "blco", (None,)), ("genten-c", "blco", (None,)),
+               ("fiber-rows", "fiber", modes), ("fiber-elements", "fiber", modes))
+              for fibers in lists for mode in modes}
+    check(there == wanted, f"{there ^ wanted}")
+    return max(row["error"] for row in record["rows"])
+
+
+def mttkrp_layouts(folder):
+    """Each kernel over each layout gives the oracle's numbers: small stores, and bundled tensors."""
+    for path, order, _ in shapes(folder):
+        check_layouts(path, "-r", 33 if order == 3 else 3, "--precision", "all" if order == 3 else "f64")
+    names = ["splatt-small4", "parti-3d_dense", "genten-aminoacid_data"]
+    for name in names[:1] if QUICK else names:
+        path = os.path.join(folder, name + ".slc")
+        sluice("convert", bundled(name), path, "-q")
+        check_layouts(path, "-r", 5)
+    # Fibers that `blco` keeps whole need no layout of their own.
+    path = os.path.join(folder, "whole.slc")
+    sluice("generate", path, "--dims", "4x300x200", "--nnz", 100000, "-q")
+    record = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", "fiber", "--check")
+    check([(total["kernel"], total["layout"], total["fiber_mode"]) for total in record["totals"]]
+          == [("fiber-rows", "blco", 2), ("fiber-elements", "blco", 2)], f"{record['totals']}")
+    check_mttkrp(record, 3, record["tensor"]["nnz"])
+    sluice("layout", path, "--sorted", "2", "-q")
+    only = bench("mttkrp", path, "-r", 4, "-n", 1, "--mode", 2, "--layouts", "sorted", "--check")
+    check([(row["strategy"], row["layout"], row["mode"]) for row in only["rows"]]
+          == [("rows", "sorted", 2)], f"{only['rows']}")
+    out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "fiber-rows", "--check")
+    check("fibers of" in out and "error e-15" in out, out)
+    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
+    check("no layout sorted by mode 1: make it (sluice layout" in messages, messages)
+    # What fits alone may not fit beside further layouts, or the list of 64-bit coordinates.
+    path = os.path.join(folder, "large.slc")
+    sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
+    sluice("layout", path, "--fiber", "all", "-q")
+    plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
+    for part, args in (("the layout with whole fibers of mode", ["--kernel", "fiber-rows"]),
+                       ("what --check compares with", ["--check"])):
+        out, messages = sluice("bench", "mttkrp", path, "-r", 2, *args, "--memory",
+                               plan["total_bytes"] + (6 << 20), status=4)
+        check(out == "" and part in messages and "needs --memory" in messages, messages)
+    path = os.path.join(folder, "sparse.slc")
+    sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 1000, "-q")
+    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "fiber-rows", status=2)
+    check("whole fibers of no mode" in messages and f"sluice layout {path} --fiber all" in messages,
+          messages)
+
+
 def mttkrp_sweep(folder):
     """Every rank, number of threads, precision, instruction set and strategy once."""
     path = os.path.join(folder, "x.slc")
@@ -222,7 +291,7 @@ def mttkrp_sweep(folder):
     sets = {total["instruction_set"] for total in record["totals"]}
     strategies = {1: ("stream", "direct", "locked", "ordered", "owned"),
                   2: ("stream", "private", "locked", "ordered", "columns", "owned")}
-    wanted = {(rank, threads, precision, isa, "sluice", conflict)
+    wanted = {(rank, threads, precision, isa, "sluice", "blco", None, conflict)
               for rank in (1, 16) for threads in (1, 2) for precision in ("f32", "f64")
               for isa in sets for conflict in strategies[threads]}
     check(there == wanted, f"{there ^ wanted}")
@@ -771,6 +840,7 @@ run([
     ("bench mttkrp: shapes", mttkrp),
     ("bench mttkrp: sweeps", mttkrp_sweep),
     ("bench mttkrp: baselines", mttkrp_baselines),
+    ("bench mttkrp: layouts", mttkrp_layouts),
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench ttv: shapes and switches", ttv),
     ("bench ttv: refusals", ttv_refuses),

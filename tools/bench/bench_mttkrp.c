@@ -1,6 +1,6 @@
 /*
  * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every combination of
- * rank, threads, precision, instruction set, conflict strategy and baseline asked for.
+ * rank, threads, precision, instruction set, layout, conflict strategy and baseline asked for.
  *
  * Figures per combination and mode:
  *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
@@ -20,6 +20,7 @@
 #include "cpu/cpu.h"
 #include "mttkrp_group.h"
 #include "mttkrp_model.h"
+#include "mttkrp_variants.h"
 #include "record.h"
 #include "run.h"
 #include "table.h"
@@ -38,6 +39,8 @@ struct arguments {
     const char *isa;
     const char *conflict;
     const char *kernel;
+    const char *layouts;
+    bool check;
     uint64_t memory;
     struct bench_options bench;
 };
@@ -48,8 +51,10 @@ static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
 static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "private", "locked",
                                                "ordered", "columns", "owned",  "all",     NULL};
 
-static const char *const kernel_choices[] = {"sluice", "genten-a", "genten-b", "genten-c",
-                                             "genten", "all",      NULL};
+static const char *const kernel_choices[] = {"sluice", "genten-a",   "genten-b",       "genten-c",
+                                             "genten", "fiber-rows", "fiber-elements", "fiber",
+                                             "all",    NULL};
+static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
     {.name = "rank",
@@ -107,8 +112,22 @@ static const struct option options[] = {
      .choices = kernel_choices,
      .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
              "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
-             "registers), genten-c (through a permutation per mode), genten (these three); or all",
+             "registers), genten-c (through a permutation per mode), genten (these three); from "
+             "each layout with whole fibers (sluice layout --fiber), fiber-rows (what a fiber "
+             "shares once), fiber-elements (each nonzero), fiber (both); or all",
      .offset = offsetof(struct arguments, kernel)},
+    {.name = "layouts",
+     .kind = OPTION_CHOICE,
+     .value = "WHICH",
+     .fallback = "blco",
+     .choices = layout_choices,
+     .help = "where sluice's own kernels read from: blco, as --conflict says; sorted, each mode "
+             "from the layout sorted by it; or all",
+     .offset = offsetof(struct arguments, layouts)},
+    {.name = "check",
+     .kind = OPTION_FLAG,
+     .help = "compare every result with naive loops over a list of coordinates",
+     .offset = offsetof(struct arguments, check)},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -118,6 +137,8 @@ static const struct bench_column mode_columns[] = {{"rank", "rank", 0, 0},
                                                    {"precision", "type", 0, 0},
                                                    {"instruction_set", "set", 0, 0},
                                                    {"kernel", "kernel", 0, 0},
+                                                   {"layout", "layout", 0, 0},
+                                                   {"fiber_mode", "fibers of", 0, 0},
                                                    {"conflict", "conflict", 0, 0},
                                                    {"mode", "mode", 0, 0},
                                                    {"strategy", "strategy", 0, 0},
@@ -131,6 +152,7 @@ static const struct bench_column mode_columns[] = {{"rank", "rank", 0, 0},
                                                    {"ceiling_share", "% of it", 100, 0},
                                                    {"memory_ceiling_share", "% of memory", 100, 0},
                                                    {"decode_share", "decode %", 100, 0},
+                                                   {"error", "error e-15", 1e15, 2},
                                                    {NULL, NULL, 0, 0}};
 
 static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
@@ -138,6 +160,8 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
                                                     {"precision", "type", 0, 0},
                                                     {"instruction_set", "set", 0, 0},
                                                     {"kernel", "kernel", 0, 0},
+                                                    {"layout", "layout", 0, 0},
+                                                    {"fiber_mode", "fibers of", 0, 0},
                                                     {"conflict", "conflict", 0, 0},
                                                     {"all_modes_ms", "all modes ms", 1, 2},
                                                     {"gflop_per_s", "GFLOP/s", 1, 2},
@@ -163,42 +187,24 @@ static const char *precision_name(enum slc_value_type type)
     return type == SLC_F32 ? "f32" : "f64";
 }
 
-/* What --kernel calls a variant. */
-static const char *kernel_name(const struct bench_mttkrp_variant *variant)
-{
-    return variant->listed ? slc_coo_kernel_name(variant->kernel) : "sluice";
-}
-
-/* How a baseline keeps additions apart. */
-static const char *listed_strategy(const struct bench_mttkrp_variant *variant)
-{
-    return variant->kernel == SLC_COO_PERMUTED ? "permuted" : "atomic";
-}
-
-/* What --conflict calls a variant. */
-static const char *conflict_name(const struct bench_mttkrp_variant *variant)
-{
-    if (variant->listed) {
-        return listed_strategy(variant);
-    }
-    if (variant->best) {
-        return "auto";
-    }
-    return variant->conflict == SLC_CONFLICT_AUTO ? "stream" : slc_conflict_name(variant->conflict);
-}
-
 /* The members that tell a combination. */
-static json_t *combination(const struct bench_mttkrp_group *group,
+static json_t *combination(const struct mttkrp_bench *bench,
                            const struct bench_mttkrp_variant *variant)
 {
+    const struct bench_mttkrp_group *group = &bench->group;
+    const struct slc_store *store = &bench->session.store;
     json_t *object = json_object();
 
     bench_set_count(object, "rank", group->rank);
     bench_set_count(object, "threads", group->threads);
     bench_set_text(object, "precision", precision_name(group->precision));
     bench_set_text(object, "instruction_set", variant->instruction_set);
-    bench_set_text(object, "kernel", kernel_name(variant));
-    bench_set_text(object, "conflict", conflict_name(variant));
+    bench_set_text(object, "kernel", bench_mttkrp_kernel_name(variant));
+    bench_set_text(object, "layout", bench_mttkrp_layout_name(variant, store));
+    if (variant->fibers) {
+        bench_set_count(object, "fiber_mode", variant->fiber_mode + 1);
+    }
+    bench_set_text(object, "conflict", bench_mttkrp_conflict_name(variant));
     return object;
 }
 
@@ -253,13 +259,13 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     const struct bench_mttkrp_group *group = &bench->group;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     const struct bench_times times = bench_samples_summary(&cell->samples);
-    json_t *row = combination(group, variant);
+    json_t *row = combination(bench, variant);
 
     (void)json_array_append_new(bench->rows, row);
     bench_set_count(row, "mode", mode + 1);
     bench_set_text(row, "strategy",
-                   variant->listed ? listed_strategy(variant)
-                                   : slc_conflict_name(cell->choice.chosen));
+                   bench_mttkrp_own(variant) ? slc_conflict_name(cell->choice.chosen)
+                                             : bench_mttkrp_conflict_name(variant));
     if (cell->choice.chosen == SLC_CONFLICT_OWNED) {
         set_form(row, &group->copies[mode]);
     }
@@ -269,6 +275,9 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
                    (double)manifest->nnz * group->rank * manifest->order / times.median * 1e-9);
     bench_set_real(row, "decode_share",
                    cell->decode_seconds / (cell->wall_seconds * group->threads));
+    if (group->check) {
+        bench_set_real(row, "error", cell->error);
+    }
     return set_model(bench, row, times.median, err);
 }
 
@@ -329,7 +338,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
     const struct bench_mttkrp_variant *variant = &group->variants[v];
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     const struct variant_sum sum = sum_modes(bench, v);
-    json_t *total = combination(group, variant);
+    json_t *total = combination(bench, variant);
     enum slc_status status = SLC_OK;
 
     (void)json_array_append_new(bench->totals, total);
@@ -369,98 +378,6 @@ static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error
     return status;
 }
 
-/* The baselines that --kernel names, for one instruction set. */
-static void add_listed(const struct arguments *args,
-                       const char *instruction_set,
-                       struct bench_mttkrp_group *group)
-{
-    const bool all = strcmp(args->kernel, "all") == 0 || strcmp(args->kernel, "genten") == 0;
-
-    for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
-        if (all || strcmp(args->kernel, slc_coo_kernel_name(kernel)) == 0) {
-            group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
-                .instruction_set = instruction_set, .listed = true, .kernel = kernel};
-        }
-    }
-}
-
-/* The strategies that --conflict names, for one instruction set. */
-static enum slc_status add_strategies(const struct arguments *args,
-                                      const char *instruction_set,
-                                      struct bench_mttkrp_group *group,
-                                      struct slc_error *err)
-{
-    const bool all = strcmp(args->conflict, "all") == 0;
-
-    if (strcmp(args->conflict, "auto") == 0) {
-        group->variants[group->variant_count++] = (struct bench_mttkrp_variant){
-            .instruction_set = instruction_set, .conflict = SLC_CONFLICT_AUTO, .best = true};
-        return SLC_OK;
-    }
-    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_OWNED; c++) {
-        const struct bench_mttkrp_variant variant = {
-            .instruction_set = instruction_set, .conflict = c, .optional = all};
-        /* One thread adds directly; private copies and a share of the columns are for more. */
-        const bool sensible = group->threads == 1
-                                  ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
-                                  : c != SLC_CONFLICT_DIRECT;
-
-        /* Owned rows follow from a layout: they are no choice. */
-        if (c == SLC_CONFLICT_ROWS ||
-            (!all && strcmp(args->conflict, conflict_name(&variant)) != 0)) {
-            continue;
-        }
-        if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "--conflict direct is for one thread, but --threads asks for %u",
-                            group->threads);
-        }
-        if (!all || sensible) {
-            group->variants[group->variant_count++] = variant;
-        }
-    }
-    return SLC_OK;
-}
-
-/* What --kernel and --conflict name, for one instruction set. */
-static enum slc_status add_variants(const struct arguments *args,
-                                    const char *instruction_set,
-                                    struct bench_mttkrp_group *group,
-                                    struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    if (strcmp(args->kernel, "sluice") == 0 || strcmp(args->kernel, "all") == 0) {
-        status = add_strategies(args, instruction_set, group, err);
-    }
-    add_listed(args, instruction_set, group);
-    return status;
-}
-
-/* The instruction sets that --isa names; those of the kernels are those of the bandwidth loops. */
-static enum slc_status
-set_variants(const struct arguments *args, struct bench_mttkrp_group *group, struct slc_error *err)
-{
-    const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
-    const unsigned available = bench_bandwidth_sets(sets);
-    enum slc_status status = SLC_OK;
-
-    group->variant_count = 0;
-    if (strcmp(args->isa, "all") != 0) {
-        return add_variants(args,
-                            strcmp(args->isa, "best") == 0 ? slc_cpu_instruction_set() : args->isa,
-                            group, err);
-    }
-    for (unsigned i = 0; i < available && status == SLC_OK; i++) {
-        /* A compiler may know the loops of a set and not the kernels. */
-        if (slc_cpu_force_instruction_set(sets[i]->name)) {
-            (void)slc_cpu_force_instruction_set(NULL);
-            status = add_variants(args, sets[i]->name, group, err);
-        }
-    }
-    return status;
-}
-
 /* One group: all variants of a rank, a number of threads and a precision. */
 static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      uint32_t rank,
@@ -469,20 +386,28 @@ static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      struct slc_error *err)
 {
     const struct arguments *args = bench->args;
+    const struct bench_mttkrp_wanted wanted = {args->isa, args->conflict, args->kernel,
+                                               args->layouts};
     struct bench_mttkrp_group *group = &bench->group;
     enum slc_status status;
 
     group->rank = rank;
     group->threads = threads > 0 ? (unsigned)threads : slc_team_default_workers();
     group->precision = precision;
-    status = set_variants(args, group, err);
-    if (status == SLC_OK) {
-        memset(bench->cells, 0, BENCH_MTTKRP_VARIANTS_MAX * sizeof *bench->cells);
-        status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
+    status = bench_mttkrp_variants(&wanted, &bench->session.store, group, err);
+    if (status != SLC_OK) {
+        return status;
     }
+    bench->cells = slc_calloc(group->variant_count, sizeof *bench->cells);
+    if (bench->cells == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+    }
+    status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
     if (status == SLC_OK) {
         status = record_group(bench, err);
     }
+    slc_free(bench->cells);
+    bench->cells = NULL;
     return status;
 }
 
@@ -525,10 +450,6 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
                           (unsigned)args->mode, manifest->order);
     }
-    bench->cells = slc_calloc(BENCH_MTTKRP_VARIANTS_MAX, sizeof *bench->cells);
-    if (status == SLC_OK && bench->cells == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
-    }
     if (status != SLC_OK) {
         return status;
     }
@@ -538,6 +459,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->memory_bytes = args->memory;
     group->warm_up = (unsigned)args->bench.warm_up;
     group->repeats = (unsigned)args->bench.repeats;
+    group->check = args->check;
     group->mode_begin = args->mode > 0 ? (unsigned)args->mode - 1 : 0;
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     status = measure_all(bench, err);
@@ -560,7 +482,6 @@ static void close_all(void *state)
 {
     struct mttkrp_bench *bench = state;
 
-    slc_free(bench->cells);
     session_close(&bench->session);
 }
 

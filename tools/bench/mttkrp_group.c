@@ -1,24 +1,47 @@
 /* MTTKRPs over a store in memory; see mttkrp_group.h. */
 #include "mttkrp_group.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "cpu/cpu.h"
 #include "engine/mttkrp.h"
 #include "engine/owned.h"
 #include "factors.h"
 #include "mttkrp_list.h"
+#include "mttkrp_oracle.h"
+#include "mttkrp_sides.h"
 #include "resident.h"
 #include "storage/reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* What the rounds of a group share. */
 struct group_run {
     struct session *session;
     const struct bench_mttkrp_group *group;
     struct bench_factors matrices;
-    struct slc_coo list; /* empty unless a variant computes from it */
+    struct slc_coo list;               /* empty unless a variant computes from it */
+    struct bench_mttkrp_sides sides;   /* those that variants compute from */
+    struct bench_mttkrp_oracle oracle; /* empty unless results are checked */
 };
+
+enum slc_status bench_mttkrp_hold(struct bench_mttkrp_group *group,
+                                  const struct slc_plan *plan,
+                                  uint64_t bytes,
+                                  const char *what,
+                                  struct slc_error *err)
+{
+    if (!slc_add_u64(group->held_bytes, bytes, &group->held_bytes)) {
+        group->held_bytes = UINT64_MAX;
+    }
+    if (group->held_bytes <= plan->budget_bytes) {
+        return SLC_OK;
+    }
+    return slc_fail_budget(err, plan->budget_bytes, group->held_bytes,
+                           "%s (%" PRIu64 " MiB), beside the store", what,
+                           slc_div_up_u64(bytes, UINT64_C(1) << 20));
+}
 
 /* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
@@ -31,26 +54,42 @@ static enum slc_status force_instruction_set(const char *name, struct slc_error 
     return SLC_OK;
 }
 
-/* Whether the plan left room for the scratch of this job. */
-static bool scratch_fits(const struct session *session,
+/* Where a variant of sluice's own kernels reads from. */
+struct source {
+    struct slc_stream *stream;
+    const struct slc_plan *plan;
+};
+
+static struct source source_of(const struct group_run *run,
+                               const struct bench_mttkrp_variant *variant)
+{
+    if (variant->sorted) {
+        return (struct source){run->sides.sorted.stream, &run->sides.sorted.plan};
+    }
+    return (struct source){run->session->stream, &run->session->plan};
+}
+
+/* Whether the plan, and what is held beside it, left room for the scratch of this job. */
+static bool scratch_fits(const struct group_run *run,
+                         const struct slc_plan *plan,
                          const struct slc_mttkrp_job *job,
                          uint64_t *needed_bytes)
 {
-    const struct slc_plan *plan = &session->plan;
+    const uint64_t left = run->session->plan.budget_bytes - run->group->held_bytes;
 
-    *needed_bytes = session->backend->ops->mttkrp_scratch_bytes(job, job->output->rows);
-    return *needed_bytes <= plan->scratch_bytes + (plan->budget_bytes - plan->total_bytes);
+    *needed_bytes = run->session->backend->ops->mttkrp_scratch_bytes(job, job->output->rows);
+    return *needed_bytes <= plan->scratch_bytes + left;
 }
 
 /* The strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
-static void set_strategy(const struct session *session,
+static void set_strategy(const struct slc_plan *plan,
                          const struct bench_mttkrp_variant *variant,
                          struct slc_mttkrp_job *job,
                          struct bench_mttkrp_cell *cell)
 {
     if (!cell->begun) {
         cell->begun = true;
-        cell->choice = session->plan.choices[job->mode];
+        cell->choice = plan->choices[job->mode];
         if (variant->conflict != SLC_CONFLICT_AUTO) {
             cell->choice = (struct slc_conflict_choice){.chosen = variant->conflict};
         }
@@ -59,76 +98,136 @@ static void set_strategy(const struct session *session,
     job->rival = cell->choice.rival;
 }
 
+/* Adds a sample: its time, and what decoding took in it. */
+static void add_sample(double seconds, double decode_seconds, struct bench_mttkrp_cell *cell)
+{
+    bench_samples_add(&cell->samples, seconds);
+    cell->wall_seconds += seconds;
+    cell->decode_seconds += decode_seconds;
+    cell->measured = true;
+}
+
+static double decoded_seconds(const struct slc_stream *stream)
+{
+    struct slc_stream_stats stats;
+
+    slc_stream_stats(stream, &stats);
+    return stats.decode_seconds;
+}
+
 /* One MTTKRP by a baseline, which decodes nothing. */
 static enum slc_status measure_listed(const struct group_run *run,
                                       const struct bench_mttkrp_variant *variant,
-                                      unsigned mode,
+                                      struct slc_mttkrp_job *job,
                                       bool counts,
                                       struct bench_mttkrp_cell *cell,
                                       struct slc_error *err)
 {
-    struct slc_matrix output;
-    struct slc_mttkrp_job job =
-        bench_factors_job(&run->matrices, &run->session->store.manifest, mode, &output);
-    uint64_t start_ns;
-    enum slc_status status;
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = slc_coo_mttkrp(&run->list, variant->kernel, job, err);
 
-    job.workers = run->session->plan.threads;
-    start_ns = slc_clock_ns();
-    status = slc_coo_mttkrp(&run->list, variant->kernel, &job, err);
     if (status == SLC_OK && counts) {
-        const double seconds = slc_seconds_since(start_ns);
-
-        bench_samples_add(&cell->samples, seconds);
-        cell->wall_seconds += seconds;
-        cell->measured = true;
+        add_sample(slc_seconds_since(start_ns), 0, cell);
     }
     return status;
 }
 
-/* One MTTKRP of one variant, timed into its cell where it `counts`. */
-static enum slc_status measure_once(const struct group_run *run,
-                                    const struct bench_mttkrp_variant *variant,
-                                    unsigned mode,
-                                    bool counts,
-                                    struct bench_mttkrp_cell *cell,
-                                    struct slc_error *err)
+static enum slc_status
+add_fiber_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
-    const struct session *session = run->session;
-    const struct slc_manifest *manifest = &session->store.manifest;
-    struct slc_matrix output;
-    struct slc_mttkrp_job job = bench_factors_job(&run->matrices, manifest, mode, &output);
-    struct slc_stream_stats before, after;
+    (void)worker;
+    return slc_fiber_mttkrp_tile(context, tile, err);
+}
+
+/* One MTTKRP by a baseline over whole fibers. */
+static enum slc_status measure_fibers(const struct group_run *run,
+                                      const struct bench_mttkrp_variant *variant,
+                                      struct slc_mttkrp_job *job,
+                                      bool counts,
+                                      struct bench_mttkrp_cell *cell,
+                                      struct slc_error *err)
+{
+    struct slc_stream *stream = run->sides.fibers[variant->fiber_mode].stream;
+    struct slc_fiber_mttkrp product = {.form = variant->form};
+    const struct slc_pass pass = {.tile = add_fiber_tile, .context = &product};
+    const double decoded = decoded_seconds(stream);
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = slc_fiber_mttkrp_begin(&product, variant->form, job, err);
+
+    if (status == SLC_OK) {
+        status = slc_stream_pass(stream, &pass, err);
+    }
+    slc_fiber_mttkrp_end(&product);
+    if (status == SLC_OK && counts) {
+        add_sample(slc_seconds_since(start_ns), decoded_seconds(stream) - decoded, cell);
+    }
+    return status;
+}
+
+/* One MTTKRP of sluice's own, timed into its cell where it `counts`. */
+static enum slc_status measure_own(const struct group_run *run,
+                                   const struct bench_mttkrp_variant *variant,
+                                   struct slc_mttkrp_job *job,
+                                   bool counts,
+                                   struct bench_mttkrp_cell *cell,
+                                   struct slc_error *err)
+{
+    const struct source source = source_of(run, variant);
+    struct slc_backend *backend = run->session->backend;
     uint64_t needed_bytes, start_ns;
     enum slc_status status;
+    double decoded;
 
-    job.workers = session->plan.threads;
-    job.partitions = session->plan.partitions[mode];
-    set_strategy(session, variant, &job, cell);
-    if (variant->conflict != SLC_CONFLICT_OWNED && !scratch_fits(session, &job, &needed_bytes)) {
-        return variant->optional
-                   ? SLC_OK
-                   : slc_fail(err, SLC_ERR_BUDGET,
-                              "mode %u: the strategy %s needs %" PRIu64
-                              " MiB of scratch, more than the budget leaves",
-                              mode + 1, slc_conflict_name(variant->conflict), needed_bytes >> 20);
+    job->partitions = source.plan->partitions[job->mode];
+    set_strategy(source.plan, variant, job, cell);
+    cell->left_out = variant->conflict != SLC_CONFLICT_OWNED &&
+                     !scratch_fits(run, source.plan, job, &needed_bytes);
+    if (cell->left_out) {
+        return variant->optional ? SLC_OK
+                                 : slc_fail(err, SLC_ERR_BUDGET,
+                                            "mode %u: the strategy %s needs %" PRIu64
+                                            " MiB of scratch, more than the budget leaves",
+                                            job->mode + 1, slc_conflict_name(variant->conflict),
+                                            needed_bytes >> 20);
     }
-    slc_stream_stats(session->stream, &before);
+    decoded = decoded_seconds(source.stream);
     start_ns = slc_clock_ns();
-    status = slc_mttkrp_stream(session->stream, session->plan.mode_layout[mode], session->backend,
-                               &job, NULL, NULL, NULL, err);
-    if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
-        (void)session->backend->ops->mttkrp_tried(session->backend, &cell->choice);
+    status = slc_mttkrp_stream(source.stream, source.plan->mode_layout[job->mode], backend, job,
+                               NULL, NULL, NULL, err);
+    if (status == SLC_OK && job->rival != SLC_CONFLICT_AUTO) {
+        (void)backend->ops->mttkrp_tried(backend, &cell->choice);
         cell->choice.rival = SLC_CONFLICT_AUTO;
     }
     if (status == SLC_OK && counts) {
-        const double seconds = slc_seconds_since(start_ns);
+        add_sample(slc_seconds_since(start_ns), decoded_seconds(source.stream) - decoded, cell);
+    }
+    return status;
+}
 
-        slc_stream_stats(session->stream, &after);
-        bench_samples_add(&cell->samples, seconds);
-        cell->wall_seconds += seconds;
-        cell->decode_seconds += after.decode_seconds - before.decode_seconds;
-        cell->measured = true;
+/* One MTTKRP of one variant, which counts after the rounds that warm up. */
+static enum slc_status measure_once(const struct group_run *run,
+                                    const struct bench_mttkrp_variant *variant,
+                                    unsigned mode,
+                                    unsigned round,
+                                    struct bench_mttkrp_cell *cell,
+                                    struct slc_error *err)
+{
+    const bool counts = round >= run->group->warm_up;
+    struct slc_matrix output;
+    struct slc_mttkrp_job job =
+        bench_factors_job(&run->matrices, &run->session->store.manifest, mode, &output);
+    enum slc_status status;
+
+    job.workers = run->session->plan.threads;
+    if (variant->listed) {
+        status = measure_listed(run, variant, &job, counts, cell, err);
+    } else if (variant->fibers) {
+        status = measure_fibers(run, variant, &job, counts, cell, err);
+    } else {
+        status = measure_own(run, variant, &job, counts, cell, err);
+    }
+    if (status == SLC_OK && run->group->check && !cell->left_out) {
+        cell->error = fmax(cell->error, bench_mttkrp_oracle_error(&run->oracle, mode, &output));
     }
     return status;
 }
@@ -144,8 +243,7 @@ static enum slc_status measure_rounds(struct group_run *run,
         for (unsigned v = 0; v < group->variant_count; v++) {
             status = force_instruction_set(group->variants[v].instruction_set, err);
             for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
-                status = (group->variants[v].listed ? measure_listed : measure_once)(
-                    run, &group->variants[v], n, i >= group->warm_up, &cells[v][n], err);
+                status = measure_once(run, &group->variants[v], n, i, &cells[v][n], err);
             }
             if (status != SLC_OK) {
                 return status;
@@ -256,15 +354,24 @@ enum slc_status bench_mttkrp_measure(struct session *session,
         status = make_copies(session, group, run.matrices.factors, err);
     }
     group->permute_seconds = 0;
+    group->held_bytes = session->plan.total_bytes;
+    if (status == SLC_OK) {
+        status = bench_mttkrp_sides_open(&run.sides, session, group, err);
+    }
     if (status == SLC_OK && needs_list(group)) {
         status = bench_list_load(session, group, &run.list, err);
+    }
+    if (status == SLC_OK && group->check) {
+        status = bench_mttkrp_oracle_create(&run.oracle, session, group, &run.matrices, err);
     }
     if (status == SLC_OK) {
         status = measure_rounds(&run, cells, err);
     }
     (void)slc_cpu_force_instruction_set(NULL);
     (void)slc_decoder_force(NULL);
+    bench_mttkrp_oracle_destroy(&run.oracle);
     slc_coo_destroy(&run.list);
+    bench_mttkrp_sides_close(&run.sides);
     bench_factors_destroy(&run.matrices);
     session_stop(session);
     return status;

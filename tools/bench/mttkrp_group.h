@@ -1,13 +1,14 @@
 /*
  * MTTKRPs over a store in memory: one group shares rank, threads and precision, and measures its
- * variants (kernel, instruction set and conflict strategy) interleaved, so that what disturbs the
- * machine disturbs all of them.
+ * variants (kernel, layout, instruction set and conflict strategy) interleaved, so that what
+ * disturbs the machine disturbs all of them.
  */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 #define SLC_TOOLS_BENCH_MTTKRP_GROUP_H
 
 #include "base/backend.h"
 #include "cpu/coo.h"
+#include "cpu/fiber_forms.h"
 #include "tools/bench/bandwidth.h"
 #include "tools/bench/timing.h"
 #include "tools/session.h"
@@ -21,6 +22,12 @@ struct bench_mttkrp_variant {
      * is looked at. */
     bool listed;
     enum slc_coo_kernel kernel;
+    /* By a baseline over whole fibers of one mode (cpu/fiber_forms.h), from the layout that has
+     * them; no strategy either. */
+    bool fibers;
+    enum slc_fiber_form form;
+    unsigned fiber_mode;
+    bool sorted; /* sluice's own, every mode from the layout sorted by it: rows are owned */
     enum slc_conflict conflict;
     bool best; /* copies where the budget has room for them, else the stream's own choice */
     /* An output too large for this strategy is left out in place of failing. */
@@ -30,15 +37,23 @@ struct bench_mttkrp_variant {
 /* What was measured of one variant in one mode. */
 struct bench_mttkrp_cell {
     bool begun, measured;
+    bool left_out;                     /* too large for its strategy */
     struct slc_conflict_choice choice; /* of the strategy; as a trial left it */
     struct bench_samples samples;
     /* Of all samples together: wall time, and of all threads what decoding took. */
     double wall_seconds, decode_seconds;
+    /* Where it was asked for: largest difference from the oracle's, over the sum of magnitudes. */
+    double error;
 };
 
-/* Every strategy, the choice between them, and every baseline, in every instruction set. */
+/*
+ * Every strategy, the choice between them, sorted layouts, and every baseline, of which some are
+ * for each mode's fibers, in every instruction set.
+ */
 enum {
-    BENCH_MTTKRP_VARIANTS_MAX = (SLC_CONFLICT_OWNED + 1 + SLC_COO_KERNELS) * BENCH_BANDWIDTH_SETS
+    BENCH_MTTKRP_VARIANTS_MAX =
+        (SLC_CONFLICT_OWNED + 2 + SLC_COO_KERNELS + SLC_FIBER_FORMS * SLC_MAX_ORDER) *
+        BENCH_BANDWIDTH_SETS
 };
 
 struct bench_mttkrp_group {
@@ -46,6 +61,7 @@ struct bench_mttkrp_group {
     unsigned threads;
     enum slc_value_type precision;
     uint64_t memory_bytes;
+    bool check;                    /* compare with the oracle */
     unsigned mode_begin, mode_end; /* modes to measure, from 0 */
     unsigned warm_up, repeats;
     unsigned variant_count;
@@ -53,19 +69,30 @@ struct bench_mttkrp_group {
     double copies_seconds; /* measured: making copies per mode; 0 where there are none */
     struct slc_owned_form copies[SLC_MAX_ORDER]; /* how those are sorted */
     double permute_seconds; /* measured: sorting a list for each of the modes; 0: none is */
+    uint64_t held_bytes;    /* of the budget: the plan's, and what is beside it so far */
 };
 
 /*
  * Measures a group: one pass that reads the store into memory, then `warm_up` and `repeats` rounds
- * of every mode of every variant by the engine's own stream and device; before them copies per mode
- * and a list of coordinates where a variant wants them. The factors are random. Variants that ask
- * for the best are resolved. `cells`: variant_count times SLC_MAX_ORDER, all-zero before. Errors:
- * SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy with more than one
- * thread); those of the stream and the device.
+ * of every mode of every variant by the engine's own stream and device; before them copies per
+ * mode, a list of coordinates and other layouts where a variant wants them. The factors are random.
+ * Variants that ask for the best are resolved. `cells`: variant_count times SLC_MAX_ORDER, all-zero
+ * before. Errors: SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy
+ * with more than one thread); those of the stream and the device.
  */
 enum slc_status bench_mttkrp_measure(struct session *session,
                                      struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Counts `bytes` more for `what` as held beside the store. Errors: SLC_ERR_BUDGET where the plan's
+ * budget has no room for them, naming the smallest one.
+ */
+enum slc_status bench_mttkrp_hold(struct bench_mttkrp_group *group,
+                                  const struct slc_plan *plan,
+                                  uint64_t bytes,
+                                  const char *what,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 #endif

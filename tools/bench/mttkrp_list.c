@@ -1,11 +1,11 @@
 /* Lists of coordinates for the baselines; see mttkrp_list.h. */
 #include "mttkrp_list.h"
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "engine/owned.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static bool any_permuted(const struct bench_mttkrp_group *group)
 {
@@ -22,25 +22,6 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
 {
     (void)worker;
     return slc_coo_add_tile(context, tile, err);
-}
-
-static enum slc_status check_room(const struct slc_plan *plan,
-                                  const struct slc_tensor_shape *shape,
-                                  uint64_t list_bytes,
-                                  struct slc_error *err)
-{
-    uint64_t need_bytes;
-
-    if (!slc_add_u64(plan->total_bytes, list_bytes, &need_bytes)) {
-        need_bytes = UINT64_MAX;
-    }
-    if (need_bytes <= plan->budget_bytes) {
-        return SLC_OK;
-    }
-    return slc_fail_budget(err, plan->budget_bytes, need_bytes,
-                           "the list of %" PRIu64 " nonzeros (%" PRIu64
-                           " MiB) that the kernels of --kernel compute from, beside the store",
-                           shape->nnz, slc_div_up_u64(list_bytes, UINT64_C(1) << 20));
 }
 
 static enum slc_status permute(const struct session *session,
@@ -76,10 +57,14 @@ enum slc_status bench_list_load(struct session *session,
     const bool permuted = any_permuted(group);
     struct slc_tensor_shape shape;
     enum slc_status status;
+    char what[100];
 
     slc_owned_shape(slc_reader_info(session->store.reader), &shape);
-    status = check_room(plan, &shape,
-                        slc_coo_bytes(&shape, group->precision, permuted, plan->threads), err);
+    (void)snprintf(what, sizeof what,
+                   "the list of %" PRIu64 " nonzeros that the kernels of --kernel compute from",
+                   shape.nnz);
+    status = bench_mttkrp_hold(
+        group, plan, slc_coo_bytes(&shape, group->precision, permuted, plan->threads), what, err);
     if (status == SLC_OK) {
         status = slc_coo_create(coo, &shape, group->precision, err);
     }

@@ -31,7 +31,12 @@ ignore_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 
 enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = ignore_tile};
+    return bench_scan_layout(stream, 0, err);
+}
+
+enum slc_status bench_scan_layout(struct slc_stream *stream, unsigned layout, struct slc_error *err)
+{
+    const struct slc_pass pass = {.tile = ignore_tile, .layout = layout};
 
     return slc_stream_pass(stream, &pass, err);
 }

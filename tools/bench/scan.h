@@ -23,7 +23,10 @@ enum slc_status bench_scan_start(struct session *session,
                                  unsigned slots,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/* Over the stream's first layout, and over another of them. */
 enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
+enum slc_status
+bench_scan_layout(struct slc_stream *stream, unsigned layout, struct slc_error *err) SLC_NODISCARD;
 enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
 
 #endif
