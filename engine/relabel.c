@@ -91,3 +91,28 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
     slc_free(held);
     return status;
 }
+
+enum slc_status slc_relabel_names(const struct slc_store *store,
+                                  unsigned mode,
+                                  struct slc_labels labels[SLC_MAX_ORDER],
+                                  const uint32_t *index[SLC_MAX_ORDER],
+                                  struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        const struct slc_store_permutation *listed = slc_manifest_permutation(manifest, n);
+
+        if (listed == NULL || n == mode) {
+            continue;
+        }
+        status =
+            slc_labels_read(store->files, store->path, listed, manifest->dims[n], &labels[n], err);
+        if (status == SLC_OK) {
+            slc_labels_invert(&labels[n]);
+            index[n] = labels[n].label;
+        }
+    }
+    return status;
+}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
+#include "storage/labels.h"
 #include "storage/store.h"
 
 #include <stdint.h>
@@ -26,6 +27,18 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
                                  enum slc_row_order to,
                                  struct slc_matrix *matrix,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads what the indices of the store are in the input, of every relabelled mode but `mode`:
+ * index[n] points into labels[n]; those of other modes stay as they are. Memory:
+ * slc_relabel_all_bytes. Owns: the caller destroys the labels, all zero before, also after an
+ * error. Errors: as slc_relabel_rows.
+ */
+enum slc_status slc_relabel_names(const struct slc_store *store,
+                                  unsigned mode,
+                                  struct slc_labels labels[SLC_MAX_ORDER],
+                                  const uint32_t *index[SLC_MAX_ORDER],
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* For the longest relabelled mode of this layout; 0 where no mode is relabelled. */
 uint64_t slc_relabel_memory_bytes(const struct slc_layout_info *info);

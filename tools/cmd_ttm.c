@@ -98,7 +98,7 @@ struct product {
     unsigned mode;
     uint32_t cols;
     struct slc_store store;
-    struct fiber_order order;
+    struct slc_fiber_order order;
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_matrix matrix;
@@ -136,28 +136,17 @@ static enum slc_status find_columns(struct product *product, struct slc_error *e
     return status;
 }
 
-/* Into "OUT.fibers.tmp", beside the result: a name that no store has that a user would miss. */
 static enum slc_status open_order(struct product *product, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     const struct arguments *args = product->args;
-    size_t length = strlen(product->folder);
-    char path[4096];
     const struct fiber_order_options wanted = {.mode = product->mode,
                                                .memory_bytes = args->memory,
                                                .threads = (unsigned)args->threads,
-                                               .temporary = path,
+                                               .output = product->folder,
                                                .temp_dir = args->temp_dir};
-    enum slc_status status;
+    const enum slc_status status = fiber_order_open(&product->order, &product->store, &wanted, err);
 
-    while (length > 1 && product->folder[length - 1] == '/') {
-        length--;
-    }
-    if (snprintf(path, sizeof path, "%.*s.fibers.tmp", (int)length, product->folder) >=
-        (int)sizeof path) {
-        return slc_fail(err, SLC_ERR_USAGE, "the name of the output is too long");
-    }
-    status = fiber_order_open(&product->order, &product->store, &wanted, err);
     product->sort_seconds = slc_seconds_since(start_ns);
     return status;
 }
@@ -192,18 +181,9 @@ static enum slc_status read_operands(struct product *product, struct slc_error *
     if (status == SLC_OK) {
         status = slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err);
     }
-    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
-        const struct slc_store_permutation *listed = slc_manifest_permutation(manifest, n);
-
-        if (listed == NULL || n == product->mode) {
-            continue;
-        }
-        status = slc_labels_read(store->files, store->path, listed, manifest->dims[n],
-                                 &product->labels[n], err);
-        if (status == SLC_OK) {
-            slc_labels_invert(&product->labels[n]);
-            product->options.index[n] = product->labels[n].label;
-        }
+    if (status == SLC_OK) {
+        status =
+            slc_relabel_names(store, product->mode, product->labels, product->options.index, err);
     }
     return status;
 }

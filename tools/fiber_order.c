@@ -1,108 +1,73 @@
-/* See fiber_order.h. A temporary store is a product with no vectors, under keys of another order.
- */
+/* See fiber_order.h. */
 #include "fiber_order.h"
 
 #include "base/memory.h"
-#include "base/team.h"
 #include "console.h"
-#include "convert/contract.h"
 #include "cpu/fiber_dots.h"
 #include "progress.h"
 #include "signals.h"
 
-#include <stdio.h>
-#include <string.h>
+struct sorting {
+    const struct slc_store *store;
+    const struct fiber_order_options *options;
+    char *path; /* of the temporary store; NULL: none was begun */
+};
 
-/* Removes the store, finished or not. */
-static void remove_made(void *path)
+static void remove_made(void *context)
 {
-    const struct slc_files *files = slc_files_system();
-    char part[4096];
+    const struct sorting *sorting = context;
 
-    (void)snprintf(part, sizeof part, "%s.part", (const char *)path);
-    if (slc_folder_remove(files, part, NULL) != SLC_OK ||
-        slc_folder_remove(files, path, NULL) != SLC_OK) {
-        console_note("%s is left over and can be removed", (const char *)path);
+    if (slc_fiber_order_remove(slc_files_system(), sorting->path, NULL) != SLC_OK) {
+        console_note("%s is left over and can be removed", sorting->path);
     }
 }
 
-static enum slc_status make_store(const struct fiber_order *order,
-                                  const struct fiber_order_options *options,
-                                  struct slc_error *err)
+static void tell(void *context, const char *path)
 {
-    const uint64_t length = order->store->manifest.dims[options->mode];
-    const struct slc_contract_options contract = {
-        .store = order->store->path,
-        .output = order->path,
-        .codec = SLC_CODEC_PACKED,
-        .dots = slc_fiber_dots,
-        .sort = true,
-        .fibers = SLC_FIBERS_GIVEN,
-        .run = {options->mode, slc_bits_for_length(length)},
-        .memory_bytes = options->memory_bytes,
-        .temp_folder = options->temp_dir,
-        .threads = options->threads != 0 ? options->threads : slc_team_default_workers(),
-        .overwrite = true, /* what a run that was killed has left */
-        .progress = options->quiet ? NULL : progress_phase};
-    struct slc_contract_report report;
-    enum slc_status status;
+    struct sorting *sorting = context;
 
-    if (contract.run.bits > SLC_FIBER_BITS_MAX) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%s keeps no fibers of mode %u together, which has more than 2^%d indices: "
-                        "add the layout first (sluice layout %s --fiber %u)",
-                        order->store->path, options->mode + 1, SLC_FIBER_BITS_MAX,
-                        order->store->path, options->mode + 1);
-    }
-    if (!options->quiet) {
+    if (!sorting->options->quiet) {
         console_note("%s has no layout with whole fibers of mode %u: sorting its nonzeros into %s, "
                      "which is removed at the end",
-                     order->store->path, options->mode + 1, order->path);
+                     sorting->store->path, sorting->options->mode + 1, path);
     }
-    signals_abandon_by(remove_made, order->path);
-    status = slc_contract(&contract, &report, err);
-    signals_abandon_by(NULL, NULL);
-    console_settle();
-    return status;
+    sorting->path = slc_strdup(path);
+    if (sorting->path != NULL) {
+        signals_abandon_by(remove_made, sorting);
+    }
 }
 
-enum slc_status fiber_order_open(struct fiber_order *order,
+enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                  const struct slc_store *store,
                                  const struct fiber_order_options *options,
                                  struct slc_error *err)
 {
-    const uint64_t room = options->memory_bytes != 0 ? options->memory_bytes : UINT64_MAX;
-    enum slc_status status;
+    struct sorting sorting = {.store = store, .options = options};
+    const struct slc_fiber_order_options wanted = {.mode = options->mode,
+                                                   .memory_bytes = options->memory_bytes,
+                                                   .threads = options->threads,
+                                                   .output = options->output,
+                                                   .temp_folder = options->temp_dir,
+                                                   .dots = slc_fiber_dots,
+                                                   .sorting = tell,
+                                                   .progress =
+                                                       options->quiet ? NULL : progress_phase,
+                                                   .context = &sorting};
+    const enum slc_status status = slc_fiber_order_open(order, store, &wanted, err);
 
-    memset(order, 0, sizeof *order);
-    order->store = store;
-    status = slc_store_open_fibers(store, options->mode, room, &order->reader, err);
-    if (status != SLC_OK || order->reader != NULL) {
-        return status;
+    if (sorting.path != NULL) {
+        signals_abandon_by(NULL, NULL);
+        console_settle();
+        slc_free(sorting.path);
     }
-    order->path = slc_strdup(options->temporary);
-    if (order->path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    status = make_store(order, options, err);
-    if (status != SLC_OK) {
-        slc_free(order->path);
-        order->path = NULL;
-        return status;
-    }
-    status = slc_store_open_within(slc_files_system(), order->path, room, &order->made, err);
-    order->reader = order->made.reader;
     return status;
 }
 
-void fiber_order_close(struct fiber_order *order)
+void fiber_order_close(struct slc_fiber_order *order)
 {
-    if (order->path != NULL) {
-        slc_store_close(&order->made);
-        remove_made(order->path);
-        slc_free(order->path);
-    } else if (order->store != NULL) {
-        slc_store_close_layout(order->store, order->reader);
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_fiber_order_close(order, &fault) != SLC_OK) {
+        console_note("the temporary store is left over and can be removed: %s", fault.message);
     }
-    memset(order, 0, sizeof *order);
 }

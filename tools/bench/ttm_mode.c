@@ -28,11 +28,11 @@ enum slc_status ttm_mode_open(struct ttm_mode *mode,
     if (status != SLC_OK) {
         return status;
     }
-    path = slc_path_join(mode->folder, "fibers.slc");
+    path = slc_path_join(mode->folder, "ttm");
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    wanted.temporary = path;
+    wanted.output = path;
     status = fiber_order_open(&mode->order, store, &wanted, err);
     slc_free(path);
     return status;

@@ -23,7 +23,7 @@ struct ttm_mode_options {
 struct ttm_mode {
     struct ttm_mode_options options;
     char *folder;
-    struct fiber_order order;
+    struct slc_fiber_order order;
     /* Of one matrix. */
     struct slc_plan plan;
     struct slc_stream *stream;
