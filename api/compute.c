@@ -156,13 +156,12 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     return status != SLC_OK ? status : given;
 }
 
-/* A padded copy of rows x rank numbers. */
-static enum slc_status copy_in(struct slc_matrix *matrix,
-                               enum slc_value_type type,
-                               uint64_t rows,
-                               uint32_t rank,
-                               const double *from,
-                               struct slc_error *err)
+enum slc_status api_copy_in(struct slc_matrix *matrix,
+                            enum slc_value_type type,
+                            uint64_t rows,
+                            uint32_t rank,
+                            const double *from,
+                            struct slc_error *err)
 {
     enum slc_status status;
 
@@ -241,8 +240,8 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
     status = api_session_open(&session, store, &request, err);
     for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
         if (n != mode) {
-            status =
-                copy_in(&copies[n], request.precision, manifest->dims[n], rank, factors[n], err);
+            status = api_copy_in(&copies[n], request.precision, manifest->dims[n], rank, factors[n],
+                                 err);
         }
         if (n != mode && status == SLC_OK) {
             status = slc_relabel_rows(&store->store, n, SLC_ROWS_OF_STORE, &copies[n], err);

@@ -168,6 +168,21 @@ void sluice_cpd_options_init(struct sluice_cpd_options *options, uint64_t bytes)
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }
 
+void sluice_ttv_options_init(struct sluice_ttv_options *options, uint64_t bytes)
+{
+    static const struct sluice_ttv_options defaults = {.struct_bytes = sizeof defaults,
+                                                       .codec = SLUICE_CODEC_PACKED};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_ttm_options_init(struct sluice_ttm_options *options, uint64_t bytes)
+{
+    static const struct sluice_ttm_options defaults = {.struct_bytes = sizeof defaults};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
 void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes)
 {
     static const struct sluice_convert_options defaults = {

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum {
     /* Records, paths, the scratch memory of reading an array. */
@@ -176,7 +177,9 @@ check_vector(const struct slc_matrix *vector, const char *path, struct slc_error
                            "number %" PRIu64 " of the vector, counting from 1, is %g; all have to "
                            "be finite",
                            i + 1, value);
-            slc_error_locate_file(err, path);
+            if (path != NULL) {
+                slc_error_locate_file(err, path);
+            }
             return SLC_ERR_INPUT;
         }
     }
@@ -230,17 +233,32 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
     return status;
 }
 
+/* Vector k, read or copied: it may be put in another order. */
+static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
+{
+    const char *path = run->options->vectors[k].path;
+    const uint64_t length = run->info->dims[run->job.vector_mode[k]];
+    enum slc_status status;
+
+    if (path != NULL) {
+        return slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err);
+    }
+    status = slc_matrix_create(&run->vectors[k], SLC_F64, length, 1, err);
+    if (status == SLC_OK) {
+        memcpy(run->vectors[k].buffer.data, run->options->vectors[k].values,
+               length * sizeof(double));
+    }
+    return status;
+}
+
 enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
     for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
-        const char *path = run->options->vectors[k].path;
-
-        status = slc_npy_read(run->store.files, path, SLC_F64,
-                              run->info->dims[run->job.vector_mode[k]], 1, &run->vectors[k], err);
+        status = take_vector(run, k, err);
         if (status == SLC_OK) {
-            status = check_vector(&run->vectors[k], path, err);
+            status = check_vector(&run->vectors[k], run->options->vectors[k].path, err);
             run->job.vector[k] = run->vectors[k].buffer.data;
         }
     }

@@ -26,8 +26,9 @@ struct slc_contract_options {
     const char *output;    /* OUT.slc; NULL where every mode has a vector, and only then */
     unsigned vector_count; /* 0: the store itself, in the numbering of the input, sorted anew */
     struct {
-        unsigned mode;    /* 0-based, each at most once */
-        const char *path; /* .npy of dims[mode] finite numbers */
+        unsigned mode;        /* 0-based, each at most once */
+        const char *path;     /* .npy of dims[mode] finite numbers; NULL: .. */
+        const double *values; /* .. as many, borrowed, in the numbering of the input */
     } vectors[SLC_MAX_ORDER];
     slc_fiber_dots_fn *dots;              /* sums the runs of fibers */
     const struct slc_tile_supply *supply; /* of the tiles; NULL: a plain scan of the file */

@@ -117,7 +117,8 @@ static enum slc_status take_tiles(struct slc_stream_supply *supply,
                                   const struct slc_plan *plan,
                                   struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = take_tile, .abort = stop_waiting, .context = run};
+    const struct slc_pass pass = {
+        .tile = take_tile, .abort = stop_waiting, .context = run, .stop = supply->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
     enum slc_status status = slc_stream_open(supply->files, layouts, plan, &stream, err);
@@ -128,7 +129,6 @@ static enum slc_status take_tiles(struct slc_stream_supply *supply,
     status = slc_stream_pass(stream, &pass, &fault);
     slc_stream_stats(stream, &supply->stats);
     slc_stream_close(stream);
-    /* Nothing else interrupts a pass that no signal is given to. */
     if (status == SLC_ERR_INTERRUPTED && run->ended) {
         slc_error_clear(&fault);
         status = SLC_OK;

@@ -16,6 +16,8 @@ struct slc_stream_supply {
     enum slc_io_kind io;
     enum slc_schedule schedule; /* where tiles have no turns; AUTO: as blocks differ in size */
     uint64_t read_limit;        /* bytes a second; 0: none */
+    /* Polled between tiles; a non-zero value ends a run with SLC_ERR_INTERRUPTED. May be NULL. */
+    const volatile int *stop;
 
     /* Of the last run, also where it failed. */
     struct slc_stream_stats stats;

@@ -365,6 +365,112 @@ SLC_API enum slc_status sluice_mttkrp(const struct sluice_store *store,
                                       const struct sluice_compute_options *options,
                                       struct slc_error *err);
 
+struct sluice_ttv_options {
+    uint64_t struct_bytes;
+    enum sluice_codec codec; /* of the store that is written */
+    uint32_t overwrite;      /* non-zero: replace an existing store, at the very end */
+    uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
+    const char *temp_folder; /* for what is sorted beyond memory; NULL: beside the output */
+    uint64_t max_temp_bytes; /* of that; 0: no limit */
+    uint32_t sort;           /* non-zero: sort sums that come in the order of the result, too */
+    enum sluice_relabel relabel;
+    /*
+     * memory_bytes, threads, io, schedule, io_limit and stop; NULL: the defaults. Sums that come
+     * largest block first are sorted. `stop` is looked at while blocks are read.
+     */
+    const struct sluice_compute_options *compute;
+};
+
+SLC_API void sluice_ttv_options_init(struct sluice_ttv_options *options, uint64_t bytes);
+
+/* What a product with vectors came to. */
+struct sluice_ttv_report {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint32_t order;        /* of the result; 0: a number */
+    uint32_t sorted;       /* sums were sorted, for want of a layout with whole fibers or memory */
+    uint64_t dims[SLUICE_MAX_ORDER];
+    double number;
+    uint64_t nnz;         /* of the store that was written */
+    uint64_t store_bytes; /* of its block file */
+    uint64_t bytes_read;  /* from the drive */
+    uint64_t fibers;      /* of the layout with whole fibers that was read, not empty; 0: another */
+};
+
+/*
+ * Tensor times vectors, in one mode or more.
+ * Math: Y = X x_n v, y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n) (Kolda and
+ * Bader, SIAM Review 2009, section 2.5: the contracted product), for each mode that has a vector.
+ * Shapes: vectors[n] is NULL, for a mode that is left, or has dims[n] finite numbers.
+ * `output` is a store of the modes that are left, in their order; NULL where every mode has a
+ * vector: the result is then report->number. Else `report` may be NULL.
+ * Needs: `output` does not exist, unless options->overwrite.
+ * Owns: vectors are the caller's, and copied.
+ * Order: sums in f64 in the order of the layout that is read: the same bits for any threads,
+ * memory, I/O and schedule. That is the layout with whole fibers of the first mode with a vector
+ * that has one (sluice layout --fiber), from which nothing has to be sorted.
+ * Cost: one pass over the store, a multiply-add per nonzero and mode, writing the result.
+ * Errors: SLC_ERR_USAGE (no vector at all; no output for a store, or one for a number),
+ * SLC_ERR_INPUT (a number that is not finite, or a sum beyond f64), SLC_ERR_BUDGET naming the
+ * smallest budget, SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file, block and offset,
+ * SLC_ERR_INTERRUPTED. Nothing is left on disk then.
+ */
+SLC_API enum slc_status sluice_ttv(const struct sluice_store *store,
+                                   const double *const *vectors,
+                                   const char *output,
+                                   const struct sluice_ttv_options *options,
+                                   struct sluice_ttv_report *report,
+                                   struct slc_error *err);
+
+struct sluice_ttm_options {
+    uint64_t struct_bytes;
+    const char *temp_folder; /* for what is sorted beyond memory; NULL: beside the output */
+    uint32_t elements;       /* non-zero: add each nonzero to its row in memory */
+    uint32_t reserved;
+    /*
+     * memory_bytes, threads, precision, io, pin, io_limit and stop; NULL: the defaults. Blocks are
+     * read in the order of the file.
+     */
+    const struct sluice_compute_options *compute;
+};
+
+SLC_API void sluice_ttm_options_init(struct sluice_ttm_options *options, uint64_t bytes);
+
+/* What a product with a matrix came to. */
+struct sluice_ttm_report {
+    uint64_t struct_bytes;  /* set by the caller to sizeof of the struct before the call */
+    uint64_t fibers;        /* that have nonzeros: rows of the result */
+    uint64_t bytes_read;    /* from the drive */
+    uint64_t bytes_written; /* of both files */
+    uint32_t sorted;        /* a temporary store was made, for want of a layout with whole fibers */
+    uint32_t reserved;
+};
+
+/*
+ * Tensor times matrix, as files that may be larger than memory.
+ * Math: y(f, r) = sum over the nonzeros x of mode-n fiber f of x * matrix(i_n, r), for the fibers
+ * of `mode` that have nonzeros.
+ * Shapes: matrix is dims[mode] x columns. The folder `output` gets coords.npy, int64, fibers x
+ * (order - 1): the indices of each fiber in the other modes; and rows.npy, fibers x columns, of
+ * the precision of the options. Files of an earlier result are replaced when both are complete.
+ * Owns: the matrix is the caller's, and copied.
+ * Order: fibers come in the order of the layout that is read, and the same layout gives the same
+ * bytes for any threads, memory and I/O.
+ * Cost: one pass over the store, nnz * columns multiply-adds, writing the result; where the store
+ * has no layout with whole fibers of the mode (sluice layout --fiber), a sort of it into
+ * OUTPUT.fibers.tmp, which is removed at the end.
+ * Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file,
+ * block and offset, SLC_ERR_UNSUPPORTED (a mode too long to be sorted for), SLC_ERR_INTERRUPTED; an
+ * earlier result is as it was then.
+ */
+SLC_API enum slc_status sluice_ttm(const struct sluice_store *store,
+                                   uint32_t mode,
+                                   uint32_t columns,
+                                   const double *matrix,
+                                   const char *output,
+                                   const struct sluice_ttm_options *options,
+                                   struct sluice_ttm_report *report,
+                                   struct slc_error *err);
+
 /* One completed iteration. */
 struct sluice_cpd_iteration {
     uint32_t iteration; /* from 1 */

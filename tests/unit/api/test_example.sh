@@ -1,10 +1,10 @@
 #!/bin/sh
-# The example program converts a tiny tensor, factorizes it and writes the factors.
-# usage: test_example.sh PROGRAM (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
+# One example converts a tiny tensor, factorizes it and writes the factors; the other sums over a mode.
+# usage: test_example.sh FACTORIZE SUM_MODE (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..2
+echo 1..4
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -16,5 +16,18 @@ out=$($MESON_EXE_WRAPPER "$1" "$folder/missing.tns" 2 "$folder/factors" 2>&1) ||
 [ "$code" = 1 ] && echo "$out" | grep -q 'missing.tns' &&
     echo "ok 2 - says what is wrong" || {
     echo "not ok 2 - says what is wrong"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$2" "$folder/tiny.tns.slc" 3 "$folder/sums.slc" 2>&1) &&
+    echo "$out" | grep -qx '3 sums of 3 nonzeros' && [ -s "$folder/sums.slc/tensor.json" ] &&
+    echo "ok 3 - sums over a mode" || {
+    echo "not ok 3 - sums over a mode"
+    echo "$out" | sed 's/^/# /'
+}
+code=0
+out=$($MESON_EXE_WRAPPER "$2" "$folder/tiny.tns.slc" 1 "$folder/sums.slc" 2>&1) || code=$?
+[ "$code" = 1 ] && echo "$out" | grep -q 'sums.slc' &&
+    echo "ok 4 - keeps a result that is there" || {
+    echo "not ok 4 - keeps a result that is there"
     echo "$out" | sed 's/^/# /'
 }

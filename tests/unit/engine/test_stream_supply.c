@@ -146,6 +146,19 @@ static void test_early_end(void)
     }
 }
 
+static void test_stop(void)
+{
+    const volatile int stop = 1;
+    struct slc_stream_supply supply = {.io = SLC_IO_PREAD, .stop = &stop};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct watch watch = {.fail_at = UINT64_MAX};
+
+    make_fixtures();
+    SLC_ASSERT_FAILS(run_supply(&supply, &small_blocks, 2, 0, true, &watch, &err),
+                     SLC_ERR_INTERRUPTED, &err, "");
+    CU_ASSERT_EQUAL(atomic_load(&watch.delivered), 0);
+}
+
 static void test_failing_steps(void)
 {
     make_fixtures();
@@ -211,6 +224,7 @@ static const struct slc_test tests[] = {
     {"every tile once, by every I/O method and schedule", test_every_tile},
     {"the schedule that is chosen", test_schedule},
     {"a step that wants no more", test_early_end},
+    {"a caller that wants no more", test_stop},
     {"a step fails at every tile", test_failing_steps},
     {"failing reads name file and block", test_failing_reads},
     {"no memory and no threads", test_no_resources},

@@ -1,0 +1,339 @@
+/*
+ * Products with vectors and with a matrix by the public API: nothing but sluice/sluice.h and the
+ * shared library, against sums over a list of nonzeros.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 4, COLUMNS = 3, TUBES = 5, NNZ = 7, CELLS = ROWS * COLUMNS * TUBES };
+
+static const uint64_t dims[3] = {ROWS, COLUMNS, TUBES};
+static const char text[] = "1 1 1 2\n2 3 5 -2\n4 2 2 0.25\n3 3 3 8\n1 2 4 3\n4 1 5 1e2\n2 2 1 7\n";
+static const struct {
+    unsigned at[3];
+    double value;
+} nonzeros[NNZ] = {{{0, 0, 0}, 2.0}, {{1, 2, 4}, -2.0},  {{3, 1, 1}, 0.25}, {{2, 2, 2}, 8.0},
+                   {{0, 1, 3}, 3.0}, {{3, 0, 4}, 100.0}, {{1, 1, 0}, 7.0}};
+
+/* One folder for all tests: slc_test_folder makes another one at each call. */
+static const char *home(void)
+{
+    static char folder[256];
+
+    if (folder[0] == '\0') {
+        snprintf(folder, sizeof folder, "%s", slc_test_folder());
+    }
+    return folder;
+}
+
+/* Converts the text above and opens the store. */
+static struct sluice_store *small_store(enum sluice_relabel relabel)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_store *store = NULL;
+    char input[512], path[512];
+    FILE *file;
+
+    snprintf(input, sizeof input, "%s/small.tns", home());
+    snprintf(path, sizeof path, "%s/small.slc", home());
+    file = fopen(input, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fwrite(text, 1, sizeof text - 1, file), sizeof text - 1);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    sluice_convert_options_init(&options, sizeof options);
+    options.overwrite = 1;
+    options.relabel = relabel;
+    SLC_ASSERT_OK(sluice_convert(input, path, &options, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    return store;
+}
+
+static void fill(double *numbers, size_t count, double phase)
+{
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = cos(phase + (double)i);
+    }
+}
+
+/* The place of nonzero x in a dense array of the modes without a vector. */
+static size_t place_of(unsigned x, const double *const *vectors)
+{
+    size_t place = 0;
+
+    for (unsigned n = 0; n < 3; n++) {
+        place = vectors[n] == NULL ? place * dims[n] + nonzeros[x].at[n] : place;
+    }
+    return place;
+}
+
+/* Compares the text of a store with dense sums; 1-based indices of the modes that are left. */
+static void check_store(const char *path, const double *const *vectors, const double *want)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    char output[512], line[256];
+    double found[CELLS] = {0};
+    uint64_t lines = 0;
+    FILE *file;
+
+    snprintf(output, sizeof output, "%s/result.tns", home());
+    (void)remove(output);
+    SLC_ASSERT_OK(sluice_export(path, output, NULL, &lines, &err), &err);
+    file = fopen(output, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        size_t place = 0;
+        char *at = line;
+
+        for (unsigned n = 0; n < 3; n++) {
+            place = vectors[n] == NULL ? place * dims[n] + strtoul(at, &at, 10) - 1 : place;
+        }
+        CU_ASSERT_FATAL(place < CELLS);
+        found[place] = strtod(at, NULL);
+    }
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    for (unsigned i = 0; i < CELLS; i++) {
+        CU_ASSERT_DOUBLE_EQUAL(found[i], want[i], 1e-12);
+    }
+}
+
+/* The product with vectors of the modes of a set, by list and by the library. */
+static void check_ttv(const struct sluice_store *store,
+                      unsigned modes,
+                      const struct sluice_ttv_options *options)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_ttv_report report = {.struct_bytes = sizeof report};
+    double numbers[3][TUBES], want[CELLS] = {0};
+    const double *vectors[3] = {NULL};
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/product.slc", home());
+    for (unsigned n = 0; n < 3; n++) {
+        fill(numbers[n], dims[n], n);
+        vectors[n] = (modes >> n & 1) != 0 ? numbers[n] : NULL;
+    }
+    for (unsigned x = 0; x < NNZ; x++) {
+        double product = nonzeros[x].value;
+
+        for (unsigned n = 0; n < 3; n++) {
+            product *= vectors[n] != NULL ? vectors[n][nonzeros[x].at[n]] : 1;
+        }
+        want[place_of(x, vectors)] += product;
+    }
+    SLC_ASSERT_OK(sluice_ttv(store, vectors, modes == 7 ? NULL : path, options, &report, &err),
+                  &err);
+    CU_ASSERT(report.bytes_read > 0);
+    if (modes == 7) {
+        CU_ASSERT_EQUAL(report.order, 0);
+        CU_ASSERT_DOUBLE_EQUAL(report.number, want[0], 1e-12);
+    } else {
+        unsigned k = 0;
+
+        for (unsigned n = 0; n < 3; n++) {
+            CU_ASSERT(vectors[n] != NULL || report.dims[k++] == dims[n]);
+        }
+        CU_ASSERT_EQUAL(report.order, k);
+        CU_ASSERT(report.nnz > 0 && report.nnz <= NNZ && report.store_bytes > 0);
+        check_store(path, vectors, want);
+    }
+}
+
+static void multiplies_by_vectors(void)
+{
+    for (unsigned relabel = 0; relabel < 2; relabel++) {
+        struct sluice_store *store = small_store((enum sluice_relabel)relabel);
+        struct sluice_compute_options compute;
+        struct sluice_ttv_options options;
+
+        sluice_ttv_options_init(&options, sizeof options);
+        sluice_compute_options_init(&compute, sizeof compute);
+        options.overwrite = 1;
+        options.compute = &compute;
+        for (unsigned modes = 1; modes < 8; modes++) {
+            compute.io = modes % 2 != 0 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
+            compute.schedule = (enum sluice_schedule)(modes % 3);
+            compute.threads = 1 + modes % 4;
+            check_ttv(store, modes, &options);
+        }
+        sluice_store_close(store);
+    }
+}
+
+/* A call that fails with a status and a part of a message, after others that have. */
+#define REFUSED(call, status, part)                                                                \
+    do {                                                                                           \
+        slc_error_clear(&err);                                                                     \
+        SLC_ASSERT_FAILS(call, status, &err, part);                                                \
+    } while (0)
+
+/* What is not possible says so, and leaves nothing. */
+static void refuses_vectors(void)
+{
+    const volatile int stop = 1;
+    const double bad[ROWS] = {1, NAN, 1, 1}, good[ROWS] = {1, 1, 1, 1};
+    const double *vectors[3] = {NULL};
+    struct sluice_ttv_report report = {.struct_bytes = sizeof report, .nnz = 99};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_compute_options compute;
+    struct sluice_ttv_options options;
+    struct sluice_store *store = small_store(SLUICE_RELABEL_NONE), *other = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/refused.slc", home());
+    sluice_ttv_options_init(&options, sizeof options);
+    sluice_compute_options_init(&compute, sizeof compute);
+    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLC_ERR_USAGE,
+            "no mode has a vector");
+    vectors[0] = bad;
+    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLC_ERR_INPUT,
+            "number 2 of the vector");
+    vectors[0] = good;
+    REFUSED(sluice_ttv(store, vectors, NULL, NULL, &report, &err), SLC_ERR_USAGE, "needs a store");
+    REFUSED(sluice_ttv(store, vectors, NULL, NULL, NULL, &err), SLC_ERR_USAGE,
+            "neither an output nor a report");
+    options.codec = (enum sluice_codec)9;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_USAGE, "codec 9");
+    options.codec = SLUICE_CODEC_LZ4;
+    options.compute = &compute;
+    compute.stop = &stop;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_INTERRUPTED, "");
+    compute.stop = NULL;
+    compute.memory_bytes = 1 << 20;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_BUDGET,
+            "needs --memory");
+    CU_ASSERT_EQUAL(report.nnz, 99);
+    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &other, NULL), SLC_OK);
+    options.struct_bytes = 3;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_USAGE,
+            "struct_bytes");
+    sluice_store_close(store);
+}
+
+/* The numbers of a .npy file, of `width` bytes each; returns how many there are. */
+static size_t read_npy(const char *folder, const char *name, size_t width, void *numbers)
+{
+    unsigned char head[10];
+    char path[600];
+    size_t count;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "rb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fread(head, 1, sizeof head, file), sizeof head);
+    CU_ASSERT_EQUAL(fseek(file, head[8] | head[9] << 8, SEEK_CUR), 0);
+    count = fread(numbers, width, CELLS, file);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    return count;
+}
+
+/* Every row of the result against a sum over the list. */
+static void check_ttm(const char *folder, unsigned mode, uint32_t columns, const double *matrix)
+{
+    int64_t coords[CELLS] = {0};
+    double rows[CELLS] = {0}, magnitude = 0, total = 0;
+    const size_t fibers = read_npy(folder, "coords.npy", sizeof *coords, coords) / 2;
+    unsigned found = 0;
+
+    CU_ASSERT_EQUAL(read_npy(folder, "rows.npy", sizeof *rows, rows), fibers * columns);
+    for (size_t f = 0; f < fibers; f++) {
+        for (uint32_t r = 0; r < columns; r++) {
+            double want = 0;
+
+            for (unsigned x = 0; x < NNZ; x++) {
+                const unsigned *at = nonzeros[x].at;
+
+                if (at[mode == 0 ? 1 : 0] == coords[2 * f] &&
+                    at[mode == 2 ? 1 : 2] == coords[2 * f + 1]) {
+                    want += nonzeros[x].value * matrix[at[mode] * columns + r];
+                    found += r == 0;
+                }
+            }
+            CU_ASSERT_DOUBLE_EQUAL(rows[f * columns + r], want, 1e-12);
+            total += want;
+            magnitude += fabs(want);
+        }
+    }
+    CU_ASSERT_EQUAL(found, NNZ);
+    CU_ASSERT(fabs(total) <= magnitude);
+}
+
+static void multiplies_by_a_matrix(void)
+{
+    double matrix[TUBES * 3];
+    char folder[512];
+
+    snprintf(folder, sizeof folder, "%s/ttm", home());
+    fill(matrix, SLC_COUNT(matrix), 0.5);
+    for (unsigned i = 0; i < 6; i++) {
+        struct sluice_store *store = small_store((enum sluice_relabel)(i % 2));
+        struct sluice_ttm_report report = {.struct_bytes = sizeof report};
+        struct slc_error err = SLC_ERROR_INIT;
+        struct sluice_ttm_options options;
+        struct sluice_compute_options compute;
+
+        sluice_ttm_options_init(&options, sizeof options);
+        sluice_compute_options_init(&compute, sizeof compute);
+        compute.threads = 1 + i;
+        options.compute = &compute;
+        options.elements = i > 2;
+        SLC_ASSERT_OK(sluice_ttm(store, i % 3, 3, matrix, folder, &options, &report, &err), &err);
+        check_ttm(folder, i % 3, 3, matrix);
+        CU_ASSERT(report.fibers > 0 && report.fibers <= NNZ);
+        CU_ASSERT(report.bytes_read > 0 && report.bytes_written > 0 && report.sorted <= 1);
+        sluice_store_close(store);
+    }
+}
+
+static void refuses_a_matrix(void)
+{
+    const volatile int stop = 1;
+    const double matrix[TUBES] = {1, 2, 3, 4, 5};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_compute_options compute;
+    struct sluice_ttm_options options;
+    struct sluice_store *store = small_store(SLUICE_RELABEL_NONE);
+    char folder[512], inside[600];
+    FILE *file;
+
+    snprintf(folder, sizeof folder, "%s/refused", home());
+    snprintf(inside, sizeof inside, "%s/small.slc/out", home());
+    sluice_ttm_options_init(&options, sizeof options);
+    sluice_compute_options_init(&compute, sizeof compute);
+    REFUSED(sluice_ttm(store, 3, 1, matrix, folder, NULL, NULL, &err), SLC_ERR_USAGE,
+            "mode 4 does not exist");
+    REFUSED(sluice_ttm(store, 1, 0, matrix, folder, NULL, NULL, &err), SLC_ERR_USAGE,
+            "the rank is 0");
+    REFUSED(sluice_ttm(store, 1, 1, matrix, inside, NULL, NULL, &err), SLC_ERR_USAGE,
+            "lies in the folder of a store");
+    options.compute = &compute;
+    compute.stop = &stop;
+    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_INTERRUPTED, "");
+    compute.stop = NULL;
+    compute.memory_bytes = 1 << 20;
+    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_BUDGET,
+            "needs --memory");
+    snprintf(inside, sizeof inside, "%s/rows.npy", folder);
+    file = fopen(inside, "rb");
+    CU_ASSERT_PTR_NULL(file);
+    sluice_store_close(store);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"vectors in every set of modes", multiplies_by_vectors},
+        {"vectors that are refused", refuses_vectors},
+        {"a matrix in every mode", multiplies_by_a_matrix},
+        {"matrices that are refused", refuses_a_matrix},
+    };
+
+    return slc_test_main("api products", tests, SLC_COUNT(tests), argc, argv);
+}
