@@ -137,7 +137,15 @@ struct roofline_bench {
     enum slc_value_type precision;
     char *folder;            /* of the bounds; NULL: there are none */
     roofline_points *points; /* per case */
-    json_t *tensors, *rows, *bounds;
+    json_t *tensors, *rows, *bounds, *left_out;
+    char name[256]; /* of the tensor that is measured */
+};
+
+/* What a point is of. */
+struct place {
+    const char *tensor;
+    enum roofline_case which;
+    unsigned kernel, rank, mode;
 };
 
 static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
@@ -184,7 +192,7 @@ static void name_tensor(const struct operands *operands, unsigned which, char *n
 
 /* Every kernel at every rank, on the open store. */
 static enum slc_status
-measure_case(struct roofline_bench *bench, roofline_points *points, struct slc_error *err)
+measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_error *err)
 {
     const struct arguments *args = bench->args;
     struct roofline_job job = {.session = &bench->session,
@@ -194,14 +202,21 @@ measure_case(struct roofline_bench *bench, roofline_points *points, struct slc_e
                                .memory_bytes = args->memory,
                                .warm_up = (unsigned)args->bench.warm_up,
                                .repeats = (unsigned)args->bench.repeats,
+                               .left_out = bench->left_out,
+                               .tensor = bench->name,
+                               .case_name = case_names[which],
                                .temp_dir = args->temp_dir};
+    roofline_points *points = &bench->points[which];
+    const unsigned order = bench->session.store.manifest.order;
     enum slc_status status = SLC_OK;
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         job.rank = (uint32_t)args->ranks.number[r];
         for (unsigned k = 0; k < roofline_kernel_count && status == SLC_OK; k++) {
             if (kernel_wanted(args, k)) {
-                status = roofline_kernels[k].measure(&job, (*points)[r][k], err);
+                job.kernel = roofline_kernels[k].name;
+                status = roofline_leave_out(
+                    &job, 0, order, roofline_kernels[k].measure(&job, (*points)[r][k], err), err);
             }
         }
     }
@@ -237,7 +252,7 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
     }
     if (status == SLC_OK) {
         bench_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
-        status = measure_case(bench, &bench->points[which], err);
+        status = measure_case(bench, which, err);
     }
     session_close(&bench->session);
     if (status == SLC_OK) {
@@ -253,17 +268,25 @@ static double attained(const struct roofline_point *point)
     return point->flop / point->times.min;
 }
 
-/* One point as a row of "rows" or "bounds". */
-static json_t *add_row(json_t *rows,
-                       const char *tensor,
-                       enum roofline_case which,
-                       const struct roofline_point *point)
+/* What a point is of, at the end of a list. */
+static json_t *add_head(json_t *list, const struct place *place)
 {
     json_t *row = json_object();
 
-    (void)json_array_append_new(rows, row);
-    bench_set_text(row, "tensor", tensor);
-    bench_set_text(row, "case", case_names[which]);
+    (void)json_array_append_new(list, row);
+    bench_set_text(row, "tensor", place->tensor);
+    bench_set_text(row, "case", case_names[place->which]);
+    bench_set_text(row, "kernel", roofline_kernels[place->kernel].name);
+    bench_set_count(row, "rank", place->rank);
+    bench_set_count(row, "mode", place->mode + 1);
+    return row;
+}
+
+/* One point as a row of "rows" or "bounds". */
+static json_t *add_row(json_t *rows, const struct place *place, const struct roofline_point *point)
+{
+    json_t *row = add_head(rows, place);
+
     bench_set_text(row, "strategy", point->strategy);
     bench_set_text(row, "form", point->form);
     bench_set_real(row, "nnz_per_run", point->nnz_per_run);
@@ -293,8 +316,7 @@ static void set_position(json_t *row,
 }
 
 /* Tells all points of one tensor. */
-static void
-add_tensor_rows(struct roofline_bench *bench, const char *tensor, unsigned order, bool bounded)
+static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool bounded)
 {
     const struct arguments *args = bench->args;
 
@@ -305,13 +327,13 @@ add_tensor_rows(struct roofline_bench *bench, const char *tensor, unsigned order
                 json_t *row[ROOFLINE_CASES] = {NULL};
 
                 for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
+                    const struct place place = {bench->name, (enum roofline_case)c, k,
+                                                (unsigned)args->ranks.number[r], n};
+
                     points[c] = &bench->points[c][r][k][n];
                     if (points[c]->measured) {
-                        row[c] = add_row(c == ROOFLINE_GIVEN ? bench->rows : bench->bounds, tensor,
-                                         (enum roofline_case)c, points[c]);
-                        bench_set_text(row[c], "kernel", roofline_kernels[k].name);
-                        bench_set_count(row[c], "rank", args->ranks.number[r]);
-                        bench_set_count(row[c], "mode", n + 1);
+                        row[c] = add_row(c == ROOFLINE_GIVEN ? bench->rows : bench->bounds, &place,
+                                         points[c]);
                     }
                 }
                 if (bounded && row[ROOFLINE_GIVEN] != NULL && row[ROOFLINE_BEST] != NULL &&
@@ -331,7 +353,6 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     const struct arguments *args = bench->args;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     struct roofline_bound bound = {.nnz = 0};
-    char name[256];
     unsigned order;
     json_t *tensor;
     enum slc_status status =
@@ -340,20 +361,21 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     if (status != SLC_OK) {
         return status;
     }
-    name_tensor(&bench->operands, which, name, sizeof name);
+    name_tensor(&bench->operands, which, bench->name, sizeof bench->name);
     order = manifest->order;
     tensor = bench_tensor_to_json(&bench->session.store);
     (void)json_array_append_new(bench->tensors, tensor);
-    bench_set_text(tensor, "name", name);
+    bench_set_text(tensor, "name", bench->name);
     memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
-    status = measure_case(bench, &bench->points[ROOFLINE_GIVEN], err);
+    status = measure_case(bench, ROOFLINE_GIVEN, err);
     if (bench->folder != NULL) {
         roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args),
                             bench->roofs.threads, args->memory);
         if (bound.nnz < manifest->nnz) {
             console_note("%s: best and worst case have %llu of its %llu nonzeros: with more, the "
                          "worst would not fit",
-                         name, (unsigned long long)bound.nnz, (unsigned long long)manifest->nnz);
+                         bench->name, (unsigned long long)bound.nnz,
+                         (unsigned long long)manifest->nnz);
         }
     }
     session_close(&bench->session);
@@ -361,7 +383,7 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
         status = measure_bound(bench, &bound, (enum roofline_case)c, tensor, err);
     }
     if (status == SLC_OK) {
-        add_tensor_rows(bench, name, order, bound.nnz > 0);
+        add_tensor_rows(bench, order, bound.nnz > 0);
     }
     return status;
 }
@@ -433,6 +455,7 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     bench_set(record, "tensors", bench->tensors = json_array());
     bench_set(record, "rows", bench->rows = json_array());
     bench_set(record, "bounds", bench->bounds = json_array());
+    bench_set(record, "left_out", bench->left_out = json_array());
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_tensor(bench, i, err);
         if (status == SLC_OK) {
@@ -443,6 +466,12 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
         bench_roofs_to_json(&bench->roofs, record);
         set_roofs(bench, bench->rows);
         set_roofs(bench, bench->bounds);
+    }
+    if (status == SLC_OK && json_array_size(bench->rows) == 0 &&
+        json_array_size(bench->left_out) > 0) {
+        status =
+            slc_fail(err, SLC_ERR_BUDGET, "%s",
+                     json_string_value(json_object_get(json_array_get(bench->left_out, 0), "why")));
     }
     if (status == SLC_OK && args->svg != NULL) {
         status = roofline_svg_write(record, args->svg, err);

@@ -1,6 +1,12 @@
 /* The table of kernels; see roofline_kernels.h. */
 #include "roofline_kernels.h"
 
+#include "base/error.h"
+#include "record.h"
+#include "tools/console.h"
+
+#include <stdio.h>
+
 const struct roofline_kernel roofline_kernels[] = {
     {"mttkrp-copies", roofline_mttkrp_copies},
     {"mttkrp-stream", roofline_mttkrp_stream},
@@ -12,3 +18,32 @@ const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline
 
 _Static_assert(sizeof roofline_kernels / sizeof roofline_kernels[0] <= ROOFLINE_KERNELS_MAX,
                "raise ROOFLINE_KERNELS_MAX");
+
+enum slc_status roofline_leave_out(const struct roofline_job *job,
+                                   unsigned first,
+                                   unsigned count,
+                                   enum slc_status status,
+                                   struct slc_error *err)
+{
+    char mode[32];
+
+    if (status != SLC_ERR_BUDGET) {
+        return status;
+    }
+    for (unsigned n = first; n < first + count; n++) {
+        json_t *item = json_object();
+
+        bench_set_text(item, "tensor", job->tensor);
+        bench_set_text(item, "case", job->case_name);
+        bench_set_text(item, "kernel", job->kernel);
+        bench_set_count(item, "rank", job->rank);
+        bench_set_count(item, "mode", n + 1);
+        bench_set_text(item, "why", err->message);
+        (void)json_array_append_new(job->left_out, item);
+    }
+    (void)snprintf(mode, sizeof mode, " in mode %u", first + 1);
+    console_note("%s (%s): %s at rank %u is left out%s: %s", job->tensor, job->case_name,
+                 job->kernel, job->rank, count == 1 ? mode : "", err->message);
+    slc_error_clear(err);
+    return SLC_OK;
+}

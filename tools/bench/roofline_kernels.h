@@ -18,6 +18,7 @@
 #include "tools/format.h"
 #include "tools/session.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,12 +31,14 @@ struct roofline_job {
     const char *instruction_set;
     uint64_t memory_bytes;
     unsigned warm_up, repeats;
+    json_t *left_out;                        /* list of what there is no room for */
+    const char *tensor, *case_name, *kernel; /* for that list */
     const char *temp_dir; /* of stores that are sorted for a mode; NULL: $TMPDIR or /tmp */
 };
 
 /* One kernel in one mode. */
 struct roofline_point {
-    bool measured; /* false: the kernel does not compute this mode of this store */
+    bool measured; /* false: the kernel does not compute this mode of this store, or had no room */
     struct bench_times times;
     double flop, bytes;  /* of one run */
     uint64_t rows_bytes; /* of all rows that it touches */
@@ -51,6 +54,17 @@ struct roofline_kernel {
                                struct roofline_point *points,
                                struct slc_error *err);
 };
+
+/*
+ * After a kernel that failed for want of memory in `count` modes from `first` on: they are left
+ * out, which is told and listed, and the rest can be measured. Other faults stay. Returns what is
+ * left of `status`.
+ */
+enum slc_status roofline_leave_out(const struct roofline_job *job,
+                                   unsigned first,
+                                   unsigned count,
+                                   enum slc_status status,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 enum { ROOFLINE_KERNELS_MAX = 16 };
 extern const struct roofline_kernel roofline_kernels[];

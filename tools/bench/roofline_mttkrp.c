@@ -185,10 +185,10 @@ enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
         set_point(job, n, &cells[0][n], &runs, &points[n]);
     }
     if (status == SLC_OK && plan->copies_wanted_bytes > 0) {
-        console_note("%s: copies per mode would take %" PRIu64
-                     " MiB, and the budget leaves %" PRIu64 "; give more by --memory",
-                     job->session->store.path, plan->copies_wanted_bytes >> 20,
-                     plan->copies_room_bytes >> 20);
+        status = slc_fail(err, SLC_ERR_BUDGET,
+                          "copies per mode would take %" PRIu64
+                          " MiB, and the budget leaves %" PRIu64 "; give more by --memory",
+                          plan->copies_wanted_bytes >> 20, plan->copies_room_bytes >> 20);
     }
     slc_free(cells);
     return status;

@@ -103,6 +103,7 @@ static enum slc_status measure_form(const struct roofline_job *job,
             status = measure_mode(job, mode, form, &points[n], err);
         }
         ttm_mode_close(mode);
+        status = roofline_leave_out(job, n, 1, status, err);
     }
     slc_free(mode);
     return status;

@@ -64,9 +64,9 @@ roofline_sptv(const struct roofline_job *job, struct roofline_point *points, str
         return SLC_OK;
     }
     if (ttv_tensor_bytes(manifest) > job->memory_bytes) {
-        console_note("%s: its nonzeros in memory would take %" PRIu64 " MiB; give more by --memory",
-                     job->session->store.path, ttv_tensor_bytes(manifest) >> 20);
-        return SLC_OK;
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "nonzeros in memory would take %" PRIu64 " MiB; give more by --memory",
+                        ttv_tensor_bytes(manifest) >> 20);
     }
     status = ttv_tensor_load(&tensor, &job->session->store, err);
     for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
