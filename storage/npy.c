@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,12 +230,36 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
     }
 }
 
+/*
+ * One number of a file that is not finite as the matrix would hold it. Whatever it is multiplied
+ * with and added to would be lost: by MTTKRP also where what it is multiplied with is 0.
+ */
+static enum slc_status refuse_number(const struct slc_matrix *matrix,
+                                     uint64_t row,
+                                     uint64_t col,
+                                     double value,
+                                     struct slc_error *err)
+{
+    const char *beyond = isfinite(value) ? ", beyond f32" : "";
+
+    return matrix->cols == 1
+               ? slc_fail(err, SLC_ERR_INPUT,
+                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all have to "
+                          "be finite",
+                          row + 1, value, beyond)
+               : slc_fail(err, SLC_ERR_INPUT,
+                          "row %" PRIu64 ", column %" PRIu64 ", counting from 1, is %g%s; all "
+                          "numbers have to be finite",
+                          row + 1, col + 1, value, beyond);
+}
+
 /* Places `count` items, the first of which is number `first` of the file. */
-static void place_items(const struct slc_npy_header *header,
-                        const uint8_t *items,
-                        uint64_t first,
-                        uint64_t count,
-                        struct slc_matrix *matrix)
+static enum slc_status place_items(const struct slc_npy_header *header,
+                                   const uint8_t *items,
+                                   uint64_t first,
+                                   uint64_t count,
+                                   struct slc_matrix *matrix,
+                                   struct slc_error *err)
 {
     uint64_t line = header->fortran_order ? matrix->rows : matrix->cols;
     uint64_t major = first / line;
@@ -245,6 +270,9 @@ static void place_items(const struct slc_npy_header *header,
         uint64_t col = header->fortran_order ? major : minor;
         double value = load_item(header, items + i * header->item_bytes);
 
+        if (!isfinite(matrix->type == SLC_F64 ? value : (double)(float)value)) {
+            return refuse_number(matrix, row, col, value, err);
+        }
         if (matrix->type == SLC_F64) {
             slc_matrix_row_f64(matrix, row)[col] = value;
         } else {
@@ -255,6 +283,7 @@ static void place_items(const struct slc_npy_header *header,
             major++;
         }
     }
+    return SLC_OK;
 }
 
 static enum slc_status read_items(const struct source *source,
@@ -272,10 +301,12 @@ static enum slc_status read_items(const struct source *source,
             source->files, source->fd, source->path, scratch, count * header->item_bytes,
             source->data_offset + done * header->item_bytes, err);
 
+        if (status == SLC_OK) {
+            status = place_items(header, scratch, done, count, matrix, err);
+        }
         if (status != SLC_OK) {
             return status;
         }
-        place_items(header, scratch, done, count, matrix);
         done += count;
     }
     return SLC_OK;

@@ -28,7 +28,8 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
 /*
  * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a fresh
  * matrix of `type`. `expect_rows`/`expect_cols`: SLC_ERR_INPUT naming both shapes when they differ;
- * 0 takes any. Nothing is allocated before the shape is known to match the size of the file.
+ * 0 takes any. All numbers have to be finite, as `type`: SLC_ERR_INPUT with row and column. Nothing
+ * is allocated before the shape is known to match the size of the file.
  * Owns: the caller destroys *matrix.
  */
 enum slc_status slc_npy_read(const struct slc_files *files,

@@ -146,27 +146,6 @@ static enum slc_status random_factors(struct cp_state *state, struct slc_error *
     return SLC_OK;
 }
 
-/* A NaN would spread through every factor; an infinity becomes one. */
-static enum slc_status check_start(const char *folder,
-                                   unsigned mode,
-                                   const struct slc_matrix *factor,
-                                   struct slc_error *err)
-{
-    for (uint64_t i = 0; i < factor->rows; i++) {
-        for (uint32_t r = 0; r < factor->cols; r++) {
-            const double value = slc_matrix_get(factor, i, r);
-
-            if (!isfinite(value)) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "%s/mode-%u.npy: row %" PRIu64 ", column %" PRIu32
-                                " is %g; a start has to be finite",
-                                folder, mode + 1, i + 1, r + 1, value);
-            }
-        }
-    }
-    return SLC_OK;
-}
-
 static enum slc_status read_factors(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
@@ -178,9 +157,6 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
     status = slc_model_read(options->files, options->init_folder, state->plan->request.precision,
                             state->order, state->dims, SLC_MAX_ORDER, &rank, state->result->factors,
                             err);
-    for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
-        status = check_start(options->init_folder, n, &state->result->factors[n], err);
-    }
     if (status != SLC_OK || options->iterations > 0) {
         return status;
     }

@@ -482,6 +482,34 @@ def checked(folder):
 
 
 
+def npy_of(path, numbers, *shape):
+    """A C-order array of f8, by the format's own rules."""
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (117 - len(head)) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+                   + struct.pack(f"<{len(numbers)}d", *numbers))
+
+
+def not_finite(folder):
+    """ttv, ttm, mttkrp and cpd refuse a NaN in what they are given, alike, and say where it is."""
+    store, start, out = small_store(folder, dims="4x3x2", nnz=9), os.path.join(folder, "f"), os.path.join(folder, "o")
+    os.mkdir(start)
+    for mode, rows in ((1, 4), (2, 3), (3, 2)):
+        npy_of(f"{start}/mode-{mode}.npy", [1.0] * rows, rows, 1)
+    npy_of(f"{start}/mode-2.npy", [1.0, 1.0, float("nan")], 3, 1)
+    wide = os.path.join(folder, "u.npy")
+    npy_of(wide, [1.0, 1.0, float("inf"), 1.0, 1.0, 1.0], 3, 2)
+    for arguments, part in ((["ttv", store, "--mode", 2, "--vector", f"{start}/mode-2.npy", out], "number 3 of the"),
+                            (["ttm", store, "--mode", 2, "--matrix", wide, out], "row 2, column 1, counting"),
+                            (["mttkrp", store, "--mode", 1, "--factors", start, "-o", out], "number 3 of the"),
+                            (["cpd", store, "-r", 1, "--init", start, "-o", out], "number 3 of the")):
+        _, message = sluice(*arguments, status=3)
+        check(part in message and "finite" in message and ".npy" in message, f"{arguments}: {message}")
+        check(not os.path.exists(out), f"{arguments} left something")
+    sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "-q")  # that of the mode is not read
+
+
 def outputs_in_stores(folder):
     """No command puts its results into a store; what is there stays."""
     store, spare = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
@@ -537,6 +565,7 @@ run([
     ("report and run.json", reported),
     ("outputs", outputs),
     ("outputs in stores", outputs_in_stores),
+    ("numbers that are not finite", not_finite),
     ("-q and plain progress", quiet_and_progress),
     ("the live line", live_line),
     ("--log-json", json_log),

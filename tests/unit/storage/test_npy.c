@@ -270,6 +270,45 @@ static void wrong_shapes(void)
                      SLC_ERR_INPUT, &err, "plain file");
 }
 
+/* What is not finite, or would not be in the type that is asked for, is named by its place. */
+static void numbers_that_are_not_finite(void)
+{
+    static const struct {
+        const char *head;
+        uint64_t number; /* of the file */
+        double value;
+        enum slc_value_type type;
+        uint32_t cols;
+        const char *part;
+    } cases[] = {
+        {GOOD "(2, 3)}", 4, NAN, SLC_F64, 3, "row 2, column 2, counting from 1, is"},
+        {GOOD "(2, 3)}", 0, -INFINITY, SLC_F32, 3, "row 1, column 1, counting from 1, is -inf;"},
+        {GOOD "(2, 3)}", 5, 1e300, SLC_F32, 3,
+         "row 2, column 3, counting from 1, is 1e+300, beyond"},
+        {GOOD "(2, 3)}", 5, 1e300, SLC_F64, 3, NULL},
+        {GOOD "(6,)}", 5, INFINITY, SLC_F64, 1, "number 6 of the vector"},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        double data[6] = {1, 2, 3, 4, 5, 6};
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_matrix read;
+        enum slc_status status;
+
+        data[cases[i].number] = cases[i].value;
+        write_raw(1, cases[i].head, data, sizeof data);
+        status = slc_npy_read(NULL, path, cases[i].type, 0, cases[i].cols, &read, &err);
+        if (cases[i].part == NULL) {
+            SLC_ASSERT_OK(status, &err);
+        } else {
+            SLC_ASSERT_FAILS(status, SLC_ERR_INPUT, &err, cases[i].part);
+            CU_ASSERT_STRING_EQUAL(err.file, path);
+            CU_ASSERT_PTR_NULL(read.buffer.data);
+        }
+        slc_matrix_destroy(&read);
+    }
+}
+
 /* Every cut of a file and every altered byte of its header: an error or a matrix, nothing else. */
 static void damaged_files(void)
 {
@@ -446,6 +485,7 @@ static const struct slc_test tests[] = {
     {"types, byte orders, orders and versions of other writers", other_writers},
     {"bad headers get the documented status", bad_headers},
     {"wrong shapes are named", wrong_shapes},
+    {"numbers that are not finite", numbers_that_are_not_finite},
     {"every cut and altered byte of a file", damaged_files},
     {"unknown versions, huge headers", other_starts},
     {"every failing operation of writing, a full disk", write_faults},
