@@ -402,6 +402,23 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     return SLC_OK;
 }
 
+/* What the index of the layout tells of the indices that occur. */
+static void find_used(struct slc_contract_run *c)
+{
+    for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
+        const unsigned mode = c->job.vector_mode[k];
+
+        c->report->used[k].first = UINT64_MAX;
+        for (uint64_t b = 0; b < c->info->block_count; b++) {
+            struct slc_block_entry entry;
+
+            slc_reader_entry(c->reader, b, &entry);
+            c->report->used[k].first = slc_min_u64(c->report->used[k].first, entry.min[mode]);
+            c->report->used[k].last = slc_max_u64(c->report->used[k].last, entry.max[mode]);
+        }
+    }
+}
+
 /* The most nonzeros that the result can have: its cells, nonzeros of the store, or whole fibers. */
 static uint64_t most_sums(const struct slc_contract_run *c)
 {
@@ -432,6 +449,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     if (status != SLC_OK) {
         return status;
     }
+    find_used(c);
     c->report->sums_most = most_sums(c);
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;

@@ -59,8 +59,12 @@ struct slc_contract_report {
     double layout_fibers_possible; /* .. of so many */
     uint64_t layout_blocks;
     uint64_t layout_bytes; /* of its file */
-    uint64_t sums_most;    /* nonzeros of the result at most, as far as the layout tells */
-    uint64_t least_bytes;  /* smallest budget that works, with fewer threads if need be */
+    /* Of the mode of each vector, as the layout numbers it: no index before or after occurs. */
+    struct {
+        uint64_t first, last;
+    } used[SLC_MAX_ORDER];
+    uint64_t sums_most;   /* nonzeros of the result at most, as far as the layout tells */
+    uint64_t least_bytes; /* smallest budget that works, with fewer threads if need be */
     unsigned threads;
     double scan_seconds; /* from the first block to the last sum */
     uint64_t zero_sums;  /* runs of a fiber whose products added up to zero: not built */

@@ -149,8 +149,9 @@ static void print_store_report(const struct product *product)
 }
 
 /* The layout that is read, and its fibers. */
-static void print_layout(const struct slc_contract_report *report, FILE *out)
+static void print_layout(const struct product *product, FILE *out)
 {
+    const struct slc_contract_report *report = &product->report;
     struct format_text a, b, c;
 
     (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s, %s\n", "layout",
@@ -162,6 +163,12 @@ static void print_layout(const struct slc_contract_report *report, FILE *out)
         (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
                       format_count(&a, report->layout_fibers), report->layout_mode + 1,
                       report->layout_fibers_possible);
+    }
+    for (unsigned k = 0; k < product->contract.vector_count && report->nnz > 0; k++) {
+        (void)fprintf(out, "  %-12s mode %u: indices %s to %s are in use\n",
+                      k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
+                      format_count(&a, report->used[k].first + 1),
+                      format_count(&b, report->used[k].last + 1));
     }
 }
 
@@ -183,7 +190,7 @@ static void print_dry_run(const struct product *product)
                                : "sums would be sorted, in a temporary file what does not fit in "
                                  "memory");
     }
-    print_layout(report, stdout);
+    print_layout(product, stdout);
     printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
            format_memory(&a, report->least_bytes),
            format_memory(&b, product->contract.memory_bytes), report->threads,
@@ -199,7 +206,7 @@ static void print_reading(const struct product *product, FILE *out)
     const double threads = report->threads;
     struct format_text a, b;
 
-    print_layout(report, out);
+    print_layout(product, out);
     (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
                   format_data(&a, (double)stats->bytes_read),
                   format_data(&b, stats->pass_seconds > 0
@@ -266,6 +273,21 @@ static void put_run(const struct product *product, json_t *record)
     (void)json_object_update_new(record, run);
 }
 
+/* The first and last index that occurs, from 1, of the mode of each vector. */
+static json_t *used_json(const struct product *product)
+{
+    json_t *array = json_array();
+
+    for (unsigned k = 0; k < product->contract.vector_count; k++) {
+        const bool any = product->report.nnz > 0;
+
+        (void)json_array_append_new(
+            array, json_pack("[I, I]", (json_int_t)(product->report.used[k].first + any),
+                             (json_int_t)(product->report.used[k].last + any)));
+    }
+    return array;
+}
+
 static void print_json(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
@@ -284,6 +306,7 @@ static void print_json(const struct product *product)
         (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
         "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
+    (void)json_object_set_new(record, "used", used_json(product));
     if (report->layout_fibers > 0) {
         (void)json_object_set_new(record, "fibers",
                                   json_integer((json_int_t)report->layout_fibers));

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tensor times vectors against numpy: every mode of real tensors, several modes at once, numbers."""
 
+import itertools
 import json
 import os
 import re
@@ -11,7 +12,11 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import slc_format  # noqa: E402
-from tap import QUICK, bundled, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, bundled, check, run, sluice  # noqa: E402
+
+# What else there is beside the checkout; run where SLC_TEST_FULL is set.
+SHARED = ("cmudict-wpp", "flights-4d", "gitlog-petsc-5d", "kg-fb15k-237", "parti-3d_dense", "splatt-med4",
+          "splatt-small", "splatt-small4", "tkg-icews14", "uber-part", "wordnet30-srs")
 
 
 def vectors_of(folder, dims):
@@ -45,6 +50,11 @@ def compare(result, want):
     check(all(value != 0 for value in found.values()), "a zero is stored")
     check(set(found) <= set(want), "a coordinate that no fiber has")
     return max((abs(found.get(c, 0.0) - s) / m for c, (s, m) in want.items() if m > 0), default=0.0)
+
+
+def blocks_of(store):
+    with open(os.path.join(store, "blco.blk"), "rb") as file:
+        return file.read()
 
 
 def arguments(folder, modes):
@@ -124,9 +134,31 @@ def small_memory(folder):
     written = []
     for memory in ("1GiB", f"{least}MiB"):
         sluice(*command, memory)
-        with open(os.path.join(out, "blco.blk"), "rb") as file:
-            written.append(file.read())
+        written.append(blocks_of(out))
     check(written[0] == written[1], "memory changes the result")
+
+
+def every_way(name):
+    """Every mode, from blco and from whole fibers, by every method and schedule: one result each."""
+    def test(folder):
+        store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+        sluice("convert", bundled(name), store, "-q")
+        tensor = slc_format.read_store(store)
+        vectors = vectors_of(folder, tensor["dims"])
+        ios = ["pread", "mmap"] + (["uring"] if probe_uring(store, folder, len(vectors)) == 0 else [])
+        for layout in ("blco", "fiber"):
+            if layout == "fiber":
+                sluice("layout", store, "--fiber", "all", "-q")
+            for mode in range(len(vectors)):
+                written = set()
+                for io, schedule in itertools.product(ios, ("file", "largest")):
+                    sluice("ttv", store, *arguments(folder, (mode,)), out, "-q", "-f", "--io", io,
+                           "--schedule", schedule, "-t", 1 + len(written) + len(schedule) % 3)
+                    written.add(blocks_of(out))
+                check(len(written) == 1, f"mode {mode} from {layout}: reading changes the result")
+                worst = compare(slc_format.read_store(out), contracted(tensor, vectors, (mode,)))
+                check(worst <= 1e-12, f"mode {mode} from {layout}: {worst}")
+    return test
 
 
 def twice_the_budget(folder):
@@ -138,8 +170,7 @@ def twice_the_budget(folder):
     written = []
     for more in (("--memory", "32MiB"), ("--memory", "1GiB", "--sort", "--fibers", "none")):
         printed, _ = sluice("ttv", store, "--mode", 2, "--vector", vector, out, "-f", "-t", 2, *more)
-        with open(os.path.join(out, "blco.blk"), "rb") as file:
-            written.append(file.read())
+        written.append(blocks_of(out))
         check(("written as they came" in printed) == (len(written) == 1) or QUICK, printed)
         if len(written) == 1 and not QUICK:
             size = os.path.getsize(os.path.join(store, "blco.blk"))
@@ -162,8 +193,7 @@ def reading(folder):
                 printed, _ = sluice("ttv", store, *arguments(folder, (mode - 1,)), out, "-f", "-v", *how)
                 check(f"by {io}" in printed and f"schedule {schedule}" in printed, printed)
                 check("blco: 30,000 nonzeros in 1 block, " in printed, printed)
-                with open(os.path.join(out, "blco.blk"), "rb") as file:
-                    written[mode].add(file.read())
+                written[mode].add(blocks_of(out))
                 sorted_sums = mode == 1 or schedule == "largest"
                 check(("sums sorted" in printed) == sorted_sums, printed)
             if status == 0:
@@ -173,10 +203,10 @@ def reading(folder):
     check(all(len(values) == 1 for values in written.values()), "reading changes the result")
 
 
-def probe_uring(store, folder):
+def probe_uring(store, folder, order=3):
     """The exit status of a product by io_uring, which may be refused where this runs."""
     try:
-        sluice("ttv", store, *arguments(folder, (0, 1, 2)), "--io", "uring", "-q")
+        sluice("ttv", store, *arguments(folder, range(order)), "--io", "uring", "-q")
     except AssertionError:
         return 1
     return 0
@@ -192,6 +222,7 @@ def report(folder):
     told, tensor = json.loads(printed), slc_format.read_store(store)
     fibers = np.unique(tensor["coords"][[0, 2]], axis=1).shape[1]
     want = {"schema": "sluice-ttv-1", "modes": [2], "nnz": 30000, "layout": "fiber-2", "threads": 2,
+            "used": [[int(tensor["coords"][1].min()) + 1, int(tensor["coords"][1].max()) + 1]],
             "fibers": fibers, "fibers_possible": 2400.0, "dims": [40, 60], "sorted": False}
     check({key: told[key] for key in want} == want, printed)
     check(told["result_nnz"] == len(slc_format.read_store(out)["values"]), printed)
@@ -245,6 +276,7 @@ run([
     ("every way of reading", reading),
     ("the report", report),
     ("plans", plans),
+    ("every mode, layout and way of reading", every_way("genten-aminoacid_data")),
     ("small memory", small_memory),
     ("a store of twice the budget", twice_the_budget),
-])
+] + [(f"every way, {name}", every_way(name)) for name in SHARED if FULL])
