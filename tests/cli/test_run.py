@@ -510,6 +510,33 @@ def not_finite(folder):
     sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "-q")  # that of the mode is not read
 
 
+def long_mode(folder):
+    """ttm in a mode of more than 2^24 indices: what the refusal names makes it work, also where few indices occur."""
+    store, matrix, out = (os.path.join(folder, name) for name in ("h.slc", "u.npy", "y"))
+    length = (1 << 24) + 1000
+    sluice("generate", store, "--dims", f"{length}x30x20", "--nnz", 40, "-q", "--fibers", "none")
+    sums = {}
+    npy_of(matrix, [], length, 2)
+    with open(matrix, "r+b") as file:  # a row for each nonzero, and zeros
+        for number, line in enumerate(sluice("export", store, "-")[0].splitlines()):
+            i, j, k, value = line.split()
+            file.seek(128 + 16 * (int(i) - 1))
+            file.write(struct.pack("<2d", number, -1.0))
+            row = sums.setdefault((int(j) - 1, int(k) - 1), [0.0, 0.0])
+            row[0] += number * float(value)
+            row[1] -= float(value)
+        file.truncate(128 + 16 * length)
+    command = ["ttm", store, "--mode", 1, "--matrix", matrix, out, "-q"]
+    _, message = sluice(*command, status=3)
+    sluice(*re.search(r"sluice (layout \S+ --fiber 1)\)", message).group(1).split(), "-q")
+    sluice(*command)
+    with open(os.path.join(out, "coords.npy"), "rb") as file:
+        coords = list(struct.iter_unpack("<2q", file.read()[128:]))
+    with open(os.path.join(out, "rows.npy"), "rb") as file:
+        rows = [list(row) for row in struct.iter_unpack("<2d", file.read()[128:])]
+    check(len(coords) == len(sums) and dict(zip(coords, rows)) == sums, f"{dict(zip(coords, rows))}, {sums}")
+
+
 def outputs_in_stores(folder):
     """No command puts its results into a store; what is there stays."""
     store, spare = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
@@ -566,6 +593,7 @@ run([
     ("outputs", outputs),
     ("outputs in stores", outputs_in_stores),
     ("numbers that are not finite", not_finite),
+    ("ttm in a long mode", long_mode),
     ("-q and plain progress", quiet_and_progress),
     ("the live line", live_line),
     ("--log-json", json_log),
