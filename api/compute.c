@@ -156,33 +156,6 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     return status != SLC_OK ? status : given;
 }
 
-enum slc_status api_copy_in(struct slc_matrix *matrix,
-                            enum slc_value_type type,
-                            uint64_t rows,
-                            uint32_t rank,
-                            const double *from,
-                            struct slc_error *err)
-{
-    enum slc_status status;
-
-    status = slc_matrix_create(matrix, type, rows, rank, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (uint64_t i = 0; i < rows; i++, from += rank) {
-        if (type == SLC_F64) {
-            memcpy(slc_matrix_row_f64(matrix, i), from, rank * sizeof *from);
-        } else {
-            float *row = slc_matrix_row_f32(matrix, i);
-
-            for (uint32_t r = 0; r < rank; r++) {
-                row[r] = (float)from[r];
-            }
-        }
-    }
-    return SLC_OK;
-}
-
 void api_copy_out(const struct slc_matrix *matrix, double *to)
 {
     for (uint64_t i = 0; i < matrix->rows; i++, to += matrix->cols) {
@@ -240,8 +213,8 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
     status = api_session_open(&session, store, &request, err);
     for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
         if (n != mode) {
-            status = api_copy_in(&copies[n], request.precision, manifest->dims[n], rank, factors[n],
-                                 err);
+            status = slc_matrix_create_from(&copies[n], request.precision, manifest->dims[n], rank,
+                                            factors[n], err);
         }
         if (n != mode && status == SLC_OK) {
             status = slc_relabel_rows(&store->store, n, SLC_ROWS_OF_STORE, &copies[n], err);

@@ -72,13 +72,6 @@ enum slc_status api_session_open(struct api_session *session,
                                  struct slc_error *err) SLC_NODISCARD;
 void api_session_close(struct api_session *session);
 
-/* A padded copy of rows x cols contiguous numbers. Owns: slc_matrix_destroy. */
-enum slc_status api_copy_in(struct slc_matrix *matrix,
-                            enum slc_value_type type,
-                            uint64_t rows,
-                            uint32_t cols,
-                            const double *from,
-                            struct slc_error *err) SLC_NODISCARD;
 /* Copies a padded matrix into rows * cols contiguous numbers. */
 void api_copy_out(const struct slc_matrix *matrix, double *to);
 

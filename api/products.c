@@ -166,8 +166,8 @@ take_operands(struct product *product, const double *matrix, struct slc_error *e
 {
     const struct slc_store *store = product->sorted ? &product->order.made : product->order.store;
     enum slc_status status =
-        api_copy_in(&product->matrix, product->plan.request.precision,
-                    store->manifest.dims[product->mode], product->columns, matrix, err);
+        slc_matrix_create_from(&product->matrix, product->plan.request.precision,
+                               store->manifest.dims[product->mode], product->columns, matrix, err);
 
     if (status == SLC_OK) {
         status = slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err);

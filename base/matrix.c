@@ -5,6 +5,7 @@
 #include "base/placement.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Below this a matrix gains nothing from huge pages: it has few pages to begin with. */
 static const uint64_t huge_pages_from_bytes = UINT64_C(4) << 20;
@@ -80,6 +81,48 @@ void slc_matrix_destroy(struct slc_matrix *matrix)
 
     slc_buffer_destroy(&matrix->buffer);
     *matrix = empty;
+}
+
+enum slc_status slc_matrix_refuse(
+    const struct slc_matrix *m, uint64_t row, uint64_t col, double value, struct slc_error *err)
+{
+    const char *beyond = isfinite(value) ? ", beyond f32" : "";
+
+    return m->cols == 1
+               ? slc_fail(err, SLC_ERR_INPUT,
+                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all have to "
+                          "be finite",
+                          row + 1, value, beyond)
+               : slc_fail(err, SLC_ERR_INPUT,
+                          "row %" PRIu64 ", column %" PRIu64 ", counting from 1, is %g%s; all "
+                          "numbers have to be finite",
+                          row + 1, col + 1, value, beyond);
+}
+
+enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
+                                       enum slc_value_type type,
+                                       uint64_t rows,
+                                       uint32_t cols,
+                                       const double *from,
+                                       struct slc_error *err)
+{
+    enum slc_status status = slc_matrix_create(matrix, type, rows, cols, err);
+
+    for (uint64_t i = 0; i < rows && status == SLC_OK; i++, from += cols) {
+        for (uint32_t r = 0; r < cols && status == SLC_OK; r++) {
+            if (!isfinite(type == SLC_F64 ? from[r] : (double)(float)from[r])) {
+                status = slc_matrix_refuse(matrix, i, r, from[r], err);
+            } else if (type == SLC_F64) {
+                slc_matrix_row_f64(matrix, i)[r] = from[r];
+            } else {
+                slc_matrix_row_f32(matrix, i)[r] = (float)from[r];
+            }
+        }
+    }
+    if (status != SLC_OK) {
+        slc_matrix_destroy(matrix);
+    }
+    return status;
 }
 
 double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col)

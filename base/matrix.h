@@ -58,6 +58,28 @@ static inline float *slc_matrix_row_f32(const struct slc_matrix *m, uint64_t row
     return (float *)m->buffer.data + row * m->pitch;
 }
 
+/*
+ * SLC_ERR_INPUT for a number that is not finite as the matrix would hold it, saying which it is.
+ * Whatever it is multiplied with and added to would be lost: by MTTKRP also where what it is
+ * multiplied with is 0.
+ */
+enum slc_status slc_matrix_refuse(const struct slc_matrix *m,
+                                  uint64_t row,
+                                  uint64_t col,
+                                  double value,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * A matrix of rows x cols contiguous numbers. Owns: slc_matrix_destroy.
+ * Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT as slc_matrix_refuse. The matrix is all zero then.
+ */
+enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
+                                       enum slc_value_type type,
+                                       uint64_t rows,
+                                       uint32_t cols,
+                                       const double *from,
+                                       struct slc_error *err) SLC_NODISCARD;
+
 /* One element, whatever the type; for tests and cold paths. */
 double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col);
 void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value);

@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum {
     /* Records, paths, the scratch memory of reading an array. */
@@ -165,27 +164,6 @@ slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, str
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
 
-/* A vector must be all finite: one NaN would spoil everything that is added to it. */
-static enum slc_status
-check_vector(const struct slc_matrix *vector, const char *path, struct slc_error *err)
-{
-    for (uint64_t i = 0; i < vector->rows; i++) {
-        const double value = slc_matrix_row_f64(vector, i)[0];
-
-        if (!isfinite(value)) {
-            (void)slc_fail(err, SLC_ERR_INPUT,
-                           "number %" PRIu64 " of the vector, counting from 1, is %g; all have to "
-                           "be finite",
-                           i + 1, value);
-            if (path != NULL) {
-                slc_error_locate_file(err, path);
-            }
-            return SLC_ERR_INPUT;
-        }
-    }
-    return SLC_OK;
-}
-
 /* vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
 static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
 {
@@ -238,17 +216,11 @@ static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, str
 {
     const char *path = run->options->vectors[k].path;
     const uint64_t length = run->info->dims[run->job.vector_mode[k]];
-    enum slc_status status;
 
-    if (path != NULL) {
-        return slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err);
-    }
-    status = slc_matrix_create(&run->vectors[k], SLC_F64, length, 1, err);
-    if (status == SLC_OK) {
-        memcpy(run->vectors[k].buffer.data, run->options->vectors[k].values,
-               length * sizeof(double));
-    }
-    return status;
+    return path != NULL
+               ? slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err)
+               : slc_matrix_create_from(&run->vectors[k], SLC_F64, length, 1,
+                                        run->options->vectors[k].values, err);
 }
 
 enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
@@ -257,10 +229,7 @@ enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_erro
 
     for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
         status = take_vector(run, k, err);
-        if (status == SLC_OK) {
-            status = check_vector(&run->vectors[k], run->options->vectors[k].path, err);
-            run->job.vector[k] = run->vectors[k].buffer.data;
-        }
+        run->job.vector[k] = run->vectors[k].buffer.data;
     }
     if (status == SLC_OK) {
         status = read_labels(run, err);

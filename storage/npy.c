@@ -230,29 +230,6 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
     }
 }
 
-/*
- * One number of a file that is not finite as the matrix would hold it. Whatever it is multiplied
- * with and added to would be lost: by MTTKRP also where what it is multiplied with is 0.
- */
-static enum slc_status refuse_number(const struct slc_matrix *matrix,
-                                     uint64_t row,
-                                     uint64_t col,
-                                     double value,
-                                     struct slc_error *err)
-{
-    const char *beyond = isfinite(value) ? ", beyond f32" : "";
-
-    return matrix->cols == 1
-               ? slc_fail(err, SLC_ERR_INPUT,
-                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all have to "
-                          "be finite",
-                          row + 1, value, beyond)
-               : slc_fail(err, SLC_ERR_INPUT,
-                          "row %" PRIu64 ", column %" PRIu64 ", counting from 1, is %g%s; all "
-                          "numbers have to be finite",
-                          row + 1, col + 1, value, beyond);
-}
-
 /* Places `count` items, the first of which is number `first` of the file. */
 static enum slc_status place_items(const struct slc_npy_header *header,
                                    const uint8_t *items,
@@ -271,7 +248,7 @@ static enum slc_status place_items(const struct slc_npy_header *header,
         double value = load_item(header, items + i * header->item_bytes);
 
         if (!isfinite(matrix->type == SLC_F64 ? value : (double)(float)value)) {
-            return refuse_number(matrix, row, col, value, err);
+            return slc_matrix_refuse(matrix, row, col, value, err);
         }
         if (matrix->type == SLC_F64) {
             slc_matrix_row_f64(matrix, row)[col] = value;

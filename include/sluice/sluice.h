@@ -354,8 +354,8 @@ SLC_API enum slc_status sluice_cpd_plan(const struct sluice_store *store,
  * Owns: all arrays are the caller's; they are copied in and out.
  * Order: as options->deterministic says; otherwise to rounding of reordered sums.
  * Cost: one pass over the store, nnz * rank * order multiply-adds.
- * Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_DAMAGED with file, block and offset,
- * SLC_ERR_INTERRUPTED; `output` is unchanged then.
+ * Errors: SLC_ERR_USAGE, SLC_ERR_INPUT (a number that is not finite), SLC_ERR_BUDGET, SLC_ERR_IO,
+ * SLC_ERR_DAMAGED with file, block and offset, SLC_ERR_INTERRUPTED; `output` is unchanged then.
  */
 SLC_API enum slc_status sluice_mttkrp(const struct sluice_store *store,
                                       uint32_t mode,
@@ -458,9 +458,9 @@ struct sluice_ttm_report {
  * Cost: one pass over the store, nnz * columns multiply-adds, writing the result; where the store
  * has no layout with whole fibers of the mode (sluice layout --fiber), a sort of it into
  * OUTPUT.fibers.tmp, which is removed at the end.
- * Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file,
- * block and offset, SLC_ERR_UNSUPPORTED (a mode too long to be sorted for), SLC_ERR_INTERRUPTED; an
- * earlier result is as it was then.
+ * Errors: SLC_ERR_USAGE, SLC_ERR_INPUT (a number that is not finite), SLC_ERR_BUDGET, SLC_ERR_IO,
+ * SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file, block and offset, SLC_ERR_UNSUPPORTED (a mode too
+ * long to be sorted for), SLC_ERR_INTERRUPTED; an earlier result is as it was then.
  */
 SLC_API enum slc_status sluice_ttm(const struct sluice_store *store,
                                    uint32_t mode,

@@ -295,7 +295,8 @@ static void multiplies_by_a_matrix(void)
 static void refuses_a_matrix(void)
 {
     const volatile int stop = 1;
-    const double matrix[TUBES] = {1, 2, 3, 4, 5};
+    const double matrix[TUBES] = {1, 2, 3, 4, 5}, beyond[COLUMNS] = {1, 1e39, 1};
+    const double wide[COLUMNS * 2] = {1, 2, 3, 4, NAN, 6};
     struct slc_error err = SLC_ERROR_INIT;
     struct sluice_compute_options compute;
     struct sluice_ttm_options options;
@@ -314,6 +315,12 @@ static void refuses_a_matrix(void)
     REFUSED(sluice_ttm(store, 1, 1, matrix, inside, NULL, NULL, &err), SLC_ERR_USAGE,
             "lies in the folder of a store");
     options.compute = &compute;
+    compute.precision = SLUICE_F32;
+    REFUSED(sluice_ttm(store, 1, 1, beyond, folder, &options, NULL, &err), SLC_ERR_INPUT,
+            "number 2 of the vector, counting from 1, is 1e+39, beyond f32");
+    compute.precision = SLUICE_F64;
+    REFUSED(sluice_ttm(store, 1, 2, wide, folder, &options, NULL, &err), SLC_ERR_INPUT,
+            "row 3, column 1, counting from 1, is nan");
     compute.stop = &stop;
     REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_INTERRUPTED, "");
     compute.stop = NULL;

@@ -12,6 +12,7 @@
 #include "base/team.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,27 @@ static void buffers(void)
     CU_ASSERT_TRUE(slc_memory_resident() > 0);
     CU_ASSERT_TRUE(slc_memory_peak() >= slc_memory_resident());
     CU_ASSERT_TRUE(slc_memory_total() > slc_memory_resident());
+}
+
+/* Matrices of numbers that lie together, all of which have to be finite as they are held. */
+static void matrices_from_numbers(void)
+{
+    double numbers[6] = {1, 2, 3, 4, 5, 1e39};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_matrix m;
+
+    SLC_ASSERT_OK(slc_matrix_create_from(&m, SLC_F64, 2, 3, numbers, &err), &err);
+    CU_ASSERT(slc_matrix_get(&m, 0, 2) == 3 && slc_matrix_get(&m, 1, 2) == 1e39);
+    CU_ASSERT_EQUAL(slc_matrix_row_f64(&m, 1)[3], 0);
+    slc_matrix_destroy(&m);
+    SLC_ASSERT_FAILS(slc_matrix_create_from(&m, SLC_F32, 2, 3, numbers, &err), SLC_ERR_INPUT, &err,
+                     "row 2, column 3, counting from 1, is 1e+39, beyond f32");
+    CU_ASSERT_EQUAL(m.buffer.bytes, 0);
+    slc_error_clear(&err);
+    numbers[4] = -INFINITY;
+    SLC_ASSERT_FAILS(slc_matrix_create_from(&m, SLC_F64, 6, 1, numbers, &err), SLC_ERR_INPUT, &err,
+                     "number 5 of the vector, counting from 1, is -inf;");
+    slc_matrix_destroy(&m);
 }
 
 static void matrices(void)
@@ -370,6 +392,7 @@ static const struct slc_test tests[] = {
     {"bytes are little-endian", bytes_are_little_endian},
     {"buffers", buffers},
     {"matrices", matrices},
+    {"matrices of numbers that lie together", matrices_from_numbers},
     {"philox known answers", philox_known_answers},
     {"random moments", random_moments},
     {"hash known answers", hash_known_answers},
