@@ -206,7 +206,7 @@ static void print_report(const struct session *session,
     slc_stream_stats(session->stream, &stats);
     report_reads_add(&reads, &session->plan, stats.bytes_read);
     printf("\nWrote %s\n\n", output);
-    report_conflict(session->plan.request.mode, choice);
+    report_conflict(session->plan.request.mode, false, choice);
     report_times(NULL, seconds, -1, &stats, session->plan.threads);
     devices_report(&session->plan, devices, true);
     report_resources(&session->plan, &stats, &reads);

@@ -281,12 +281,12 @@ void report_factoring(const struct slc_plan *plan,
     printf("\n");
 }
 
-void report_conflict(unsigned mode, const struct slc_conflict_choice *choice)
+void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice)
 {
     if (choice->cost_count < 2) {
         return;
     }
-    printf("     mode = %u conflicts:", mode + 1);
+    printf("     mode = %u conflicts%s:", mode + 1, second ? " as the second of a pass" : "");
     for (unsigned i = 0; i < choice->cost_count; i++) {
         const struct slc_conflict_cost *cost = &choice->costs[i];
 
@@ -346,7 +346,12 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
                iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
     }
     for (unsigned n = 0; verbose && iteration->iteration == 1 && n < order; n++) {
-        report_conflict(n, &iteration->choices[n]);
+        report_conflict(n, false, &iteration->choices[n]);
+    }
+    for (unsigned n = 0; verbose && n < order; n++) {
+        if ((iteration->settled >> n & 1U) != 0) {
+            report_conflict(n, true, &iteration->second_choices[n]);
+        }
     }
     (void)fflush(stdout);
 }

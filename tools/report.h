@@ -34,7 +34,7 @@ void report_plan(const struct slc_plan *plan, unsigned order);
 void report_copies_missed(const struct slc_plan *plan);
 
 /* How a mode's strategy was chosen; nothing where there was no choice. */
-void report_conflict(unsigned mode, const struct slc_conflict_choice *choice);
+void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice);
 
 /*
  * One line per iteration, and one per mode with `verbose`; in the first iteration also how their

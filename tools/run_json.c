@@ -105,13 +105,16 @@ static json_t *copy(const struct slc_cp_result *result, unsigned mode)
     return object;
 }
 
-static json_t *conflicts(const struct slc_cp_result *result)
+/* Per mode, with what was chosen where its MTTKRP is the second of a pass for two modes. */
+static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
 {
     json_t *list = json_array();
 
     for (unsigned n = 0; n < result->order; n++) {
         json_t *mode = json_choice(n, &result->choices[n]);
 
+        set(mode, "second",
+            (seconds >> n & 1U) != 0 ? json_choice(n, &result->second_choices[n]) : json_null());
         set(mode, "copy", copy(result, n));
         (void)json_array_append_new(list, mode);
     }
@@ -145,7 +148,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "copies_after",
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
     set(object, "devices", devices_stats_json(record->plan, result->devices));
-    set(object, "conflicts", conflicts(result));
+    set(object, "conflicts", conflicts(result, record->plan->fusion.seconds));
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set(object, "lambda", lambda);

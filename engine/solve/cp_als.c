@@ -334,8 +334,10 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
                             : NULL,
         .copies_bytes = state->plan->copies_bytes,
         .choices = result->choices,
+        .second_choices = result->second_choices,
         .copies = state->copies ? result->copies : NULL};
     const uint64_t start_ns = slc_clock_ns();
+    const uint32_t settled = state->settled;
     struct slc_stream_stats before, after;
     enum slc_status status;
 
@@ -353,6 +355,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     report.bytes_read = after.bytes_read - before.bytes_read;
     report.passes = (unsigned)(after.passes - before.passes);
     report.seconds = slc_seconds_since(start_ns);
+    report.settled = state->settled & ~settled;
     result->fit = report.fit;
     result->iterations = state->iteration;
     if (options->iteration != NULL) {

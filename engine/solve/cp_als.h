@@ -57,6 +57,10 @@ struct slc_cp_iteration {
     /* Per mode: see slc_cp_result. In the first iteration what a trial measured has just come in.
      * Borrowed. */
     const struct slc_conflict_choice *choices;
+    /* The same of MTTKRPs as the second of a pass. Bit n of `settled`: that of mode n was computed
+     * so for the first time in this iteration. */
+    const struct slc_conflict_choice *second_choices;
+    uint32_t settled;
     const struct slc_owned_form *copies; /* per mode, where copies serve; borrowed */
 };
 

@@ -134,6 +134,7 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
         (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
     }
+    state->settled |= UINT32_C(1) << next;
     return status;
 }
 

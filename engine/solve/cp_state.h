@@ -45,6 +45,7 @@ struct cp_state {
     struct slc_row_ranges ranges[SLC_MAX_ORDER]; /* of each mode that begins such a pass */
     bool *turned;              /* per range, which of the rows have been solved for */
     unsigned pending;          /* the mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
+    uint32_t settled;          /* bit n: result->second_choices[n] is what its trial made of it */
     struct slc_buffer squares; /* all that follows */
     double *gram[SLC_MAX_ORDER]; /* R x R: A(n)^T A(n) */
     double *system;              /* R x R: Hadamard product of Gram matrices */

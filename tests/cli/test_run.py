@@ -231,6 +231,19 @@ def starts(folder):
     sluice("cpd", store, "-r", 3, "--mode-order", "1,2,4", "--nowrite", status=2)
 
 
+def check_seconds_told(modes, out):
+    """What was expected and tried of each second MTTKRP is in run.json, and -v tells the same once."""
+    for mode in modes:
+        check(mode["second"]["chosen"] in [c["conflict"] for c in mode["second"]["candidates"]], mode)
+        told = re.findall(rf"mode = {mode['mode']} conflicts as the second of a pass: (.*)", out)
+        check(len(told) == 1 and told[0].endswith("; " + mode["second"]["chosen"]), told)
+        for candidate in mode["second"]["candidates"]:
+            text = f"{candidate['conflict']} {candidate['predicted_ns']:.2f}"
+            if candidate["measured_ns"] is not None:
+                text += f" (measured {candidate['measured_ns']:.2f})"
+            check(text in told[0], f"{text!r} is not in {told[0]!r}")
+
+
 def two_modes_a_pass(folder):
     """--passes: fewer passes, the same fit, told by plan, report and run.json."""
     store = os.path.join(folder, "t.slc")
@@ -256,6 +269,8 @@ def two_modes_a_pass(folder):
     check(fused["plan"]["passes"] == auto["plan"]["passes"] == 1.5, auto["plan"])
     check(fused["plan"]["fused"]["modes"] == [1, 2, 3], fused["plan"]["fused"])
     check(plain["plan"]["fused"]["reason"] == "not asked", plain["plan"]["fused"])
+    check([mode["second"] for mode in plain["conflicts"]] == [None] * 3, plain["conflicts"])
+    check_seconds_told(fused["conflicts"], out)
     check(fused["plan"]["fused"]["other_read_bytes"] == plain["plan"]["iteration_read_bytes"],
           fused["plan"]["fused"])
     check(fused["counters"]["bytes_read"] == 4 * fused["plan"]["iteration_bytes"] <
