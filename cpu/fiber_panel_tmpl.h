@@ -168,7 +168,9 @@ PANEL(runs)(const struct slc_fiber_span *span, uint64_t column, unsigned factors
 static inline __attribute__((always_inline)) void
 PANEL(choose_runs)(const struct slc_fiber_span *span, uint64_t column, unsigned factors)
 {
-    if (span->prefetch) {
+    if (SLC_FEW_FORMS) {
+        PANEL(runs)(span, column, factors, span->prefetch);
+    } else if (span->prefetch) {
         PANEL(runs)(span, column, factors, true);
     } else {
         PANEL(runs)(span, column, factors, false);

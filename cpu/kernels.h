@@ -68,12 +68,12 @@ enum {
     SLC_LONG_RUN_SUMS = 2,  /* side by side in a long run */
     SLC_SHARED_CLASSES = 5, /* 0, 1, 2, 3 shared factors, and any number */
     SLC_FACTOR_CLASSES = 5, /* 1, 2, 3, 4 factors, and any number */
-    SLC_PANEL_WIDTHS = 10   /* 2^0 .. 2^9 bytes; widths below an element are empty */
+    SLC_PANEL_WIDTHS = 10   /* 2^0 .. 2^9 bytes; widths a type has no panels of are empty */
 };
 
 struct slc_kernel_set {
     const char *name;
-    unsigned widest_log2; /* widest panel, in bytes: what the registers hold */
+    unsigned widest_log2; /* widest panel of f64, in bytes: what the registers hold */
     slc_mttkrp_fn *mttkrp_f32[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
     slc_mttkrp_fn *mttkrp_f64[SLC_FACTOR_CLASSES][SLC_PANEL_WIDTHS];
     slc_fiber_fn *fiber_f32[SLC_SHARED_CLASSES][SLC_PANEL_WIDTHS];

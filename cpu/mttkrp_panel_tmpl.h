@@ -76,7 +76,9 @@ static inline __attribute__((always_inline)) void PANEL(sweep)(const struct slc_
 static inline __attribute__((always_inline)) void
 PANEL(choose)(const struct slc_mttkrp_span *span, uint64_t column, unsigned factors, bool few)
 {
-    if (span->prefetch) {
+    if (SLC_FEW_FORMS) {
+        PANEL(sweep)(span, column, factors, few, span->prefetch, span->merge_runs);
+    } else if (span->prefetch) {
         if (span->merge_runs) {
             PANEL(sweep)(span, column, factors, few, true, true);
         } else {

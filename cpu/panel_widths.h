@@ -4,39 +4,37 @@
 
 #include "cpu/set_names.h"
 
-/* The widest panel leaves half of the vector registers to products and broadcasts. */
+/*
+ * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64:
+ * those of an f32 panel take twice its registers, so that its widest is half of that.
+ */
 #if SLC_SET == SET_AVX512
-#define SET_WIDEST_LOG2 9
+#define SET_WIDEST_LOG2         9
+#define WIDE_F32(prefix, class) , prefix##_##class##_f32_7, prefix##_##class##_f32_8
+#define WIDE_F64(prefix, class) , prefix##_##class##_f64_8, prefix##_##class##_f64_9
 #elif SLC_SET == SET_PORTABLE
 #define SET_WIDEST_LOG2 7
+#define WIDE_F32(prefix, class)
+#define WIDE_F64(prefix, class)
 #else
-#define SET_WIDEST_LOG2 8
+#define SET_WIDEST_LOG2         8
+#define WIDE_F32(prefix, class) , prefix##_##class##_f32_7
+#define WIDE_F64(prefix, class) , prefix##_##class##_f64_8
 #endif
 
-/* PREFIX_CLASS_TYPE_LOG2 of all widths of a type, by log2; widths below an element are empty. */
-#if SET_WIDEST_LOG2 >= 9
-#define WIDE_9(prefix, type, class) , prefix##_##class##_##type##_9
-#else
-#define WIDE_9(prefix, type, class)
-#endif
-#if SET_WIDEST_LOG2 >= 8
-#define WIDE_8(prefix, type, class) , prefix##_##class##_##type##_8
-#else
-#define WIDE_8(prefix, type, class)
-#endif
-
-#define FROM_8_BYTES(prefix, type, class)                                                          \
-    prefix##_##class##_##type##_3, prefix##_##class##_##type##_4, prefix##_##class##_##type##_5,   \
-        prefix##_##class##_##type##_6,                                                             \
-        prefix##_##class##_##type##_7 WIDE_8(prefix, type, class) WIDE_9(prefix, type, class)
-
+/*
+ * PREFIX_CLASS_TYPE_LOG2 of all widths of a type, by log2; widths below an element and above the
+ * widest are empty.
+ */
 #define WIDTHS_F32(prefix, class)                                                                  \
     {                                                                                              \
-        0, 0, prefix##_##class##_f32_2, FROM_8_BYTES(prefix, f32, class)                           \
+        0, 0, prefix##_##class##_f32_2, prefix##_##class##_f32_3, prefix##_##class##_f32_4,        \
+            prefix##_##class##_f32_5, prefix##_##class##_f32_6 WIDE_F32(prefix, class)             \
     }
 #define WIDTHS_F64(prefix, class)                                                                  \
     {                                                                                              \
-        0, 0, 0, FROM_8_BYTES(prefix, f64, class)                                                  \
+        0, 0, 0, prefix##_##class##_f64_3, prefix##_##class##_f64_4, prefix##_##class##_f64_5,     \
+            prefix##_##class##_f64_6, prefix##_##class##_f64_7 WIDE_F64(prefix, class)             \
     }
 
 #endif

@@ -36,6 +36,14 @@
 #define UNROLL _Pragma("unroll")
 #endif
 
+/*
+ * 1 where a sanitizer instruments the kernels: every form then takes long to compile, and loops
+ * that are otherwise compiled once with and once without prefetching or merging decide at run time.
+ */
+#ifndef SLC_FEW_FORMS
+#define SLC_FEW_FORMS 0
+#endif
+
 #define SET_PASTE(prefix, name)  prefix##name
 #define SET_EXPAND(prefix, name) SET_PASTE(prefix, name)
 
