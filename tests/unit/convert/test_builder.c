@@ -66,7 +66,8 @@ static void test_overflow_recurses(void)
         struct build large = {.workers = 1, .cut = 1u << 30, .memory = UINT64_C(1) << 30};
         uint64_t hash;
 
-        input_create(&input, 3, s == 0 ? wide : dims3, 700000, 1, shapes[s], slc_test_seed() + 1);
+        input_create(&input, 3, s == 0 ? wide : dims3, slc_test_threads_only() ? 500000 : 700000, 1,
+                     shapes[s], slc_test_seed() + 1);
         small.assumed_base = large.assumed_base = 1;
         SLC_ASSERT_OK(run_build(&input, &small, path, false, &report, &err), &err);
         CU_ASSERT(report.recursions > 0);

@@ -81,7 +81,7 @@ static void compare_all(enum slc_value_type precision)
             /* A third of each store's: every method with every number of threads over all stores.
              * Under ThreadSanitizer one of each.
              */
-            if (slc_test_quick() && (v + s) % (slc_test_threads_only() ? 9 : 3) != 0) {
+            if (slc_test_quick() && (v + s) % (slc_test_threads_only() ? 11 : 3) != 0) {
                 continue;
             }
             request.deterministic = true;

@@ -296,7 +296,9 @@ static void every_range_twice(void)
     unsigned streams = 0;
 
     make_ranged(&ranged);
-    for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 13 : 5) {
+    for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_threads_only() ? 29
+                                                              : slc_test_quick()      ? 13
+                                                                                      : 5) {
         struct slc_plan_request request = variant_request(variant, 0);
 
         /* More workers than ranges, too. */
@@ -321,7 +323,9 @@ static void cached_and_not(void)
     struct ranged ranged;
 
     make_ranged(&ranged);
-    for (unsigned variant = 0; variant < 4 * KINDS_OF_RANGES; variant += slc_test_quick() ? 5 : 1) {
+    for (unsigned variant = 0; variant < 4 * KINDS_OF_RANGES; variant += slc_test_threads_only() ? 7
+                                                                         : slc_test_quick()      ? 5
+                                                                                            : 1) {
         struct slc_plan_request request = variant_request(1, 0);
         struct slc_error err = SLC_ERROR_INIT;
 
@@ -354,7 +358,9 @@ static void faults_in_every_step(void)
         request.schedule = SLC_SCHEDULE_FILE;
         CU_ASSERT_TRUE_FATAL(open_ranged(&ranged, kind, request, 1, NULL));
         for (unsigned number = 0; number < 6 * ranged.ranges.count;
-             number += slc_test_quick() ? 5 : 1) {
+             number += slc_test_threads_only() ? 11
+                       : slc_test_quick()      ? 5
+                                               : 1) {
             struct watch *watch = calloc(1, sizeof *watch);
             struct slc_error err = SLC_ERROR_INIT;
 
