@@ -13,6 +13,7 @@
 #include "storage/npy.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static void make_sample(struct sample *sample, enum slc_value_type type)
         sample->view.factors[mode] = &sample->factors[mode];
     }
     slc_matrix_set(&sample->factors[0], 0, 0, 5e-324);
-    slc_matrix_set(&sample->factors[0], 1, 0, -1.7976931348623157e308);
+    slc_matrix_set(&sample->factors[0], 1, 0, type == SLC_F32 ? -(double)FLT_MAX : -DBL_MAX);
     slc_matrix_set(&sample->factors[0], 2, 0, -0.0);
     for (unsigned r = 0; r < RANK; r++) {
         sample->lambda[r] = 1.0 / (r + 3.0);
