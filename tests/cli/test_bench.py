@@ -84,9 +84,9 @@ def close(a, b):
 
 
 def shapes(folder):
-    """Small stores of 1 to 5 modes, one of them without a nonzero; yields (path, order, nnz)."""
+    """Small stores of 1 to 5 modes, and of 2 without a nonzero; yields (path, order, nnz)."""
     for order, dims in enumerate(("7", "9x8", "20x30x4", "3x9x8x7", "4x5x6x3x2"), 1):
-        if QUICK and order not in (1, 3):
+        if order not in ((3,) if QUICK else range(1, 6) if FULL else (1, 3, 5)):
             continue
         path = os.path.join(folder, f"{order}.slc")
         nnz = 7 if order == 1 else 50

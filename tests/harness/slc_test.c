@@ -34,12 +34,17 @@ uint64_t slc_test_seed(void)
     return text ? strtoull(text, NULL, 0) : 1;
 }
 
+bool slc_test_full(void)
+{
+    return getenv("SLC_TEST_FULL") != NULL;
+}
+
 /* How quick a test has to be: 0 (all cases), 1 or 2. */
 static unsigned quickness(void)
 {
     const char *quick = getenv("SLC_TEST_QUICK");
 
-    if (quick == NULL || getenv("SLC_TEST_FULL") != NULL) {
+    if (quick == NULL || slc_test_full()) {
         return 0;
     }
     return strcmp(quick, "1") == 0 ? 1 : strcmp(quick, "2") == 0 ? 2 : 0;

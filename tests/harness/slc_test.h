@@ -36,11 +36,13 @@ void slc_test_skip(const char *reason);
 /* Seed of this run: SLC_TEST_SEED or 1. */
 uint64_t slc_test_seed(void);
 
+/* True when SLC_TEST_FULL is set: all cases, however long they take. */
+bool slc_test_full(void);
+
 /*
  * True when SLC_TEST_QUICK is 1 or 2 and SLC_TEST_FULL is unset: a build under a sanitizer, several
  * times slower, where a test may take a part of its cases. Each kind of case has to stay: what is
- * looked for there are faults of memory and of threads, and the run without sanitizers takes all
- * cases.
+ * looked for there are faults of memory and of threads, and the run without sanitizers takes more.
  */
 bool slc_test_quick(void);
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -42,26 +43,34 @@ def bundled(name):
     raise Skip(f"{name} is not bundled and not beside the checkout")
 
 
+def processor_seconds():
+    """Of this process and of those that it ran."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def run(tests):
     """Runs [(name, function(folder))] and prints TAP. A name on the command line selects."""
     chosen = [t for t in tests if len(sys.argv) < 2 or sys.argv[1] in t[0]]
     print(f"1..{len(chosen)}")
     failed = 0
     for number, (name, function) in enumerate(chosen, 1):
+        start = processor_seconds()
         folder = tempfile.mkdtemp(prefix="slc-py-", dir=os.environ.get("SLC_TEST_DIR"))
         try:
             function(folder)
-            print(f"ok {number} - {name}")
+            result = f"ok {number} - {name}"
         except Skip as reason:
-            print(f"ok {number} - {name} # SKIP {reason}")
+            result = f"ok {number} - {name} # SKIP {reason}"
         except Exception:
             failed += 1
             for line in traceback.format_exc().splitlines():
                 print(f"# {line}")
-            print(f"not ok {number} - {name}")
+            result = f"not ok {number} - {name}"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            sys.stdout.flush()
+        if processor_seconds() - start >= 1:
+            print(f"# {processor_seconds() - start:.1f} s of processor time:")
+        print(result, flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -15,8 +15,12 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
+import cp_als  # noqa: E402
 import slc_format  # noqa: E402
+from exported import read_text  # noqa: E402
 from tap import QUICK, SLUICE, bundled, check, run, sluice  # noqa: E402
+
+LARGE = "gitlog-petsc-5d"
 
 
 def matrix_of(folder, rows, cols):
@@ -28,8 +32,8 @@ def matrix_of(folder, rows, cols):
 def product(tensor, mode, matrix):
     """Coordinates of the fibers that have nonzeros, ascending, rows, and sums of magnitudes."""
     kept = [m for m in range(len(tensor["dims"])) if m != mode]
-    coords, fiber = np.unique(tensor["coords"][kept].astype(np.int64), axis=1, return_inverse=True)
-    fiber = fiber.reshape(-1)
+    coords, fiber = cp_als.distinct([tensor["dims"][m] for m in kept],
+                                    tensor["coords"][kept].astype(np.int64))
     terms = matrix[tensor["coords"][mode].astype(np.int64)] \
         * tensor["values"].astype(np.float64)[:, None]
     order = np.argsort(fiber, kind="stable")
@@ -59,7 +63,8 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
         sluice("convert", bundled(name), store, "-q", *convert)
-        tensor = slc_format.read_store(store)
+        # Of the largest only text is read: other tests compare stores with the second reader.
+        tensor = read_text(store, folder) if name == LARGE else slc_format.read_store(store)
         for mode, length in enumerate(tensor["dims"]):
             cols = (1, 16, 100)[mode % 3]
             matrix = matrix_of(folder, length, cols)
@@ -229,7 +234,7 @@ def shapes(folder):
 run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency", "--fibers", "1:24")),
-    ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2:17")),
+    ("a history, five modes, fibers kept together", real(LARGE, "--fibers", "2:17")),
     ("layouts of whole fibers", fiber_layouts),
     ("a result larger than memory", larger_than_memory),
     ("matrices of other programs", matrices),

@@ -11,9 +11,12 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
+import cp_als  # noqa: E402
 import slc_format  # noqa: E402
+from exported import read_text  # noqa: E402
 from tap import FULL, QUICK, bundled, check, run, sluice  # noqa: E402
 
+LARGE = "gitlog-petsc-5d"
 # What else there is beside the checkout; run where SLC_TEST_FULL is set.
 SHARED = ("cmudict-wpp", "flights-4d", "gitlog-petsc-5d", "kg-fb15k-237", "parti-3d_dense", "splatt-med4",
           "splatt-small", "splatt-small4", "tkg-icews14", "uber-part", "wordnet30-srs")
@@ -37,7 +40,7 @@ def contracted(tensor, vectors, modes):
         products = products * vectors[mode][tensor["coords"][mode].astype(np.int64)]
     if not kept:
         return {(): (products.sum(), np.abs(products).sum())}
-    coords, fiber = np.unique(tensor["coords"][kept], axis=1, return_inverse=True)
+    coords, fiber = cp_als.distinct([tensor["dims"][m] for m in kept], tensor["coords"][kept])
     sums = np.bincount(fiber, products)
     scale = np.bincount(fiber, np.abs(products))
     return {tuple(c): (s, m) for c, s, m in zip(coords.T.tolist(), sums, scale)}
@@ -66,13 +69,15 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
         sluice("convert", bundled(name), store, "-q", *convert)
-        tensor = slc_format.read_store(store)
+        # Of the largest only text is read: other tests compare stores with the second reader.
+        read = slc_format.read_store if FULL or name != LARGE else lambda s: read_text(s, folder)
+        tensor = read(store)
         order = len(tensor["dims"])
         vectors = vectors_of(folder, tensor["dims"])
         choices = [(m,) for m in range(order)] + [(0, order - 1)] + [tuple(range(1, order))]
         for modes in choices:
             sluice("ttv", store, *arguments(folder, modes), out, "-q", "-f")
-            result = slc_format.read_store(out)
+            result = read(out)
             kept = [tensor["dims"][m] for m in range(order) if m not in modes]
             check(result["dims"] == kept, f"{result['dims']} are not {kept}")
             worst = compare(result, contracted(tensor, vectors, modes))
@@ -270,7 +275,7 @@ def plans(folder):
 run([
     ("reals, three modes", real("genten-aminoacid_data")),
     ("words, labels", real("wordnet30-srs", "--relabel", "frequency")),
-    ("a history, five modes, fibers kept together", real("gitlog-petsc-5d", "--fibers", "2")),
+    ("a history, five modes, fibers kept together", real(LARGE, "--fibers", "2")),
     ("reals in order", in_order("genten-aminoacid_data")),
     ("mode after mode", one_by_one),
     ("every way of reading", reading),

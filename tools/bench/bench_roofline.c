@@ -444,7 +444,8 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for what is measured");
     }
     if (status == SLC_OK) {
-        status = bench_roofs_measure(&bench->roofs, isa, threads, err);
+        status =
+            bench_roofs_measure(&bench->roofs, isa, threads, (unsigned)args->bench.repeats, err);
     }
     if (status != SLC_OK) {
         return status;

@@ -12,8 +12,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Samples of a roof: the fastest counts, and there is none above it to tell of a busy moment. */
-enum { ROOF_WARM_UP = 1, ROOF_REPEATS = 10 };
+/*
+ * Samples of a roof: the fastest counts, and there is none above it to tell of a busy moment. So
+ * many for each time that a kernel is measured, and no more than the second.
+ */
+enum { ROOF_WARM_UP = 1, ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
 /* A shorter sample would measure the clock and the start of the team. */
 #define SAMPLE_NS UINT64_C(10000000)
@@ -36,7 +39,7 @@ static void compute(void *context, unsigned worker, unsigned workers)
 
 static enum slc_status measure_peak(bench_peak_fn *loop,
                                     unsigned operations,
-                                    unsigned threads,
+                                    const struct bench_roofs *roofs,
                                     double *per_second,
                                     struct slc_error *err)
 {
@@ -44,9 +47,9 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
     uint64_t best_ns = UINT64_MAX;
     unsigned samples = 0;
 
-    while (samples < ROOF_WARM_UP + ROOF_REPEATS) {
+    while (samples < ROOF_WARM_UP + roofs->samples) {
         const uint64_t start_ns = slc_clock_ns();
-        const enum slc_status status = slc_team_run(threads, compute, &computing, err);
+        const enum slc_status status = slc_team_run(roofs->threads, compute, &computing, err);
         const uint64_t elapsed_ns = slc_clock_ns() - start_ns;
 
         if (status != SLC_OK) {
@@ -62,7 +65,8 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
             best_ns = elapsed_ns;
         }
     }
-    *per_second = (double)operations * (double)computing.steps * threads / ((double)best_ns * 1e-9);
+    *per_second =
+        (double)operations * (double)computing.steps * roofs->threads / ((double)best_ns * 1e-9);
     return SLC_OK;
 }
 
@@ -82,7 +86,7 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
         if (traffic.set_bytes == 0) {
             continue;
         }
-        status = bench_traffic_measure(&traffic, ROOF_WARM_UP, ROOF_REPEATS, &rate, err);
+        status = bench_traffic_measure(&traffic, ROOF_WARM_UP, roofs->samples, &rate, err);
         if (status == SLC_OK) {
             roofs->levels[roofs->level_count++] = (struct bench_level){
                 .name = bench_level_name(level),
@@ -97,6 +101,7 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     const char *instruction_set,
                                     unsigned threads,
+                                    unsigned repeats,
                                     struct slc_error *err)
 {
     const struct bench_peak_set *peak = bench_peak_set(instruction_set);
@@ -108,15 +113,20 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
         return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
                         instruction_set);
     }
-    *roofs = (struct bench_roofs){.instruction_set = instruction_set, .threads = threads};
+    *roofs = (struct bench_roofs){.instruction_set = instruction_set,
+                                  .threads = threads,
+                                  .repeats = repeats,
+                                  .samples = repeats < ROOF_SAMPLES_MAX / ROOF_SAMPLES
+                                                 ? ROOF_SAMPLES * repeats
+                                                 : ROOF_SAMPLES_MAX};
     slc_placement_choose(&placement, SLC_PIN_AUTO, threads);
     slc_placement_enter(&placement);
     status = measure_levels(roofs, loops, err);
     if (status == SLC_OK) {
-        status = measure_peak(peak->f64, peak->f64_per_step, threads, &roofs->peak_f64, err);
+        status = measure_peak(peak->f64, peak->f64_per_step, roofs, &roofs->peak_f64, err);
     }
     if (status == SLC_OK) {
-        status = measure_peak(peak->f32, peak->f32_per_step, threads, &roofs->peak_f32, err);
+        status = measure_peak(peak->f32, peak->f32_per_step, roofs, &roofs->peak_f32, err);
     }
     slc_placement_leave();
     return status;
@@ -126,7 +136,7 @@ enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *e
 {
     struct bench_roofs again;
     const enum slc_status status =
-        bench_roofs_measure(&again, roofs->instruction_set, roofs->threads, err);
+        bench_roofs_measure(&again, roofs->instruction_set, roofs->threads, roofs->repeats, err);
 
     if (status != SLC_OK) {
         return status;

@@ -28,19 +28,21 @@ struct bench_level {
 struct bench_roofs {
     const char *instruction_set;
     unsigned threads;
-    unsigned level_count; /* the fastest first; the last one is memory */
+    unsigned repeats, samples; /* as asked for, and of each roof */
+    unsigned level_count;      /* the fastest first; the last one is memory */
     struct bench_level levels[BENCH_LEVELS_MAX];
     double peak_f32, peak_f64; /* operations per second */
 };
 
 /*
- * Measures all of them with the loops of one instruction set: the fastest of a few samples.
- * `instruction_set` is borrowed. Errors: SLC_ERR_USAGE (this machine does not have it),
- * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Measures all of them with the loops of one instruction set: the fastest of two samples
+ * for each of `repeats`, of ten at most. `instruction_set` is borrowed. Errors: SLC_ERR_USAGE (this
+ * machine does not have it), SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     const char *instruction_set,
                                     unsigned threads,
+                                    unsigned repeats,
                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Measures all of them again and keeps the higher of each: no roof is as low as a busy moment

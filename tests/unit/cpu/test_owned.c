@@ -128,7 +128,7 @@ static void test_trial(void)
         SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
         problem_create_runs(&problem, 4, dims, 700000, types, types == 0 ? 5 : 1,
                             types == 0 ? SLC_F64 : SLC_F32, true, (struct runs){2, 5});
-        for (unsigned workers = slc_test_threads_only() ? 2 : 1; workers <= 2; workers++) {
+        for (unsigned workers = slc_test_quick() ? 2 : 1; workers <= 2; workers++) {
             check_tried(backend, &problem, workers);
             SLC_ASSERT_OK(owned_multiply(backend, &problem, workers, &err), &err);
             CU_ASSERT_EQUAL(count_wrong(&problem, 0), 0);

@@ -73,7 +73,7 @@ static void the_budget_holds(void)
     slc_test_skip("sanitizers have memory of their own");
     return;
 #endif
-    fixture_random(&tensor, 3, dims, 1000000, slc_test_seed());
+    fixture_random(&tensor, 3, dims, 700000, slc_test_seed());
     fixture_store(&tensor, slc_test_folder(), "budget", SLC_CODEC_BLCO, UINT64_C(2) << 20, path);
     fixture_destroy(&tensor);
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {

@@ -58,7 +58,7 @@ static void test_shapes(void)
                 const uint64_t cached[] = {0, blocks / 2, blocks};
 
                 for (size_t c = 0; c < SLC_COUNT(cached) * 2; c++) {
-                    if (slc_test_threads_only() && (k + s + c / 2) % 3 != 0) {
+                    if (slc_test_quick() && (k + s + c / 2) % 3 != 0) {
                         continue; /* every method, schedule and number of threads, either way */
                     }
                     struct shape shape = {kinds[k],      schedules[s],

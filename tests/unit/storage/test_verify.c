@@ -168,7 +168,7 @@ static bool flip_is_found(const char *path, const struct slc_forged *bytes, uint
  */
 static void flips_in_a_tiny_store(void)
 {
-    bool full = getenv("SLC_TEST_FULL") != NULL;
+    bool full = slc_test_full();
     const char *paths[] = {blocks, manifest};
 
     for (unsigned codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
@@ -194,7 +194,7 @@ static void flips_in_a_tiny_store(void)
 /* In blocks, the finding names the block. */
 static void flips_in_a_larger_store(void)
 {
-    uint64_t flips = getenv("SLC_TEST_FULL") != NULL ? 20000 : 700;
+    uint64_t flips = slc_test_full() ? 20000 : 700;
 
     for (unsigned codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
         struct slc_forged bytes;
