@@ -264,12 +264,14 @@ static enum slc_status refuse_link(const struct slc_build_folder *folder, struct
     return SLC_OK;
 }
 
-/* A store that is built under new numbers lies in the one that it may replace (relabel.c). */
+/* A store that is built under new numbers lies in the unfinished one that it may replace
+ * (relabel.c). */
 static bool is_relabelled(const char *output)
 {
-    const char *slash = strrchr(output, '/');
+    static const char end[] = ".part/" SLC_RELABELLED_NAME;
+    const size_t length = strlen(output);
 
-    return slash != NULL && strcmp(slash + 1, SLC_RELABELLED_NAME) == 0;
+    return length >= sizeof end && strcmp(output + length - (sizeof end - 1), end) == 0;
 }
 
 enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 struct log_json {
     FILE *file;
@@ -20,8 +21,24 @@ struct log_json {
     char path[512];
 };
 
+/*
+ * Keeps the log out of stores. It is written in place, so that where links lead counts; *mode then
+ * creates no file at the end of one that leads nowhere.
+ */
+static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
+{
+    char *real = realpath(path, NULL);
+    const enum slc_status status =
+        slc_check_outside_stores(slc_files_system(), real != NULL ? real : path, err);
+
+    *mode = access(path, F_OK) == 0 ? "we" : "wex";
+    free(real);
+    return status;
+}
+
 enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
 {
+    const char *mode;
     struct log_json *fresh;
     enum slc_status status;
 
@@ -29,7 +46,7 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
     if (path == NULL) {
         return SLC_OK;
     }
-    status = slc_check_outside_stores(slc_files_system(), path, err);
+    status = check_place(path, &mode, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -38,7 +55,7 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the JSON log");
     }
     (void)snprintf(fresh->path, sizeof fresh->path, "%s", path);
-    fresh->file = fopen(path, "we");
+    fresh->file = fopen(path, mode);
     if (fresh->file == NULL) {
         int saved = errno;
 

@@ -573,8 +573,14 @@ def outputs_in_stores(folder):
                       ["bench", "roofline", spare, "-r", 1, "--svg", inside]):
         _, message = sluice(*arguments, status=2, input="1 1 1\n")
         check("store, which holds nothing but its own files: name a" in message, f"{arguments}: {message}")
+    sluice("generate", os.path.join(store, "relabelled.slc"), "--dims", "9x9", "--nnz", 5, status=2)
     _, message = sluice("export", spare, store, "-f", status=5)
     check("the output is a folder" in message, message)
+    link = os.path.join(folder, "link")
+    for name, status in (("blco.blk", 2), ("new", 5)):  # the log is written in place, over links
+        os.symlink(os.path.join(store, name), link)
+        sluice("cpd", spare, "-r", 1, "-i", 0, "--nowrite", "--log-json", link, status=status)
+        os.remove(link)
     check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
     sluice("check", store, "-q")
 
