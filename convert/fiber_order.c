@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "convert/contract.h"
+#include "storage/folder_lock.h"
 
 #include <string.h>
 
@@ -40,6 +41,18 @@ slc_fiber_order_remove(const struct slc_files *files, const char *path, struct s
     return status == SLC_OK ? slc_folder_remove(files, path, err) : status;
 }
 
+enum slc_status
+slc_fiber_order_check(const struct slc_store *store, unsigned mode, struct slc_error *err)
+{
+    if (slc_bits_for_length(store->manifest.dims[mode]) > SLC_FIBER_BITS_MAX) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "%s keeps no fibers of mode %u together, which has more than 2^%d indices: "
+                        "add the layout first (sluice layout %s --fiber %u)",
+                        store->path, mode + 1, SLC_FIBER_BITS_MAX, store->path, mode + 1);
+    }
+    return SLC_OK;
+}
+
 static enum slc_status make_store(const struct slc_fiber_order *order,
                                   const struct slc_fiber_order_options *options,
                                   struct slc_error *err)
@@ -61,18 +74,42 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
         .progress = options->progress,
         .context = options->context};
     struct slc_contract_report report;
+    const enum slc_status status = slc_fiber_order_check(order->store, options->mode, err);
 
-    if (contract.run.bits > SLC_FIBER_BITS_MAX) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%s keeps no fibers of mode %u together, which has more than 2^%d indices: "
-                        "add the layout first (sluice layout %s --fiber %u)",
-                        order->store->path, options->mode + 1, SLC_FIBER_BITS_MAX,
-                        order->store->path, options->mode + 1);
+    if (status != SLC_OK) {
+        return status;
     }
     if (options->sorting != NULL) {
         options->sorting(options->context, order->path);
     }
     return slc_contract(&contract, &report, err);
+}
+
+/* The temporary store, which is this run's alone until it is closed. */
+static enum slc_status
+open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(order->store->files);
+    bool taken;
+    enum slc_status status = slc_folder_lock(
+        files, order->path,
+        "another run is writing this output: wait until it is done, or name another", &order->lock,
+        &taken, err);
+
+    if (status == SLC_OK) {
+        status = slc_store_open_within(order->store->files, order->path, memory_bytes, &order->made,
+                                       err);
+    }
+    if (status != SLC_OK && !taken) {
+        /* The first fault is told. */
+        const enum slc_status left = slc_folder_remove(files, order->path, NULL);
+
+        (void)left;
+    }
+    if (status != SLC_OK) {
+        slc_folder_unlock(files, &order->lock);
+    }
+    return status;
 }
 
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
@@ -95,13 +132,7 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
     }
     status = make_store(order, options, err);
     if (status == SLC_OK) {
-        status = slc_store_open_within(store->files, order->path, room, &order->made, err);
-        if (status != SLC_OK) {
-            /* The first fault is told. */
-            const enum slc_status left = slc_fiber_order_remove(store->files, order->path, NULL);
-
-            (void)left;
-        }
+        status = open_made(order, room, err);
     }
     if (status != SLC_OK) {
         slc_free(order->path);
@@ -120,7 +151,9 @@ enum slc_status slc_fiber_order_close(struct slc_fiber_order *order, struct slc_
         const struct slc_files *files = order->store->files;
 
         slc_store_close(&order->made);
-        status = slc_fiber_order_remove(files, order->path, err);
+        /* Unfinished is what another run makes now. */
+        status = slc_folder_remove(files, order->path, err);
+        slc_folder_unlock(files, &order->lock);
         slc_free(order->path);
     } else if (order->store != NULL) {
         slc_store_close_layout(order->store, order->reader);

@@ -30,6 +30,7 @@ struct slc_fiber_order {
     struct slc_store made;         /* the temporary one; all zero: none. Its modes are numbered as
                                       the input's are */
     char *path;                    /* of it; NULL: none */
+    int lock;                      /* of its folder, which keeps others from replacing it */
 };
 
 /*
@@ -41,6 +42,14 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether a temporary store can be made for a mode of that length. Errors: SLC_ERR_UNSUPPORTED,
+ * naming what to do.
+ */
+enum slc_status slc_fiber_order_check(const struct slc_store *store,
+                                      unsigned mode,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Removes a temporary store, finished or not. Errors: SLC_ERR_IO where some of it is left. */
 enum slc_status slc_fiber_order_remove(const struct slc_files *files,

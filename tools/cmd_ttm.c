@@ -396,9 +396,12 @@ static enum slc_status plan_only(struct product *product, struct slc_error *err)
     product->order.store = &product->store;
     status =
         slc_store_open_fibers(&product->store, product->mode, room, &product->order.reader, err);
-    return status == SLC_OK && product->order.reader != NULL
+    if (status != SLC_OK) {
+        return status;
+    }
+    return product->order.reader != NULL
                ? make_plan(product, product->order.reader, err)
-               : status;
+               : slc_fiber_order_check(&product->store, product->mode, err);
 }
 
 static enum slc_status compute(struct product *product, const char *store, struct slc_error *err)

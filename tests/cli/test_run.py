@@ -543,6 +543,7 @@ def long_mode(folder):
         file.truncate(128 + 16 * length)
     command = ["ttm", store, "--mode", 1, "--matrix", matrix, out, "-q"]
     _, message = sluice(*command, status=3)
+    check(sluice(*command, "--dry-run", status=3)[1] == message, message)
     sluice(*re.search(r"sluice (layout \S+ --fiber 1)\)", message).group(1).split(), "-q")
     sluice(*command)
     with open(os.path.join(out, "coords.npy"), "rb") as file:

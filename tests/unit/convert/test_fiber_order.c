@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A store of 2,000 entries whose order keeps whole fibers of mode 1, or of none. */
 static void create(struct problem *problem, bool whole)
@@ -76,6 +78,35 @@ static void test_orders(void)
         CU_ASSERT_FALSE(exists(path_in(test_folder(), "out.fibers.tmp")));
         problem_destroy(&problem);
     }
+}
+
+/* While one is in use, nobody replaces it; what another run has unfinished beside it stays. */
+static void test_two_runs(void)
+{
+    struct slc_fiber_order_options options = {
+        .mode = 1, .memory_bytes = UINT64_C(256) << 20, .threads = 2};
+    struct slc_fiber_order order = {.path = NULL}, other = {.path = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct problem problem;
+    struct slc_store store;
+    char output[300];
+
+    create(&problem, false);
+    (void)snprintf(output, sizeof output, "%s/out", test_folder());
+    options.output = output;
+    options.dots = problem.options.dots;
+    SLC_ASSERT_OK(slc_store_open(slc_quick_files(), problem.store, &store, &err), &err);
+    SLC_ASSERT_OK(slc_fiber_order_open(&order, &store, &options, &err), &err);
+    SLC_ASSERT_FAILS(slc_fiber_order_open(&other, &store, &options, &err), SLC_ERR_IO, &err,
+                     "another run");
+    slc_error_clear(&err);
+    CU_ASSERT(exists(path_in(test_folder(), "out.fibers.tmp")));
+    CU_ASSERT_EQUAL(mkdir(path_in(test_folder(), "out.fibers.tmp.part"), 0700), 0);
+    SLC_ASSERT_OK(slc_fiber_order_close(&order, &err), &err);
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "out.fibers.tmp")));
+    CU_ASSERT_EQUAL(rmdir(path_in(test_folder(), "out.fibers.tmp.part")), 0);
+    slc_store_close(&store);
+    problem_destroy(&problem);
 }
 
 /* A mode too long for a temporary store is refused before anything is sorted. */
@@ -156,6 +187,7 @@ static void test_failing_memory(void)
 
 static const struct slc_test tests[] = {
     {"whole fibers that are there, and those that are sorted", test_orders},
+    {"two runs", test_two_runs},
     {"a mode that is too long", test_long_mode},
     {"failing file operations", test_failing_files},
     {"failing memory", test_failing_memory},
