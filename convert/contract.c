@@ -377,6 +377,7 @@ static void find_used(struct slc_contract_run *c)
     for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
         const unsigned mode = c->job.vector_mode[k];
 
+        c->report->used[k].relabelled = (c->info->relabelled_modes >> mode & 1) != 0;
         c->report->used[k].first = UINT64_MAX;
         for (uint64_t b = 0; b < c->info->block_count; b++) {
             struct slc_block_entry entry;

@@ -62,6 +62,7 @@ struct slc_contract_report {
     /* Of the mode of each vector, as the layout numbers it: no index before or after occurs. */
     struct {
         uint64_t first, last;
+        bool relabelled; /* the store numbers them otherwise than its input did */
     } used[SLC_MAX_ORDER];
     uint64_t sums_most;   /* nonzeros of the result at most, as far as the layout tells */
     uint64_t least_bytes; /* smallest budget that works, with fewer threads if need be */

@@ -165,10 +165,11 @@ static void print_layout(const struct product *product, FILE *out)
                       report->layout_fibers_possible);
     }
     for (unsigned k = 0; k < product->contract.vector_count && report->nnz > 0; k++) {
-        (void)fprintf(out, "  %-12s mode %u: indices %s to %s are in use\n",
+        (void)fprintf(out, "  %-12s mode %u: indices %s to %s are in use%s\n",
                       k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
                       format_count(&a, report->used[k].first + 1),
-                      format_count(&b, report->used[k].last + 1));
+                      format_count(&b, report->used[k].last + 1),
+                      report->used[k].relabelled ? ", as the store numbers them" : "");
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/team.h"
 #include "convert/contract.h"
+#include "convert/fiber_order.h"
 #include "cpu/fiber_dots.h"
 #include "engine/stream_supply.h"
 #include "engine/ttm.h"
@@ -71,7 +72,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     if (status != SLC_OK) {
         return status;
     }
-    product->ttm_sorts = reader == NULL;
+    product->ttm_needs_layout =
+        reader == NULL && slc_fiber_order_check(store, mode, NULL) != SLC_OK;
+    product->ttm_sorts = reader == NULL && !product->ttm_needs_layout;
     layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
     status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
     slc_store_close_layout(store, reader != NULL ? reader : store->reader);
@@ -116,6 +119,9 @@ print_sorting(const struct slc_store *store, const struct plan_product *product,
         }
         printf("\n");
     }
+    if (product->ttm_needs_layout) {
+        printf("  %-12s ttm needs sluice layout %s --fiber %u\n", "", store->path, mode + 1);
+    }
 }
 
 void plan_products_print(const struct slc_store *store,
@@ -146,10 +152,11 @@ json_t *plan_products_json(unsigned order, const struct plan_product *products)
     for (unsigned n = 0; n < order; n++) {
         const struct plan_product *product = &products[n];
         struct format_text name;
-        json_t *object = json_pack("{s:i, s:s, s:I, s:b, s:b, s:I, s:I}", "mode", (int)n + 1,
+        json_t *object = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b, s:I, s:I}", "mode", (int)n + 1,
                                    "layout", session_layout_name(&name, product->layout, n),
                                    "layout_bytes", (json_int_t)product->layout_bytes, "ttv_sorts",
                                    (int)product->ttv_sorts, "ttm_sorts", (int)product->ttm_sorts,
+                                   "ttm_needs_layout", (int)product->ttm_needs_layout,
                                    "ttv_minimum_bytes", (json_int_t)product->ttv_minimum_bytes,
                                    "ttm_minimum_bytes", (json_int_t)product->ttm_minimum_bytes);
 

@@ -14,6 +14,7 @@ struct plan_product {
     uint64_t fibers;            /* that have nonzeros; 0 where the layout does not tell */
     bool ttv_sorts;             /* sums do not come in the order of the result */
     bool ttm_sorts;             /* there are no whole fibers: a temporary store is made */
+    bool ttm_needs_layout;      /* and the mode is too long for one */
     uint64_t ttv_minimum_bytes; /* smallest budgets that work */
     uint64_t ttm_minimum_bytes;
 };

@@ -544,6 +544,10 @@ def long_mode(folder):
     command = ["ttm", store, "--mode", 1, "--matrix", matrix, out, "-q"]
     _, message = sluice(*command, status=3)
     check(sluice(*command, "--dry-run", status=3)[1] == message, message)
+    products = json.loads(sluice("plan", store, "-r", 2, "--json")[0])["products"]
+    check([(p["ttm_needs_layout"], p["ttm_sorts"]) for p in products]
+          == [(True, False), (False, True), (False, True)], f"{products}")
+    check(f"ttm needs sluice layout {store} --fiber 1" in sluice("plan", store, "-r", 2)[0], "plan")
     sluice(*re.search(r"sluice (layout \S+ --fiber 1)\)", message).group(1).split(), "-q")
     sluice(*command)
     with open(os.path.join(out, "coords.npy"), "rb") as file:
