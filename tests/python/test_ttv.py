@@ -249,12 +249,12 @@ def plans(folder):
     check([p["ttv_sorts"] for p in products] == [p["ttm_sorts"] for p in products] == [True, False, True],
           f"{products}")
     renamed = os.path.join(folder, "renamed.slc")
-    sluice("generate", renamed, "--dims", "3000x200", "--nnz", 30000, "-q", "--dist", "zipf-shuffled:1.1",
+    sluice("generate", renamed, "--dims", "4000x5000x60", "--nnz", 30000, "-q", "--dist", "zipf-shuffled:1.2",
            "--relabel", "frequency")
-    check(os.path.exists(os.path.join(renamed, "perm-2.bin")), "nothing is relabelled")
+    check(os.path.exists(os.path.join(renamed, "perm-3.bin")), "nothing is relabelled")
     vector = os.path.join(folder, "ones.npy")
-    np.save(vector, np.ones(200))
-    printed, _ = sluice("ttv", renamed, "--mode", 2, "--vector", vector, out, "--dry-run")
+    np.save(vector, np.ones(60))
+    printed, _ = sluice("ttv", renamed, "--mode", 3, "--vector", vector, out, "--dry-run")
     check("are in use, as the store numbers them" in printed, printed)
     printed, _ = sluice("plan", store, "-r", 3)
     check(printed.count("--fiber 1 spares that") == 1 and "--fiber 2" not in printed, printed)
