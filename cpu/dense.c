@@ -12,13 +12,36 @@
 #ifdef SLC_HAVE_OPENBLAS
 #include <cblas.h>
 
-/* Workers call BLAS side by side, so BLAS itself has to stay on the calling thread. */
+/*
+ * What OpenBLAS calls before a fork: ends its threads. Weak, since the OpenBLAS of a system may be
+ * exchanged for one that never had any.
+ */
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+
+/*
+ * Workers call BLAS side by side, so BLAS itself has to stay on the calling thread. Where it does
+ * so already it is not told again: it would start the threads that slc_dense_alone has ended.
+ */
 static void silence_blas_threads(void)
 {
-    openblas_set_num_threads(1);
+    if (openblas_get_num_threads() != 1) {
+        openblas_set_num_threads(1);
+    }
+}
+
+void slc_dense_alone(void)
+{
+    silence_blas_threads();
+    if (blas_thread_shutdown_ != NULL) {
+        (void)blas_thread_shutdown_();
+    }
 }
 #else
 static void silence_blas_threads(void)
+{
+}
+
+void slc_dense_alone(void)
 {
 }
 #endif

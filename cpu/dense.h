@@ -13,6 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Ends the threads that OpenBLAS starts as it is loaded, one per further processor, which nothing
+ * here uses and which wait for work by spinning for some 50 ms each. For programs that own their
+ * process: in a library they are the caller's. Before other threads use BLAS.
+ */
+void slc_dense_alone(void);
+
 /* Scratch that all functions share; one at a time. */
 struct slc_dense;
 

@@ -4,6 +4,7 @@
 
 #include "base/version.h"
 #include "cpu/cpu.h"
+#include "cpu/dense.h"
 
 #include <archive.h>
 #include <errno.h>
@@ -136,8 +137,12 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int code = dispatch(argc, argv);
-    int failed = fflush(stdout) != 0 || ferror(stdout) != 0;
+    int code;
+    int failed;
+
+    slc_dense_alone();
+    code = dispatch(argc, argv);
+    failed = fflush(stdout) != 0 || ferror(stdout) != 0;
 
     if (failed && code == 0) {
         struct slc_error err = SLC_ERROR_INIT;

@@ -9,9 +9,50 @@
 #include "cpu/reference.h"
 #include "dense_fixture.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* Threads of this process, by the kernel; 0 where it does not tell. */
+static unsigned threads_here(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    unsigned count = 0;
+
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+/* ThreadSanitizer has a thread of its own, and so may an emulator of other processors. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+enum { THREADS_ALONE = 1 };
+#else
+enum { THREADS_ALONE = 2 };
+#endif
+
+/* First, while BLAS still has the threads that it started; making scratch brings none back. */
+static void test_alone(void)
+{
+    const struct timespec moment = {0, 1000000};
+    struct slc_dense *dense;
+
+    slc_dense_alone();
+    slc_dense_alone();
+    /* The kernel may list a thread that has ended for a moment. */
+    for (int i = 0; i < 10000 && threads_here() > THREADS_ALONE; i++) {
+        (void)nanosleep(&moment, NULL);
+    }
+    dense = dense_for(2, 4, 100);
+    CU_ASSERT(threads_here() <= THREADS_ALONE);
+    slc_dense_destroy(dense);
+}
 
 static void test_gram(void)
 {
@@ -243,6 +284,7 @@ static void test_refusals(void)
 }
 
 static const struct slc_test tests[] = {
+    {"BLAS on the calling thread alone", test_alone},
     {"Gram matrices", test_gram},
     {"scaling, order, column norms", test_columns},
     {"sign of the first of equal magnitudes", test_sign_of_ties},
