@@ -139,13 +139,14 @@ void slc_made_tensor_destroy(struct slc_made_tensor *tensor)
 /* Where the tile that starts at nonzero `begin` ends by count and extent. */
 static uint64_t plain_tile_end(const struct slc_made_tensor *tensor, uint64_t begin)
 {
+    const uint64_t most = tensor->tile_nnz != 0 ? tensor->tile_nnz : SLC_TILE_NNZ;
     uint64_t min[SLC_MAX_ORDER];
     uint64_t max[SLC_MAX_ORDER];
 
     for (uint64_t i = begin; i < tensor->nnz; i++) {
         uint64_t coords[SLC_MAX_ORDER];
 
-        if (i - begin == SLC_TILE_NNZ) {
+        if (i - begin == most) {
             return i;
         }
         slc_key_decode(&tensor->keys, (slc_u128)tensor->key_hi[i] << 64 | tensor->key_lo[i],

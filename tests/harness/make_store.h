@@ -26,6 +26,7 @@ struct slc_made_tensor {
     struct slc_key_layout keys;
     struct slc_key_layout content_keys; /* that content sums are over: those drawn under */
     bool whole_fibers;                  /* as fiber-n has them: tiles end with fibers */
+    uint32_t tile_nnz;                  /* nonzeros of a tile; 0: full tiles */
     uint64_t nnz;
     uint64_t *key_lo;
     uint64_t *key_hi;

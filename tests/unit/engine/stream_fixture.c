@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Enough for several chunks of 1024, and for blocks of several pages; full tiles take long. */
+enum { FIXTURE_TILE_NNZ = 5000, FIXTURE_NNZ = 9 * FIXTURE_TILE_NNZ + 1000 };
+
 struct fixture small_blocks;
 struct fixture large_blocks;
 
@@ -38,7 +41,8 @@ static void make_fixture(struct fixture *fixture, const char *name, uint64_t blo
         return;
     }
     (void)snprintf(fixture->path, sizeof fixture->path, "%s/%s", slc_test_folder(), name);
-    slc_made_tensor_create(&tensor, ORDER, dims, 600000, SLC_MADE_COUNTS, slc_test_seed());
+    slc_made_tensor_create(&tensor, ORDER, dims, FIXTURE_NNZ, SLC_MADE_COUNTS, slc_test_seed());
+    tensor.tile_nnz = FIXTURE_TILE_NNZ;
     SLC_ASSERT_OK(slc_made_blocks_write(&tensor, NULL, fixture->path, SLC_CODEC_PACKED, block_bytes,
                                         &summary, &err),
                   &err);
@@ -66,7 +70,7 @@ static void make_fixture(struct fixture *fixture, const char *name, uint64_t blo
 void make_fixtures(void)
 {
     make_fixture(&small_blocks, "small.blk", SLC_MIN_BLOCK_BYTES);
-    make_fixture(&large_blocks, "large.blk", UINT64_C(450) << 10);
+    make_fixture(&large_blocks, "large.blk", UINT64_C(60) << 10);
     CU_ASSERT(small_blocks.info->block_count == small_blocks.info->tile_count);
     CU_ASSERT(large_blocks.info->block_count >= 3);
     CU_ASSERT(large_blocks.info->block_count * 2 < large_blocks.info->tile_count);
@@ -130,6 +134,8 @@ static void consume_chunk(struct consumer *consumer,
                           const struct slc_tile_view *tile,
                           const struct slc_chunk_view *chunk)
 {
+    uint64_t fingerprint = 0;
+
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         uint64_t coords[ORDER];
         double value = tile->value_type == SLC_F32 ? (double)((const float *)chunk->values)[i]
@@ -138,8 +144,9 @@ static void consume_chunk(struct consumer *consumer,
         for (unsigned m = 0; m < ORDER; m++) {
             coords[m] = tile->corner[m] + chunk->offset[m][i];
         }
-        consumer->fingerprint[worker] += term(coords, value);
+        fingerprint += term(coords, value);
     }
+    consumer->fingerprint[worker] += fingerprint;
     consumer->nnz[worker] += chunk->nnz;
 }
 

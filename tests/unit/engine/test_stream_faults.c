@@ -73,7 +73,7 @@ static void test_short_and_interrupted_reads(void)
         if (stream == NULL) {
             continue;
         }
-        slc_faulty_shorten(&faulty, read_operation(kinds[k]), 1, 65536);
+        slc_faulty_shorten(&faulty, read_operation(kinds[k]), 1, 8192);
         check_pass(stream, &large_blocks, &shape, true);
         CU_ASSERT(slc_faulty_fired(&faulty));
         slc_faulty_fail(&faulty, read_operation(kinds[k]), 2, EINTR);
