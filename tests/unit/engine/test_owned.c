@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RANK = 7, MODES = 3 };
@@ -24,19 +25,42 @@ struct problem {
     struct fixture_tensor tensor;
     char path[512];
     struct slc_matrix factors[MODES];
+    double *want[MODES]; /* what the oracle makes of them */
 };
 
-static void make_problem(struct problem *problem, const char *name)
+static void take_answers(struct problem *problem)
+{
+    const struct slc_coo_view view = fixture_view(&problem->tensor);
+    const struct slc_matrix *factors[MODES];
+
+    for (unsigned n = 0; n < MODES; n++) {
+        factors[n] = &problem->factors[n];
+    }
+    for (unsigned n = 0; n < MODES; n++) {
+        problem->want[n] = calloc(problem->tensor.dims[n] * RANK, sizeof *problem->want[n]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(problem->want[n]);
+        slc_reference_mttkrp(&view, factors, n, problem->tensor.dims[n], RANK, problem->want[n]);
+    }
+}
+
+/* The one that nearly all tests read: copies want full tiles, which take long to make. */
+static struct problem five;
+
+static void make_five(void)
 {
     static const uint64_t dims[MODES] = {300, 200, 100};
+    struct problem *problem = &five;
     struct slc_error err = SLC_ERROR_INIT;
 
-    memset(problem, 0, sizeof *problem);
+    if (problem->tensor.nnz > 0) {
+        return;
+    }
     fixture_random(&problem->tensor, MODES, dims, 300000, slc_test_seed());
     for (uint64_t i = 0; i < problem->tensor.nnz; i++) {
         problem->tensor.values[i] = (double)(1 + slc_random_below(slc_test_seed(), 50, i, 4));
     }
-    fixture_store(&problem->tensor, slc_test_folder(), name, SLC_CODEC_PACKED, 4096, problem->path);
+    fixture_store(&problem->tensor, slc_test_folder(), "five", SLC_CODEC_PACKED, 4096,
+                  problem->path);
     for (unsigned n = 0; n < MODES; n++) {
         SLC_ASSERT_OK(slc_matrix_create(&problem->factors[n], SLC_F64, dims[n], RANK, &err), &err);
         for (uint64_t i = 0; i < dims[n] * RANK; i++) {
@@ -44,12 +68,14 @@ static void make_problem(struct problem *problem, const char *name)
                            (double)slc_random_below(99, n, i, 5) - 2.0);
         }
     }
+    take_answers(problem);
 }
 
 static void destroy_problem(struct problem *problem)
 {
     for (unsigned n = 0; n < MODES; n++) {
         slc_matrix_destroy(&problem->factors[n]);
+        free(problem->want[n]);
     }
     fixture_destroy(&problem->tensor);
 }
@@ -77,34 +103,44 @@ static enum slc_status multiply(struct slc_stream *stream,
     return slc_mttkrp_stream(stream, 0, backend, &job, NULL, NULL, NULL, err);
 }
 
+static bool same_bits(const struct problem *problem, unsigned mode, const struct slc_matrix *output)
+{
+    bool same = true;
+
+    for (uint64_t i = 0; i < output->rows; i++) {
+        same = same && memcmp(slc_matrix_row_f64(output, i), problem->want[mode] + i * RANK,
+                              RANK * sizeof(double)) == 0;
+    }
+    return same;
+}
+
+/* Every mode, computed in one way, has the oracle's bits. Returns how many passes that took. */
+static uint64_t
+check_modes(struct fixture_run *run, const struct problem *problem, enum slc_conflict conflict)
+{
+    struct slc_stream_stats before, after;
+
+    slc_stream_stats(run->stream, &before);
+    for (unsigned mode = 0; mode < MODES; mode++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_matrix output;
+
+        SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, problem->tensor.dims[mode], RANK, &err),
+                      &err);
+        SLC_ASSERT_OK(multiply(run->stream, run->backend, problem, mode, run->plan.threads,
+                               conflict, &output, &err),
+                      &err);
+        CU_ASSERT(same_bits(problem, mode, &output));
+        slc_matrix_destroy(&output);
+    }
+    slc_stream_stats(run->stream, &after);
+    return after.passes - before.passes;
+}
+
 /* Every mode from copies has the bits of the streamed one, and costs no pass. */
 static void check_copies(struct fixture_run *run, const struct problem *problem)
 {
-    const unsigned workers = run->plan.threads;
-
-    for (unsigned mode = 0; mode < MODES; mode++) {
-        struct slc_error err = SLC_ERROR_INIT;
-        struct slc_stream_stats before, after;
-        struct slc_matrix streamed, owned;
-        const uint64_t rows = problem->tensor.dims[mode];
-
-        SLC_ASSERT_OK(slc_matrix_create(&streamed, SLC_F64, rows, RANK, &err), &err);
-        SLC_ASSERT_OK(slc_matrix_create(&owned, SLC_F64, rows, RANK, &err), &err);
-        SLC_ASSERT_OK(multiply(run->stream, run->backend, problem, mode, workers, SLC_CONFLICT_AUTO,
-                               &streamed, &err),
-                      &err);
-        slc_stream_stats(run->stream, &before);
-        SLC_ASSERT_OK(multiply(run->stream, run->backend, problem, mode, workers,
-                               SLC_CONFLICT_OWNED, &owned, &err),
-                      &err);
-        slc_stream_stats(run->stream, &after);
-        CU_ASSERT_EQUAL(before.passes, after.passes);
-        CU_ASSERT_EQUAL(
-            memcmp(streamed.buffer.data, owned.buffer.data, rows * streamed.pitch * sizeof(double)),
-            0);
-        slc_matrix_destroy(&streamed);
-        slc_matrix_destroy(&owned);
-    }
+    CU_ASSERT_EQUAL(check_modes(run, problem, SLC_CONFLICT_OWNED), 0);
 }
 
 static enum slc_status
@@ -131,9 +167,7 @@ static void check_empty(struct fixture_run *run, const struct problem *problem)
 
 static void gives_the_streamed_bits(void)
 {
-    struct problem problem;
-
-    make_problem(&problem, "bits");
+    make_five();
     for (unsigned variant = 0; variant < 6; variant += slc_test_threads_only() ? 2 : 1) {
         struct slc_plan_request request = fixture_request(RANK);
         struct slc_error err = SLC_ERROR_INIT;
@@ -142,12 +176,12 @@ static void gives_the_streamed_bits(void)
         request.threads = 1 + variant % 3;
         request.schedule = variant < 3 ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
         request.cache = variant % 2 == 0;
-        SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+        SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
         SLC_ASSERT_OK(load(&run, NULL, &err), &err);
-        check_copies(&run, &problem);
+        check_copies(&run, &five);
+        CU_ASSERT_EQUAL(check_modes(&run, &five, SLC_CONFLICT_AUTO), MODES);
         fixture_close(&run);
     }
-    destroy_problem(&problem);
 }
 
 /*
@@ -176,9 +210,7 @@ static enum slc_status stopping_tile(struct slc_backend *backend,
 
 static void goes_on_after_a_stop(void)
 {
-    struct problem problem;
-
-    make_problem(&problem, "stopped");
+    make_five();
     for (unsigned threads = 1; threads <= 2; threads++) {
         struct slc_plan_request request = fixture_request(RANK);
         struct slc_error err = SLC_ERROR_INIT;
@@ -186,7 +218,7 @@ static void goes_on_after_a_stop(void)
         struct fixture_run run;
 
         request.threads = threads;
-        SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+        SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
         ops_below = run.backend->ops;
         stopping = *ops_below;
         stopping.owned_tile = stopping_tile;
@@ -196,14 +228,13 @@ static void goes_on_after_a_stop(void)
         SLC_ASSERT_FAILS(load(&run, &stop_raised, &err), SLC_ERR_INTERRUPTED, &err, "");
         run.backend->ops = ops_below;
         CU_ASSERT(atomic_load(&tiles_seen) >= 2 && atomic_load(&tiles_seen) < 5);
-        check_empty(&run, &problem);
+        check_empty(&run, &five);
         stop_raised = 0;
         slc_error_clear(&err);
         SLC_ASSERT_OK(load(&run, &stop_raised, &err), &err);
-        check_copies(&run, &problem);
+        check_copies(&run, &five);
         fixture_close(&run);
     }
-    destroy_problem(&problem);
 }
 
 /* That the block `err` names is the one whose read was hit. */
@@ -223,20 +254,18 @@ static void ends_in_time(void)
     const struct slc_stop passed = {.deadline_ns = 1};
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_error err = SLC_ERROR_INIT;
-    struct problem problem;
     struct fixture_run run;
 
-    make_problem(&problem, "time");
-    SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+    make_five();
+    SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
     SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, slc_reader_info(run.store.reader),
                                     SLC_F64, run.plan.threads, NULL, &passed, &err),
                      SLC_ERR_INTERRUPTED, &err, "tiles");
-    check_empty(&run, &problem);
+    check_empty(&run, &five);
     slc_error_clear(&err);
     SLC_ASSERT_OK(load(&run, NULL, &err), &err);
-    check_copies(&run, &problem);
+    check_copies(&run, &five);
     fixture_close(&run);
-    destroy_problem(&problem);
 }
 
 /* The k-th read fails, for every k. */
@@ -244,13 +273,12 @@ static void names_a_failing_read(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_error err = SLC_ERROR_INIT;
-    struct problem problem;
     struct fixture_run run;
     struct slc_faulty faulty;
 
-    make_problem(&problem, "reads");
+    make_five();
     request.cache = false;
-    SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+    SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
     slc_stream_close(run.stream);
     slc_faulty_init(&faulty);
     SLC_ASSERT_OK(stream_one(&faulty.table, run.store.reader, &run.plan, &run.stream, &err), &err);
@@ -262,19 +290,18 @@ static void names_a_failing_read(void)
         CU_ASSERT(err.offset != SLC_NOWHERE);
         check_block(&run, &faulty, &err);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "blco.blk"));
-        check_empty(&run, &problem);
+        check_empty(&run, &five);
     }
     slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
     slc_error_clear(&err);
     SLC_ASSERT_OK(load(&run, NULL, &err), &err);
-    check_copies(&run, &problem);
+    check_copies(&run, &five);
     /* A flipped bit in a later load: the copies that were held go, too. */
     slc_faulty_flip(&faulty, 3, 100000);
     SLC_ASSERT_FAILS(load(&run, NULL, &err), SLC_ERR_DAMAGED, &err, "");
     check_block(&run, &faulty, &err);
-    check_empty(&run, &problem);
+    check_empty(&run, &five);
     fixture_close(&run);
-    destroy_problem(&problem);
 }
 
 /* Memory or threads run out at any step of a load. */
@@ -282,9 +309,8 @@ static void holds_nothing_after_a_fault(void)
 {
     static const enum slc_fault_kind faults[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
     static const enum slc_status wanted[] = {SLC_ERR_MEMORY, SLC_ERR_SYSTEM};
-    struct problem problem;
 
-    make_problem(&problem, "faults");
+    make_five();
     for (size_t f = 0; f < SLC_COUNT(faults); f++) {
         bool done = false;
 
@@ -294,22 +320,21 @@ static void holds_nothing_after_a_fault(void)
             struct fixture_run run;
             enum slc_status status;
 
-            SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+            SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
             slc_fault_arm(faults[f], k);
             status = load(&run, NULL, &err);
             done = slc_fault_seen(faults[f]) < k;
             slc_fault_arm(faults[f], 0);
             CU_ASSERT_EQUAL(status, done ? SLC_OK : wanted[f]);
             if (done) {
-                check_copies(&run, &problem);
+                check_copies(&run, &five);
             } else {
-                check_empty(&run, &problem);
+                check_empty(&run, &five);
             }
             fixture_close(&run);
         }
         CU_ASSERT(done);
     }
-    destroy_problem(&problem);
 }
 
 /* A shape that is not the stream's. */
@@ -317,11 +342,10 @@ static void refuses_another_tensor(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_error err = SLC_ERROR_INIT;
-    struct problem problem;
     struct fixture_run run;
 
-    make_problem(&problem, "another");
-    SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
+    make_five();
+    SLC_ASSERT_OK(fixture_open(&run, five.path, &request, &err), &err);
     for (unsigned wrong = 0; wrong < 4; wrong++) {
         struct slc_layout_info info = *slc_reader_info(run.store.reader);
 
@@ -333,10 +357,9 @@ static void refuses_another_tensor(void)
         SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads,
                                         NULL, NULL, &err),
                          SLC_ERR_USAGE, &err, "copies");
-        check_empty(&run, &problem);
+        check_empty(&run, &five);
     }
     fixture_close(&run);
-    destroy_problem(&problem);
 }
 
 static void no_nonzeros_give_zeros(void)
@@ -354,6 +377,7 @@ static void no_nonzeros_give_zeros(void)
     for (unsigned n = 0; n < MODES; n++) {
         SLC_ASSERT_OK(slc_matrix_create(&problem.factors[n], SLC_F64, dims[n], RANK, &err), &err);
     }
+    take_answers(&problem);
     SLC_ASSERT_OK(fixture_open(&run, problem.path, &request, &err), &err);
     SLC_ASSERT_OK(load(&run, NULL, &err), &err);
     check_copies(&run, &problem);
@@ -373,5 +397,8 @@ int main(int argc, char **argv)
         {"no nonzeros give zeros", no_nonzeros_give_zeros},
     };
 
-    return slc_test_main("engine: owned", tests, SLC_COUNT(tests), argc, argv);
+    const int failed = slc_test_main("engine: owned", tests, SLC_COUNT(tests), argc, argv);
+
+    destroy_problem(&five);
+    return failed;
 }
