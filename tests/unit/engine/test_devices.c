@@ -18,9 +18,9 @@ static const struct shape {
     uint64_t dims[5];
     uint64_t nnz, target_nnz;
 } shapes[] = {
-    {3, {40, 3, 700}, 20000, 900}, /* mode 2 has rows in many partitions */
-    {4, {30, 50, 20, 11}, 15000, 1500},
-    {5, {25, 9, 14, 30, 2}, 12000, 800},
+    {3, {40, 3, 700}, 6000, 270}, /* mode 2 has rows in many partitions */
+    {4, {30, 50, 20, 11}, 6000, 600},
+    {5, {25, 9, 14, 30, 2}, 6000, 400},
 };
 
 static void make_shape(struct devices_store *made, unsigned s)

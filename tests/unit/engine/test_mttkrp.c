@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK = 17, MODES = 3 };
+enum { RANK = 17, MODES = 3, TILE_NNZ = 6000 };
 
-/* A store with five tiles, random factors, and the outputs that the oracle expects. */
+/* A store with five tiles, not full ones, which take long, and random factors. */
 struct problem {
     struct fixture_tensor tensor;
     char path[512];
@@ -30,7 +30,10 @@ static void make_problem(struct problem *problem, const char *name)
     struct slc_error err = SLC_ERROR_INIT;
 
     memset(problem, 0, sizeof *problem);
-    fixture_random(&problem->tensor, MODES, dims, 300000, slc_test_seed());
+    fixture_random(&problem->tensor, MODES, dims, 5 * TILE_NNZ, slc_test_seed());
+    for (unsigned t = 0; t < 3; t++) {
+        problem->tensor.tile_nnz[t] = TILE_NNZ;
+    }
     fixture_store(&problem->tensor, slc_test_folder(), name, SLC_CODEC_PACKED, 4096, problem->path);
     for (unsigned n = 0; n < MODES; n++) {
         SLC_ASSERT_OK(slc_matrix_create(&problem->factors[n], SLC_F64, dims[n], RANK, &err), &err);
