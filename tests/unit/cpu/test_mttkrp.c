@@ -35,6 +35,9 @@ static void check_problem(struct slc_backend *backend, struct problem *problem, 
                 if (conflicts[c] == SLC_CONFLICT_DIRECT && workers[w] > 1) {
                     continue;
                 }
+                if (slc_test_threads_only() && (s + w + c) % 3 != 0) {
+                    continue; /* every strategy with every number of workers, and with every set */
+                }
                 problem_job(problem, workers[w], &job);
                 job.conflict = conflicts[c];
                 memset(problem->out.output.buffer.data, 0x55,
@@ -165,7 +168,11 @@ static void test_large_tiles(void)
     for (size_t c = 0; c < SLC_COUNT(dims); c++) {
         struct problem problem;
 
-        problem_create(&problem, 3, dims[c], 150000, 0, c == 1 ? 2 : 40, SLC_F64, true);
+        problem_create(&problem, 3, dims[c], 150000, 0,
+                       c == 1                    ? 2
+                       : slc_test_threads_only() ? 16
+                                                 : 40,
+                       SLC_F64, true);
         for (unsigned workers = slc_test_threads_only() ? 3 : 1; workers <= 3; workers += 2) {
             for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_ORDERED;
                  conflict++) {
@@ -201,6 +208,9 @@ static void check_same_bits(struct slc_backend *backend, struct problem *problem
             struct slc_error err = SLC_ERROR_INIT;
             struct slc_mttkrp_job job;
 
+            if (slc_test_threads_only() && (s + w) % 2 != 0) {
+                continue;
+            }
             problem_job(problem, workers[w], &job);
             job.deterministic = true;
             /* Runs end with their chunk, and the decoder's chunks are always the same. */
@@ -232,6 +242,9 @@ static void test_ordered_bits(void)
             for (int type = SLC_F32; type <= SLC_F64; type++) {
                 struct problem problem;
 
+                if (slc_test_threads_only() && (c + r + (size_t)type) % 2 != 0) {
+                    continue;
+                }
                 problem_create(&problem, 4, dims[c], 9000, 0, ranks[r], (enum slc_value_type)type,
                                false);
                 problem.tensor.tile_nnz = 700;
@@ -254,6 +267,9 @@ static void check_run_bits(struct slc_backend *backend, uint32_t rank)
             for (int type = SLC_F32; type <= SLC_F64; type++) {
                 struct problem problem;
 
+                if (slc_test_threads_only() && (mode + m + (size_t)type) % 2 != 0) {
+                    continue;
+                }
                 problem_create_runs(&problem, 4, dims, 9000, 1, rank, (enum slc_value_type)type,
                                     false, (struct runs){mode, means[m]});
                 problem.tensor.tile_nnz = 700;

@@ -98,7 +98,9 @@ static void test_trial_faults(void)
 
     problem_create(&problem, 3, dims, 530000, 1, 2, SLC_F64, true);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    for (uint64_t k = 1; !done && k < 400; k += slc_test_quick() ? 1 + k / 2 : 1) {
+    for (uint64_t k = 1; !done && k < 400; k += slc_test_threads_only() ? 1 + 2 * k
+                                                : slc_test_quick()      ? 1 + k / 2
+                                                                        : 1) {
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
