@@ -1,0 +1,17 @@
+/* One element of a matrix at a time: what oracles and tests look at, alone (base/meson.build). */
+#include "base/matrix.h"
+
+double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col)
+{
+    return m->type == SLC_F32 ? (double)slc_matrix_row_f32(m, row)[col]
+                              : slc_matrix_row_f64(m, row)[col];
+}
+
+void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value)
+{
+    if (m->type == SLC_F32) {
+        slc_matrix_row_f32(m, row)[col] = (float)value;
+    } else {
+        slc_matrix_row_f64(m, row)[col] = value;
+    }
+}
