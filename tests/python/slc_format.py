@@ -2,7 +2,7 @@
 
 It shares nothing with the C code but the specification, checks every byte it reads, and is the
 second opinion of the tests: if the two disagree, one of them or the page is wrong. Coordinates are
-0-based NumPy arrays; keys are Python integers or uint64 arrays where 64 bits are enough.
+0-based NumPy arrays; keys are uint64 arrays where 64 bits are enough, else object arrays of Python integers.
 """
 
 import functools
@@ -66,97 +66,184 @@ def positions_of(dims, run):
     return positions
 
 
+@functools.lru_cache(maxsize=256)
+def tables_of(moves):
+    """Tables by source byte for `moves` of (source word, bit, target word, bit)."""
+    tables, every = {}, np.arange(256, dtype=np.uint64)
+    for source, bit, target, place in moves:
+        table = tables.setdefault((source, bit // 8, target), np.zeros(256, dtype=np.uint64))
+        table |= ((every >> np.uint64(bit % 8)) & np.uint64(1)) << np.uint64(place)
+    return tables
+
+
+def move_bits(words, moves, targets):
+    """Rows of uint64 whose bits are those of the rows `words`, moved."""
+    out = np.zeros((targets, words.shape[1]), dtype=np.uint64)
+    parts, last = None, None
+    for (source, byte, target), table in tables_of(moves).items():
+        if last != (source, byte):
+            parts, last = (words[source] >> np.uint64(8 * byte)).astype(np.uint8), (source, byte)
+        out[target] |= table[parts]
+    return out
+
+
+@functools.lru_cache(maxsize=None)
+def key_moves(dims, run):
+    """Moves of coordinates to keys, and back."""
+    there = [(mode, bit, place // 64, place % 64)
+             for place, (mode, bit) in enumerate(positions_of(dims, run))]
+    there.sort(key=lambda move: (move[0], move[1] // 8))
+    back = sorted((move[2:] + move[:2] for move in there), key=lambda move: (move[0], move[1] // 8))
+    return tuple(there), tuple(back)
+
+
+def halves_of(dims, coords, run=(0, 0)):
+    """Keys of an N x nnz coordinate array: their lower and upper 64 bits."""
+    return move_bits(coords.astype(np.uint64, copy=False), key_moves(tuple(dims), tuple(run))[0], 2)
+
+
+def join_halves(lo, hi):
+    return lo.astype(object) + (hi.astype(object) << 64) if hi.any() else lo
+
+
 def keys_of(dims, coords, run=(0, 0)):
-    """Keys of an N x nnz coordinate array, as an object array of Python integers."""
-    halves = np.zeros((2, coords.shape[1]), dtype=np.uint64)
-    for place, (mode, bit) in enumerate(key_positions(dims, run)):
-        found = (coords[mode] >> np.uint64(bit)) & np.uint64(1)
-        halves[place // 64] |= found << np.uint64(place % 64)
-    keys = halves[0].astype(object)
-    return keys + (halves[1].astype(object) << 64) if halves[1].any() else keys
+    """Keys of an N x nnz coordinate array."""
+    return join_halves(*halves_of(dims, coords, run))
 
 
 def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):
     """Coordinates (N x nnz, uint64) of keys given as two uint64 arrays."""
-    coords = np.zeros((len(dims), len(keys_lo)), dtype=np.uint64)
-    one = np.uint64(1)
-    for place, (mode, bit) in enumerate(key_positions(dims, run)):
-        half, shift = (keys_lo, place) if place < 64 else (keys_hi, place - 64)
-        coords[mode] |= ((half >> np.uint64(shift)) & one) << np.uint64(bit)
-    return coords
+    return move_bits(np.stack((keys_lo, keys_hi)), key_moves(tuple(dims), tuple(run))[1], len(dims))
+
+
+def keys_from(first, gaps):
+    """The keys that lie `gaps` apart, from the first on."""
+    if gaps.dtype != object and first + float(gaps.sum(dtype=np.float64)) + len(gaps) < 2.0 ** 63:
+        return np.uint64(first) + np.cumsum(gaps + np.uint64(1)) - np.uint64(1)
+    return first + np.cumsum(gaps.astype(object) + 1) - 1
+
+
+def gaps_of(keys):
+    """The reverse: the first is 0."""
+    one = 1 if keys.dtype == object else np.uint64(1)
+    return np.concatenate((np.zeros(1, dtype=np.uint64), keys[1:] - keys[:-1] - one))
+
+
+def fibers_of(keys, bits):
+    """Keys without their lowest bits."""
+    if keys.dtype == object:
+        return keys >> bits
+    return keys >> np.uint64(bits) if bits < 64 else np.zeros(len(keys), dtype=np.uint64)
+
+
+def distinct(ascending):
+    return int((ascending[1:] != ascending[:-1]).sum()) + 1
 
 
 # ---- section 6: packing
 
 
+def bits_at(data, places, widths):
+    """Numbers of `widths` bits, at most 64 each, at the bit addresses `places`."""
+    padded = bytes(data) + bytes(24)
+    words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
+    byte, shift = places >> 3, (places & 7).astype(np.uint64)
+    low = words[byte] >> shift
+    # A shift by all 64 bits is not defined: by one and then by the others.
+    high = (words[byte + 8] << np.uint64(1)) << (np.uint64(63) - shift)
+    full = np.uint64(MASK64)
+    mask = np.where(widths > 0, full >> (np.uint64(64) - np.maximum(widths, 1).astype(np.uint64)),
+                    np.uint64(0))
+    return (low | high) & mask
+
+
+def wide_bits_at(data, places, widths):
+    """The same of at most 128 bits: lower and upper halves."""
+    low = bits_at(data, places, np.minimum(widths, 64))
+    if not (widths > 64).any():
+        return low, np.zeros(len(places), dtype=np.uint64)
+    high = np.zeros(len(places), dtype=np.uint64)
+    wide = widths > 64
+    high[wide] = bits_at(data, places[wide] + 64, widths[wide] - 64)
+    return low, high
+
+
 def unpack_bits(data, width, count):
-    """`count` packed values of `width` bits as Python integers (width > 64) or uint64."""
+    """`count` packed values of `width` bits as Python integers (beyond 64 bits) or uint64."""
     require(len(data) == (width * count + 7) // 8, "packed bits have the wrong length")
-    if width == 0:
-        return np.zeros(count, dtype=np.uint64)
-    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
-    require(not bits[width * count:].any(), "unused bits of packed values are not zero")
-    bits = bits[: width * count].reshape(count, width)
-    if width <= 64:
-        values = np.zeros(count, dtype=np.uint64)
-        for bit in range(width):
-            values |= bits[:, bit].astype(np.uint64) << np.uint64(bit)
-        return values
-    values = np.zeros(count, dtype=object)
-    for bit in range(width):
-        values += bits[:, bit].astype(object) << bit
-    return values
+    require(width * count % 8 == 0 or data[-1] >> width * count % 8 == 0,
+            "unused bits of packed values are not zero")
+    places = np.arange(count, dtype=np.int64) * width
+    return join_halves(*wide_bits_at(data, places, np.full(count, width, dtype=np.int64)))
 
 
-def pack_bits(values, width):
-    total = 0
-    for i, value in enumerate(values):
-        total |= int(value) << (i * width)
-    return total.to_bytes((len(values) * width + 7) // 8, "little")
+def pack_bits(values, widths):
+    """`widths`: one or one for each."""
+    lo, hi = split_keys(values)
+    bits = np.unpackbits(np.stack((lo, hi), axis=1).astype("<u8").view(np.uint8), axis=1,
+                         bitorder="little")
+    wanted = np.broadcast_to(np.asarray(widths).reshape(-1, 1), (len(lo), 1))
+    return np.packbits(bits[np.arange(128) < wanted], bitorder="little").tobytes()
 
 
-def read_patched(data, start, count, end_exact=None):
-    """Patched groups at data[start:]; returns (values as an object array, end)."""
+def zero_past(data, ends):
+    """Whether the bits behind the bit addresses `ends` are zero up to the next byte."""
+    within = ends[ends % 8 != 0]
+    return not (data[within // 8] >> (within % 8).astype(np.uint8)).any()
+
+
+def shift_up(lo, hi, by):
+    """Numbers of 128 bits times 2 to the power of `by`, below 128 each."""
+    near = (by % 64).astype(np.uint64)
+    above = (hi << near) | ((lo >> np.uint64(1)) >> (np.uint64(63) - near))
+    return np.where(by < 64, lo << near, np.uint64(0)), np.where(by < 64, above, lo << near)
+
+
+def read_patched(data, start, count):
+    """Patched groups at data[start:]; returns (values, end)."""
     groups = (count + 127) // 128
-    widths = data[start:start + groups]
-    extra = data[start + groups:start + 2 * groups]
-    counts = data[start + 2 * groups:start + 3 * groups]
-    require(len(counts) == groups, "patched groups are cut short")
     place = start + round_up(3 * groups, 8)
+    require(place <= len(data), "patched groups are cut short")
+    head = np.frombuffer(data, np.uint8, 3 * groups, start).astype(np.int64)
+    widths, extra, counts = head.reshape(3, groups)
     require(not any(data[start + 3 * groups:place]), "padding after the widths is not zero")
-    values = np.zeros(count, dtype=object)
-    for g in range(groups):
-        m = min(128, count - 128 * g)
-        w, e, c = widths[g], extra[g], counts[g]
-        require(w + e <= 128 and c <= m and (c == 0) == (e == 0), f"group {g} has bad widths")
-        size = (m * w + 7) // 8
-        low = unpack_bits(data[place:place + size], w, m).astype(object)
-        place += size
-        where = list(data[place:place + c])
-        place += c
-        require(len(where) == c and sorted(set(where)) == where and all(p < m for p in where),
-                f"group {g} has bad exception positions")
-        size = (c * e + 7) // 8
-        high = unpack_bits(data[place:place + size], e, c)
-        place += size
-        for position, part in zip(where, high):
-            require(int(part) != 0, f"group {g} has an exception of zero")
-            low[position] += int(part) << w
-        values[128 * g:128 * g + m] = low
-    return values, place
+    sizes = np.full(groups, 128)
+    sizes[-1:] = count - 128 * (groups - 1)
+    for g in np.flatnonzero((widths + extra > 128) | (counts > sizes) | ((counts == 0) != (extra == 0))):
+        raise FormatError(f"group {g} has bad widths")
+    low_bytes, high_bytes = (sizes * widths + 7) // 8, (counts * extra + 7) // 8
+    ends = place + np.cumsum(low_bytes + counts + high_bytes)
+    end = int(ends[-1]) if groups else place
+    require(end <= len(data), "patched groups are cut short")
+    raw = np.frombuffer(data, np.uint8)
+    low_at = ends - low_bytes - counts - high_bytes
+    where_at, high_at = low_at + low_bytes, ends - high_bytes
+    require(zero_past(raw, 8 * low_at + sizes * widths) and zero_past(raw, 8 * high_at + counts * extra),
+            "unused bits of packed values are not zero")
+    group, within = np.arange(count) // 128, np.arange(count) % 128
+    lo, hi = wide_bits_at(data, 8 * low_at[group] + within * widths[group], widths[group])
+    if counts.any():
+        group = np.repeat(np.arange(groups), counts)
+        within = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+        where = raw[where_at[group] + within].astype(np.int64)
+        ascends = (where[1:] > where[:-1]) | (group[1:] != group[:-1])
+        require(ascends.all() and (where < sizes[group]).all(), "bad exception positions")
+        parts = wide_bits_at(data, 8 * high_at[group] + within * extra[group], extra[group])
+        require((parts[0] | parts[1]).all(), "an exception of zero")
+        where += 128 * group
+        high = shift_up(*parts, widths[group])
+        lo[where] |= high[0]
+        hi[where] |= high[1]
+    return join_halves(lo, hi), end
 
 
 def write_patched(values):
     """Patched groups without exceptions: legal, if not the fewest bytes."""
-    widths, body = bytearray(), bytearray()
-    for start in range(0, len(values), 128):
-        group = [int(v) for v in values[start:start + 128]]
-        width = max(v.bit_length() for v in group)
-        widths.append(width)
-        body += pack_bits(group, width)
-    groups = len(widths)
-    head = bytes(widths) + bytes(2 * groups)
-    return head.ljust(round_up(3 * groups, 8), b"\0") + bytes(body)
+    starts = range(0, len(values), 128)
+    widths = [int(values[start:start + 128].max()).bit_length() for start in starts]
+    head = bytes(widths) + bytes(2 * len(widths))
+    return head.ljust(round_up(len(head), 8), b"\0") \
+        + pack_bits(values, np.repeat(widths, 128)[:len(values)])
 
 
 # ---- section 7: tile data
@@ -178,9 +265,10 @@ def read_values(data, start, form, count):
     elif form == 1:
         (low,) = struct.unpack_from("<q", data, start)
         offsets, end = read_patched(data, start + 8, count)
-        whole = [low + int(v) for v in offsets]
-        require(all(abs(v) <= 1 << 53 for v in whole), "an integer value exceeds 2^53")
-        values = np.array([float(v) for v in whole])
+        most = low + int(offsets.max())
+        require(abs(low + int(offsets.min())) <= 1 << 53 and abs(most) <= 1 << 53,
+                "an integer value exceeds 2^53")
+        values = (offsets.astype(np.int64) + low).astype(np.float64)
     elif form == 2:
         entries, width = struct.unpack_from("<IB", data, start)
         require(2 <= entries <= 65536 and width == (entries - 1).bit_length(), "bad dictionary")
@@ -219,9 +307,9 @@ def read_packed(data, nnz, first):
     gaps, end = read_patched(data, place, nnz)
     zero_to(data, end, values_at, "gaps")
     require(gaps[0] == 0, "the first gap is not zero")
-    keys = first + np.cumsum(gaps + 1) - 1
+    keys = keys_from(first, gaps)
     for b in range(count):
-        want = 0 if b == 0 else keys[512 * b - 1] + 1 - first
+        want = 0 if b == 0 else int(keys[512 * b - 1]) + 1 - first
         require(int(bases[b]) == want, f"base {b} is wrong")
     require(base_width == max(int(b) for b in bases).bit_length(), "the base width is not the least")
     values, end = read_values(data, values_at, form, nnz)
@@ -239,13 +327,22 @@ def read_lz4(data, nnz, first):
     if packed:
         raw = lz4.block.decompress(raw, uncompressed_size=raw_size)
     require(len(raw) == raw_size, "planes have the wrong length")
-    gaps = np.zeros(nnz, dtype=object)
-    for b in range(gap_bytes):
-        plane = np.frombuffer(raw, np.uint8, nnz, b * nnz)
-        gaps += plane.astype(object) << (8 * b)
+    planes = np.zeros((nnz, 16), dtype=np.uint8)
+    planes[:, :gap_bytes] = np.frombuffer(raw, np.uint8, nnz * gap_bytes).reshape(gap_bytes, nnz).T
+    gaps = join_halves(*planes.view("<u8").T.copy())
     require(gaps[0] == 0, "the first gap is not zero")
     values = unshuffle(raw[nnz * gap_bytes:], nnz, value_bytes, f"<f{value_bytes}")
-    return first + np.cumsum(gaps + 1) - 1, values.astype(np.float64)
+    return keys_from(first, gaps), values.astype(np.float64)
+
+
+@functools.lru_cache(maxsize=None)
+def index_moves(dims, run):
+    """Moves of the lower 64 bits of keys to indices of codec blco, and back."""
+    low = [(mode, place) for place, (mode, _) in enumerate(positions_of(dims, run)[:64])]
+    low.sort(key=lambda pair: pair[0])
+    there = sorted((0, place, 0, at) for at, (_, place) in enumerate(low))
+    back = sorted((0, at, 0, place) for at, (_, place) in enumerate(low))
+    return tuple(there), tuple(back), len(low)
 
 
 def read_blco(data, nnz, dims, run):
@@ -263,42 +360,31 @@ def read_blco(data, nnz, dims, run):
     index = np.frombuffer(data, "<u8", nnz, place)
     values = np.frombuffer(data, "<f8", nnz, place + 8 * nnz)
     zero_to(data, place + 16 * nnz, len(data), "tile")
-    keys_lo = np.zeros(nnz, dtype=np.uint64)
-    shift = 0
-    low_places = [(p, m, b) for p, (m, b) in enumerate(key_positions(dims, run)) if p < 64]
-    for mode in range(len(dims)):
-        for p, _, _ in (x for x in low_places if x[1] == mode):
-            keys_lo |= ((index >> np.uint64(shift)) & np.uint64(1)) << np.uint64(p)
-            shift += 1
-    if shift < 64:
-        require(not (index >> np.uint64(shift)).any(), "unused index bits are not zero")
-    keys = keys_lo.astype(object) + (upper.astype(object) << 64)
-    return keys, values
+    _, back, used = index_moves(tuple(dims), tuple(run))
+    require(used == 64 or not (index >> np.uint64(used)).any(), "unused index bits are not zero")
+    return join_halves(move_bits(index[None, :], back, 1)[0], upper), values
 
 
 # ---- section 8: content sum
 
 
 def mix(x):
-    with np.errstate(over="ignore"):
-        x = x ^ (x >> np.uint64(30))
-        x = x * np.uint64(0xBF58476D1CE4E5B9)
-        x = x ^ (x >> np.uint64(27))
-        x = x * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+    x = x ^ (x >> np.uint64(30))
+    x = x * np.uint64(0xBF58476D1CE4E5B9)
+    x = x ^ (x >> np.uint64(27))
+    x = x * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
-def content_sum(keys_lo, keys_hi, values):
-    with np.errstate(over="ignore"):
-        terms = mix(mix(mix(keys_lo) + keys_hi) + values.astype("<f8").view(np.uint64))
-        return int(terms.sum(dtype=np.uint64))
+def content_terms(keys_lo, keys_hi, values):
+    return mix(mix(mix(keys_lo) + keys_hi) + values.astype("<f8").view(np.uint64))
 
 
-def sum_of(dims, coords, keys, head, values):
-    """The content sum, over keys with the run that the header names for it; `keys`: the file's."""
+def terms_of(dims, coords, keys, head, values):
+    """Terms of the content sum, over keys with the run that the header names for it; `keys`: the file's."""
     if head["content_run"] != head["run"]:
-        keys = split_keys(keys_of(dims, coords, head["content_run"]))
-    return content_sum(*keys, values)
+        keys = halves_of(dims, coords, head["content_run"])
+    return content_terms(*keys, values)
 
 
 @np.errstate(over="ignore")
@@ -312,6 +398,8 @@ def fits_f32(values):
 
 
 def split_keys(keys):
+    if keys.dtype != object:
+        return keys, np.zeros(len(keys), dtype=np.uint64)
     lo = np.array([int(k) & MASK64 for k in keys], dtype=np.uint64)
     hi = np.array([int(k) >> 64 for k in keys], dtype=np.uint64)
     return lo, hi
@@ -394,7 +482,8 @@ def read_block(data, entry, number, head):
                 and (coords.max(axis=1) - low == extent).all(), "coordinate range of a tile")
         require(np.isfinite(values).all() and (values != 0).all(), "values")
         require(sum_squares(values) == squares, "sum of squares of a tile")
-        require(sum_of(dims, coords, (lo, hi), head, values) == content, "content sum of a tile")
+        require(int(terms_of(dims, coords, (lo, hi), head, values).sum(dtype=np.uint64)) == content,
+                "content sum of a tile")
         place += size
         total += tile_nnz
         yield dict(keys=keys, coords=coords, values=values, squares=squares, content=content)
@@ -441,11 +530,11 @@ def check_fibers(head, tile_keys, fibers_ended):
     many end in each block."""
     ended = [0] * len(fibers_ended)
     for t, (block, keys) in enumerate(tile_keys):
-        fibers = [int(key) >> head["run"][1] for key in keys]
+        fibers = fibers_of(keys, head["run"][1])
         following = tile_keys[t + 1:t + 2]
         goes_on = bool(following) and int(following[0][1][0]) >> head["run"][1] == fibers[-1]
         require(not goes_on or fibers[0] == fibers[-1], "a tile ends amid a fiber")
-        ended[block] += len(set(fibers)) - int(goes_on)
+        ended[block] += distinct(fibers) - int(goes_on)
     require(ended == fibers_ended, "fibers that end in a block")
 
 
@@ -575,7 +664,7 @@ def write_permutation(folder, mode, labels):
     """Writes perm-K.bin; returns its entry of the manifest."""
     width = mode_bits(len(labels))
     head = PERMUTATION_MAGIC + struct.pack("<QII", len(labels), mode, width)
-    raw = head.ljust(64, b"\0") + pack_bits([int(x) for x in labels], width)
+    raw = head.ljust(64, b"\0") + pack_bits(np.asarray(labels, dtype=np.uint64), width)
     raw = raw.ljust(round_up(len(raw), 8), b"\0")
     name = f"perm-{mode + 1}.bin"
     with open(os.path.join(folder, name), "wb") as file:
@@ -647,21 +736,20 @@ def read_layout(folder, manifest, entry):
 
 def encode_values(values):
     """Form 0, 1 or 4, whichever first fits: legal, if not the fewest bytes."""
-    if len(set(values.tolist())) == 1:
+    if (values == values[0]).all():
         return 0, struct.pack("<d", values[0])
     if (values == np.floor(values)).all() and (abs(values) <= 2.0 ** 53).all():
         low = int(values.min())
-        return 1, struct.pack("<q", low) + write_patched([int(v) - low for v in values])
+        return 1, struct.pack("<q", low) + write_patched((values - low).astype(np.uint64))
     return 4, values.astype("<f8").tobytes()
 
 
 def encode_packed(keys, values):
     bases = [0] + [int(keys[s - 1]) + 1 - int(keys[0]) for s in range(512, len(keys), 512)]
     width = max(b.bit_length() for b in bases)
-    packed = pack_bits(bases, width)
+    packed = pack_bits(np.array(bases, dtype=object), width)
     body = packed.ljust(round_up(len(packed), 8), b"\0")
-    gaps = [0] + [int(b) - int(a) - 1 for a, b in zip(keys[:-1], keys[1:])]
-    body += write_patched(gaps)
+    body += write_patched(gaps_of(keys))
     body = body.ljust(round_up(len(body), 8), b"\0")
     form, raw = encode_values(values)
     data = struct.pack("<BBHI", width, form, 0, 8 + len(body)) + body + raw
@@ -669,9 +757,10 @@ def encode_packed(keys, values):
 
 
 def encode_lz4(keys, values):
-    gaps = [0] + [int(b) - int(a) - 1 for a, b in zip(keys[:-1], keys[1:])]
-    gap_bytes = (max(g.bit_length() for g in gaps) + 7) // 8
-    raw = b"".join(bytes((g >> (8 * b)) & 255 for g in gaps) for b in range(gap_bytes))
+    gaps = gaps_of(keys)
+    gap_bytes = (int(gaps.max()).bit_length() + 7) // 8
+    planes = np.stack(split_keys(gaps), axis=1).astype("<u8").view(np.uint8).T
+    raw = planes[:gap_bytes].tobytes()
     raw += values.astype("<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
     packed = lz4.block.compress(raw, store_size=False)
     use = len(packed) < len(raw)
@@ -682,15 +771,8 @@ def encode_lz4(keys, values):
 
 def encode_blco(keys, values, dims, run=(0, 0)):
     lo, hi = split_keys(keys)
-    positions = key_positions(dims, run)
-    index = np.zeros(len(keys), dtype=np.uint64)
-    shift = 0
-    for mode in range(len(dims)):
-        for place, (m, _bit) in enumerate(positions[:64]):
-            if m == mode:
-                index |= ((lo >> np.uint64(place)) & np.uint64(1)) << np.uint64(shift)
-                shift += 1
-    starts = [0] + [i for i in range(1, len(hi)) if hi[i] != hi[i - 1]]
+    index = move_bits(lo[None, :], index_moves(tuple(dims), tuple(run))[0], 1)[0]
+    starts = [0] + (np.flatnonzero(hi[1:] != hi[:-1]) + 1).tolist()
     data = struct.pack("<II", len(starts), 0)
     for begin, end in zip(starts, starts[1:] + [len(hi)]):
         data += struct.pack("<QII", int(hi[begin]), begin, end - begin)
@@ -721,10 +803,11 @@ def tile_spans(coords, tile_nnz):
 def fiber_spans(coords, keys, bits, tile_nnz):
     """The same for layout fiber: a tile ends with the last fiber that ends in it, if any does."""
     spans, start, count = [], 0, coords.shape[1]
+    fibers = fibers_of(keys, bits)
     while start < count:
         last = end = tile_end(coords, start, tile_nnz)
-        while end < count and last > start and int(keys[last - 1]) >> bits == int(keys[end]) >> bits:
-            last -= 1
+        if end < count:
+            last = max(start, int(np.searchsorted(fibers, fibers[end])))
         end = last if last > start else end
         spans.append((start, end))
         start = end
@@ -772,6 +855,8 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
     keys, values = keys[order], np.asarray(values, dtype=np.float64)[order]
     coords = coords[:, order]
     lo, hi = split_keys(keys)
+    terms = terms_of(dims, coords, (lo, hi), frame, values)
+    fibers = fibers_of(keys, run[1])
     blob, index = bytearray(), bytearray()
     squares, content, tile_number, blocks = 0.0, 0, 0, 0
     groups = []
@@ -794,7 +879,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
                 tile = encode_blco(keys[s:e], values[s:e], dims, run)
             low, high = coords[:, s:e].min(axis=1), coords[:, s:e].max(axis=1)
             t_squares = sum_squares(values[s:e])
-            t_content = sum_of(dims, coords[:, s:e], (lo[s:e], hi[s:e]), frame, values[s:e])
+            t_content = int(terms[s:e].sum(dtype=np.uint64))
             record = struct.pack("<QIIQQQQdQ", place, len(tile), e - s, int(lo[s]), int(hi[s]),
                                  int(lo[e - 1]), int(hi[e - 1]), t_squares, t_content)
             record += struct.pack(f"<{n}Q", *map(int, low))
@@ -806,8 +891,7 @@ def write_block_file(path, dims, coords, values, codec="packed", tile_nnz=65536,
             b_content = (b_content + t_content) & MASK64
         s, e = group[0][0], group[-1][1]
         if fiber_mode is not None:
-            fibers = {int(key) >> run[1] for key in keys[s:e]}
-            ordinal = len(fibers) - (e < len(keys) and int(keys[e]) >> run[1] in fibers)
+            ordinal = distinct(fibers[s:e]) - int(e < len(keys) and fibers[e] == fibers[e - 1])
         block = struct.pack("<4sHHQQIIQ", b"SBLK", codec_number, 0, blocks, e - s, len(group),
                             entry_bytes, tile_number).ljust(64, b"\0")
         block += directory + data + bytes(64)
