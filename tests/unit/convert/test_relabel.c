@@ -357,6 +357,27 @@ static void test_limits(void)
     input_destroy(&input);
 }
 
+/*
+ * Little enough for hundreds of builds, and enough for each to spill, to split its bucket and to be
+ * smaller relabelled; so few sampled coordinates give few buckets, and so few chunks.
+ */
+static const struct build hundreds = {
+    .workers = 2, .cut = 3000, .memory = 100 << 20, .sample = 40, .block_bytes = 64 << 10};
+
+static void create_for_hundreds(struct input *input)
+{
+    static const uint64_t dims[] = {503, 509, 521};
+
+    input_create(input, 3, dims, 12000, 1, UNIFORM, 1);
+    scatter_skewed(input, 4, 5);
+}
+
+static void check_whole_way(const struct slc_builder_report *report)
+{
+    CU_ASSERT_EQUAL(report->relabel.verdict[0], SLC_RELABELLED);
+    CU_ASSERT(report->spill_bytes > 0 && report->recursions > 0);
+}
+
 static bool is_whole(const char *path, const struct expected *small, const struct expected *large)
 {
     struct slc_store store = {0};
@@ -377,15 +398,14 @@ static void test_failing_files(void)
         SLC_FAULTY_STAT, SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
     static const uint64_t dims[] = {503, 509, 521};
     const char *path = store_in_folder("faulty.slc");
-    struct build build = plenty;
+    struct build build = hundreds;
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;
     struct input small, large;
     struct expected e_small, e_large;
 
     input_create(&small, 3, dims, 10, 0, UNIFORM, 1);
-    input_create(&large, 3, dims, 60000, 0, UNIFORM, 1);
-    scatter_skewed(&large, 4, 5);
+    create_for_hundreds(&large);
     expected_create(&e_small, &small, plain_order, SLC_DUPLICATES_SUM, false);
     expected_create(&e_large, &large, plain_order, SLC_DUPLICATES_SUM, false);
     build.relabel = SLC_RELABEL_FREQUENCY;
@@ -406,7 +426,7 @@ static void test_failing_files(void)
             CU_ASSERT(is_whole(path, &e_small, &e_large));
             if (!slc_faulty_fired(&faulty)) {
                 SLC_ASSERT_OK(status, &err);
-                CU_ASSERT_EQUAL(report.relabel.verdict[0], SLC_RELABELLED);
+                check_whole_way(&report);
                 check_undone(path, &e_large);
                 break;
             }
@@ -430,15 +450,13 @@ static void test_failing_files(void)
 static void test_failing_memory_and_threads(void)
 {
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
-    static const uint64_t dims[] = {503, 509, 521};
     const char *path = store_in_folder("memory.slc");
-    struct build build = plenty;
+    struct build build = hundreds;
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;
     struct input input;
 
-    input_create(&input, 3, dims, 60000, 1, UNIFORM, 1);
-    scatter_skewed(&input, 4, 5);
+    create_for_hundreds(&input);
     build.relabel = SLC_RELABEL_FREQUENCY;
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         for (uint64_t k = 1;; k += slc_test_quick() ? 1 + k / 3 : 1) {
@@ -450,6 +468,7 @@ static void test_failing_memory_and_threads(void)
             if (slc_fault_seen(kinds[i]) < k) {
                 slc_fault_arm(kinds[i], 0);
                 SLC_ASSERT_OK(status, &err);
+                check_whole_way(&report);
                 break;
             }
             slc_fault_arm(kinds[i], 0);
