@@ -377,7 +377,19 @@ void check_store(const char *path, const struct expected *e)
     slc_store_close(&store);
 }
 
-void build_and_check(const struct input *input, const struct build *build, uint64_t *hash)
+/* The store that it built at `path` is removed. */
+static void
+note_built(const char *path, const struct slc_builder_report *report, struct built *built)
+{
+    *built = (struct built){.hash = hash_of(path_in(path, "blco.blk")),
+                            .nnz = report->summary.nnz,
+                            .duplicates = report->duplicates,
+                            .zeros = report->explicit_zeros};
+    CU_ASSERT_FALSE(exists(path_in(test_folder(), "x.slc.part")));
+    remove_store(path);
+}
+
+void build_and_check(const struct input *input, const struct build *build, struct built *built)
 {
     const char *path = store_in_folder("x.slc");
     struct slc_error err = SLC_ERROR_INIT;
@@ -386,13 +398,27 @@ void build_and_check(const struct input *input, const struct build *build, uint6
 
     SLC_ASSERT_OK(run_build(input, build, path, false, &report, &err), &err);
     expected_create(&e, input, run_of(path), build->duplicates, build->value == SLC_VALUE_F32);
-    CU_ASSERT_EQUAL(report.entries, input->count);
-    CU_ASSERT_EQUAL(report.duplicates, e.duplicates);
-    CU_ASSERT_EQUAL(report.explicit_zeros, e.zeros);
-    CU_ASSERT_EQUAL(report.summary.nnz, e.count);
     check_store(path, &e);
-    *hash = hash_of(path_in(path, "blco.blk"));
-    CU_ASSERT_FALSE(exists(path_in(test_folder(), "x.slc.part")));
-    remove_store(path);
+    note_built(path, &report, built);
+    CU_ASSERT_EQUAL(report.entries, input->count);
+    CU_ASSERT_EQUAL(built->duplicates, e.duplicates);
+    CU_ASSERT_EQUAL(built->zeros, e.zeros);
+    CU_ASSERT_EQUAL(built->nnz, e.count);
     expected_destroy(&e);
+}
+
+void build_again(const struct input *input, const struct build *build, const struct built *built)
+{
+    const char *path = store_in_folder("x.slc");
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_builder_report report;
+    struct built again;
+
+    SLC_ASSERT_OK(run_build(input, build, path, false, &report, &err), &err);
+    note_built(path, &report, &again);
+    CU_ASSERT_EQUAL(report.entries, input->count);
+    CU_ASSERT_EQUAL(again.duplicates, built->duplicates);
+    CU_ASSERT_EQUAL(again.zeros, built->zeros);
+    CU_ASSERT_EQUAL(again.nnz, built->nnz);
+    CU_ASSERT_EQUAL(again.hash, built->hash);
 }

@@ -86,7 +86,15 @@ void remove_store(const char *path);
 
 /* Decodes the whole store and compares every nonzero, bit for bit. */
 void check_store(const char *path, const struct expected *e);
-/* Builds, checks against the specification, removes; *hash: of blco.blk. */
-void build_and_check(const struct input *input, const struct build *build, uint64_t *hash);
+
+/* What all builds of an input have in common; hash: of blco.blk. */
+struct built {
+    uint64_t hash, nnz, duplicates, zeros;
+};
+
+/* Builds, checks against the specification, removes. */
+void build_and_check(const struct input *input, const struct build *build, struct built *built);
+/* Builds the same in another way, compares, removes. */
+void build_again(const struct input *input, const struct build *build, const struct built *built);
 
 #endif

@@ -288,7 +288,7 @@ static void test_disk_limit_and_full_disk(void)
     struct slc_faulty faulty;
     struct input input;
 
-    input_create(&input, 3, wide, 1000000, 0, UNIFORM, 1);
+    input_create(&input, 3, wide, 400000, 0, UNIFORM, 1);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
                      "--max-temp");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
@@ -311,9 +311,10 @@ static void test_failing_files(void)
     static const enum slc_faulty_kind kinds[] = {
         SLC_FAULTY_OPEN, SLC_FAULTY_READ,   SLC_FAULTY_WRITE,  SLC_FAULTY_SYNC,
         SLC_FAULTY_STAT, SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
-    static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 40};
+    /* Long keys, but no extents that cut tiles. */
+    static const uint64_t wide[] = {UINT64_C(1) << 31, UINT64_C(1) << 31, UINT64_C(1) << 31};
     const char *path = store_in_folder("faulty.slc");
-    struct build build = {.workers = 2, .cut = 3000};
+    struct build build = {.workers = 2, .cut = 3000, .block_bytes = 64 << 10};
     struct slc_builder_report report;
     struct slc_error err = SLC_ERROR_INIT;
     struct input small, large;
@@ -322,7 +323,7 @@ static void test_failing_files(void)
 
     input_create(&small, 3, wide, 10, 0, UNIFORM, 1);
     /* Enough to spill and to sort in pieces. */
-    input_create(&large, 3, wide, slc_test_threads_only() ? 120000 : 150000, 0, UNIFORM, 1);
+    input_create(&large, 3, wide, 150000, 0, UNIFORM, 1);
     SLC_ASSERT_OK(run_build(&large, &build, path, false, &report, &err), &err);
     CU_ASSERT(report.recursions > 0);
     new = hash_of(path_in(path, "blco.blk"));
