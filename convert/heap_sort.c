@@ -4,7 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Puts `moving` into the heap of `count` items whose root is free. */
+/*
+ * Puts `moving` into the heap of `count` items whose root is free: down along the larger children
+ * to a leaf, and from there up to its place. It came from a leaf, so that the way up is short: half
+ * the comparisons of looking for its place on the way down.
+ */
 static void sift(char *items,
                  size_t root,
                  size_t count,
@@ -13,23 +17,23 @@ static void sift(char *items,
                  slc_less_fn *less,
                  const void *context)
 {
-    for (;;) {
-        size_t child = 2 * root + 1;
+    size_t hole = root;
+    size_t child;
 
-        if (child >= count) {
-            break;
-        }
-        if (child + 1 < count &&
-            less(context, items + child * item_bytes, items + (child + 1) * item_bytes)) {
-            child++;
-        }
-        if (!less(context, moving, items + child * item_bytes)) {
-            break;
-        }
-        memcpy(items + root * item_bytes, items + child * item_bytes, item_bytes);
-        root = child;
+    for (child = 2 * hole + 2; child < count; child = 2 * hole + 2) {
+        child -= less(context, items + child * item_bytes, items + (child - 1) * item_bytes);
+        memcpy(items + hole * item_bytes, items + child * item_bytes, item_bytes);
+        hole = child;
     }
-    memcpy(items + root * item_bytes, moving, item_bytes);
+    if (child == count) { /* a last child without a sibling */
+        memcpy(items + hole * item_bytes, items + (child - 1) * item_bytes, item_bytes);
+        hole = child - 1;
+    }
+    while (hole > root && less(context, items + (hole - 1) / 2 * item_bytes, moving)) {
+        memcpy(items + hole * item_bytes, items + (hole - 1) / 2 * item_bytes, item_bytes);
+        hole = (hole - 1) / 2;
+    }
+    memcpy(items + hole * item_bytes, moving, item_bytes);
 }
 
 void slc_heap_sort(
