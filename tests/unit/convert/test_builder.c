@@ -30,7 +30,8 @@ static void test_every_way_gives_the_same_bytes(void)
         struct input input;
         struct built first;
 
-        input_create(&input, 3, dims3, 150000, s % 2, shapes[s], slc_test_seed());
+        input_create(&input, 3, dims3, slc_test_threads_only() ? 100000 : 150000, s % 2, shapes[s],
+                     slc_test_seed());
         for (b = 0; b < SLC_COUNT(builds); b++) {
             struct build build = builds[b];
 
@@ -97,8 +98,9 @@ static void test_large_blocks_in_the_least_memory(void)
     struct input input;
     size_t i;
 
-    input_create(&input, 3, wide, 300000, 0, UNIFORM, slc_test_seed() + 2);
-    for (i = 0; i < SLC_COUNT(sizes); i++) {
+    input_create(&input, 3, wide, slc_test_threads_only() ? 100000 : 300000, 0, UNIFORM,
+                 slc_test_seed() + 2);
+    for (i = slc_test_threads_only() ? 1 : 0; i < SLC_COUNT(sizes); i++) {
         struct build build = {.workers = 1 + (unsigned)i, .cut = 3000, .block_bytes = sizes[i]};
         struct built built;
 

@@ -323,7 +323,7 @@ static void test_failing_files(void)
 
     input_create(&small, 3, wide, 10, 0, UNIFORM, 1);
     /* Enough to spill and to sort in pieces. */
-    input_create(&large, 3, wide, 150000, 0, UNIFORM, 1);
+    input_create(&large, 3, wide, slc_test_threads_only() ? 120000 : 150000, 0, UNIFORM, 1);
     SLC_ASSERT_OK(run_build(&large, &build, path, false, &report, &err), &err);
     CU_ASSERT(report.recursions > 0);
     new = hash_of(path_in(path, "blco.blk"));
