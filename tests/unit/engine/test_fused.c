@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPONENTS = 4, TARGET_NNZ = 9000 };
+enum { COMPONENTS = 4, TARGET_NNZ = 3600 };
 
 static unsigned iterations(void)
 {
@@ -192,7 +192,7 @@ static void same_factors_from_sorted_layouts(void)
             double passes = s == 2 ? order - 1 : (order + 1) / 2;
 
             (void)snprintf(name, sizeof name, "low%u%u", order, s);
-            make_low_rank(&made, name, order, lengths, 60000, sets[s]);
+            make_low_rank(&made, name, order, lengths, 24000, sets[s]);
             request.threads = 1 + (order + s) % 3;
             run_both(made.path, request, &fused, &plain);
             passes = s == 0 ? order / 2.0 : passes;
@@ -247,7 +247,7 @@ static void other_ways(void)
     struct outcome fused, plain;
     struct low_rank made;
 
-    make_low_rank(&made, "ways", 3, short_mode, 60000, 1U << 0 | 1U << 1);
+    make_low_rank(&made, "ways", 3, short_mode, 24000, 1U << 0 | 1U << 1);
     for (unsigned way = 0; way < 4; way++) {
         request.precision = way % 2 == 0 ? SLC_F64 : SLC_F32;
         request.cache = way >= 2;
@@ -266,7 +266,7 @@ static void same_bits_when_deterministic(void)
     struct outcome first, other;
     struct low_rank made;
 
-    make_low_rank(&made, "bits", 4, lengths, 60000, 0xF);
+    make_low_rank(&made, "bits", 4, lengths, 24000, 0xF);
     for (unsigned t = 0; t < SLC_COUNT(threads) * 2; t += slc_test_quick() ? 3 : 1) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome *outcome = t == 0 ? &first : &other;
@@ -361,7 +361,7 @@ static void stops_leave_a_model(void)
     struct low_rank made;
     unsigned between = 0;
 
-    make_low_rank(&made, "stops", 3, lengths, 60000, 7);
+    make_low_rank(&made, "stops", 3, lengths, 24000, 7);
     request.threads = 2;
     request.slots = 3;
     for (unsigned at = 1; at < 60; at += slc_test_quick() ? 11 : 2) {
@@ -445,7 +445,7 @@ static void plans_say_why(void)
     struct low_rank made, none;
     struct sorted_run run;
 
-    make_low_rank(&made, "why", 3, lengths, 60000, 7);
+    make_low_rank(&made, "why", 3, lengths, 24000, 7);
     plan = planned(made.path, &request);
     CU_ASSERT_EQUAL(plan.fusion.reason, SLC_FUSION_TAKEN);
     CU_ASSERT_EQUAL(plan.fusion.modes, 7);
@@ -496,7 +496,7 @@ static void plans_choose_an_order(void)
     struct slc_plan plan;
     static const unsigned want[] = {0, 2, 1, 3};
 
-    make_low_rank(&made, "order", 4, lengths, 60000, 1U << 0 | 1U << 1);
+    make_low_rank(&made, "order", 4, lengths, 24000, 1U << 0 | 1U << 1);
     plan = planned(made.path, &request);
     CU_ASSERT_DOUBLE_EQUAL(plan.passes, 2.0, 0);
     for (unsigned k = 0; k < 4; k++) {

@@ -139,7 +139,9 @@ static void same_bits_in_every_way(void)
     for (unsigned mode = 0; mode < MODES; mode++) {
         struct slc_matrix first = {.rows = 0};
 
-        for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_quick() ? 7 : 1) {
+        for (unsigned variant = 0; variant < VARIANTS; variant += slc_test_threads_only() ? 11
+                                                                  : slc_test_quick()      ? 7
+                                                                                          : 1) {
             struct slc_plan_request request = variant_request(variant, mode);
             struct slc_error err = SLC_ERROR_INIT;
             struct slc_matrix output;
