@@ -1,0 +1,152 @@
+/*
+ * Stands in for the header of the CUDA toolkit where gpu/ is compiled for tests: the part of the
+ * runtime's interface that gpu/ uses, kernels that run as fibers of one processor, and streams
+ * whose work runs late and in an order that only events bind.
+ *
+ * What is stricter than a device, so that faults show without one:
+ * - Threads of a warp that meet in a collective call must all be in its mask, make the same call,
+ *   and have no thread of the mask gone.
+ * - Nothing is ordered between threads but by __syncthreads and __syncwarp. Under ThreadSanitizer
+ *   whatever relies on more is reported; atomic functions order nothing.
+ * - Shared memory begins with a pattern, as does memory of the device; both have their exact size
+ *   under AddressSanitizer, and the host may not touch the device's.
+ * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
+ *   streams. Host memory of asynchronous copies must be registered.
+ *
+ * What it cannot say: speed, coalescing, occupancy, inline PTX.
+ */
+#ifndef SLC_EMULATION_CUDA_RUNTIME_H
+#define SLC_EMULATION_CUDA_RUNTIME_H
+
+#define SLC_EMULATED 1
+
+#include "device_code.h"
+
+#include <cstddef>
+#include <functional>
+
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNoDevice = 100,
+    cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorHostMemoryAlreadyRegistered = 712,
+    cudaErrorHostMemoryNotRegistered = 713,
+    cudaErrorNotReady = 600,
+    cudaErrorLaunchFailure = 719
+};
+
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem;
+    size_t sharedMemPerBlockOptin;
+    int multiProcessorCount;
+    int major, minor;
+    int l2CacheSize;
+    int maxThreadsPerMultiProcessor;
+};
+
+typedef struct slc_emulated_stream *cudaStream_t;
+typedef struct slc_emulated_event *cudaEvent_t;
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice
+};
+enum { cudaStreamNonBlocking = 1 };
+enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
+enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError(void);
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+
+cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *memory);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
+
+cudaError_t
+cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(
+    void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
+
+/* A kernel may have more than 48 KiB of dynamic shared memory only after it was told so. */
+cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute attribute, int value);
+template <typename Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute attribute, int value)
+{
+    return slc_emulated_func_attribute(reinterpret_cast<const void *>(kernel), attribute, value);
+}
+
+cudaError_t slc_emulated_launch(const void *kernel,
+                                dim3 grid,
+                                dim3 block,
+                                size_t shared_bytes,
+                                cudaStream_t stream,
+                                std::function<void()> body);
+
+/* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. */
+template <typename... Parameters, typename... Arguments>
+cudaError_t slc_launch(void (*kernel)(Parameters...),
+                       dim3 grid,
+                       dim3 block,
+                       size_t shared_bytes,
+                       cudaStream_t stream,
+                       Arguments... arguments)
+{
+    return slc_emulated_launch(reinterpret_cast<const void *>(kernel), grid, block, shared_bytes,
+                               stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+/* ---- what tests ask of the emulation itself */
+
+struct slc_emulation {
+    int devices;         /* 0: as without a driver */
+    size_t memory_bytes; /* of each device */
+    size_t shared_bytes; /* of a block, at most */
+    int multiprocessors;
+    unsigned seed; /* of every order that is not bound */
+};
+
+/* Before the first call of the runtime, or after slc_emulation_reset. */
+void slc_emulation_set(const struct slc_emulation *emulation);
+/* Ends the test program where memory, streams or events of devices are left. */
+void slc_emulation_reset(void);
+
+/* What has run so far. */
+struct slc_emulation_counts {
+    unsigned long long launches;
+    unsigned long long bytes_to_device, bytes_to_host, bytes_between;
+    size_t memory_peak; /* of all devices together */
+};
+void slc_emulation_counted(struct slc_emulation_counts *counts);
+
+#endif

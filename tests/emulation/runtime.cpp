@@ -1,0 +1,370 @@
+/*
+ * The runtime's interface but for streams and events: devices, memory with exact ends, copies, and
+ * kernels, which the scheduler runs.
+ */
+#include "cuda_runtime.h"
+
+#include "scheduler.h"
+#include "streams.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+/* What memory of a device holds before anybody writes it. */
+static const unsigned char memory_pattern = 0x5a;
+/* Of dynamic shared memory, without cudaFuncSetAttribute. */
+static const size_t plain_shared_bytes = 48 << 10;
+
+struct allocation {
+    size_t bytes;
+    int device;
+};
+
+static slc_emulation settings = {1, (size_t)1 << 30, 227 << 10, 4, 1};
+static slc_emulation_counts counts;
+static std::map<unsigned char *, allocation> device_memory;
+static std::map<unsigned char *, size_t> registered;
+static std::map<const void *, size_t> shared_allowed;
+static std::vector<size_t> used_bytes(64); /* of each device */
+static thread_local int current_device;
+static thread_local cudaError_t last_error;
+
+cudaError_t slc_emulation_remember(cudaError_t error)
+{
+    if (error != cudaSuccess && error != cudaErrorNotReady) {
+        last_error = error;
+    }
+    return error;
+}
+
+int slc_emulation_device(void)
+{
+    return current_device;
+}
+
+/* ---- device memory that the host must not touch */
+
+void slc_device_memory_open(bool open)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    for (const auto &piece : device_memory) {
+        if (open) {
+            __asan_unpoison_memory_region(piece.first, piece.second.bytes);
+        } else {
+            __asan_poison_memory_region(piece.first, piece.second.bytes);
+        }
+    }
+#else
+    (void)open;
+#endif
+}
+
+static bool holds(const std::map<unsigned char *, size_t> &pieces, const void *memory, size_t bytes)
+{
+    unsigned char *first = static_cast<unsigned char *>(const_cast<void *>(memory));
+    auto after = pieces.upper_bound(first);
+
+    if (after == pieces.begin()) {
+        return false;
+    }
+    --after;
+    return first + bytes <= after->first + after->second;
+}
+
+static bool on_device(const void *memory, size_t bytes)
+{
+    unsigned char *first = static_cast<unsigned char *>(const_cast<void *>(memory));
+    auto after = device_memory.upper_bound(first);
+
+    if (after == device_memory.begin()) {
+        return false;
+    }
+    --after;
+    return first + bytes <= after->first + after->second.bytes;
+}
+
+/* ---- devices */
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess:
+        return "cudaSuccess";
+    case cudaErrorInvalidValue:
+        return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+        return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidDevice:
+        return "cudaErrorInvalidDevice";
+    case cudaErrorNoDevice:
+        return "cudaErrorNoDevice";
+    case cudaErrorNotReady:
+        return "cudaErrorNotReady";
+    default:
+        return "another error";
+    }
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return cudaGetErrorName(error);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t error = last_error;
+
+    last_error = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = settings.devices;
+    return settings.devices > 0 ? cudaSuccess : slc_emulation_remember(cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
+{
+    if (device < 0 || device >= settings.devices) {
+        return slc_emulation_remember(cudaErrorInvalidDevice);
+    }
+    *properties = cudaDeviceProp{};
+    snprintf(properties->name, sizeof properties->name, "emulated device %d", device);
+    properties->totalGlobalMem = settings.memory_bytes;
+    properties->sharedMemPerBlockOptin = settings.shared_bytes;
+    properties->multiProcessorCount = settings.multiprocessors;
+    properties->major = 9;
+    properties->l2CacheSize = 4 << 20;
+    properties->maxThreadsPerMultiProcessor = 2048;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= settings.devices) {
+        return slc_emulation_remember(cudaErrorInvalidDevice);
+    }
+    current_device = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current_device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    slc_emulation_guard lock;
+
+    *total_bytes = settings.memory_bytes;
+    *free_bytes = settings.memory_bytes - used_bytes[(size_t)current_device];
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = device != peer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    (void)flags;
+    return peer == current_device ? slc_emulation_remember(cudaErrorInvalidDevice) : cudaSuccess;
+}
+
+/* ---- memory */
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    slc_emulation_guard lock;
+    size_t *used = &used_bytes[(size_t)current_device];
+    size_t all = 0;
+    unsigned char *data;
+
+    if (settings.devices == 0) {
+        return slc_emulation_remember(cudaErrorNoDevice);
+    }
+    if (bytes > settings.memory_bytes - *used) {
+        return slc_emulation_remember(cudaErrorMemoryAllocation);
+    }
+    data = static_cast<unsigned char *>(aligned_alloc(256, (bytes + 255) / 256 * 256));
+    if (data == nullptr) {
+        return slc_emulation_remember(cudaErrorMemoryAllocation);
+    }
+    memset(data, memory_pattern, bytes);
+    *used += bytes;
+    for (size_t on_one : used_bytes) {
+        all += on_one;
+    }
+    counts.memory_peak = all > counts.memory_peak ? all : counts.memory_peak;
+    device_memory[data] = allocation{bytes, current_device};
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_poison_memory_region(data, (bytes + 255) / 256 * 256);
+#endif
+    *memory = data;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    slc_emulation_guard lock;
+    auto found = device_memory.find(static_cast<unsigned char *>(memory));
+
+    if (memory == nullptr) {
+        return cudaSuccess;
+    }
+    if (found == device_memory.end()) {
+        slc_emulation_fail("cudaFree of memory that is not the device's");
+    }
+    /* As on a device, everything before it ends first. */
+    while (slc_stream_run_any()) {
+    }
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(memory, (found->second.bytes + 255) / 256 * 256);
+#endif
+    used_bytes[(size_t)found->second.device] -= found->second.bytes;
+    device_memory.erase(found);
+    free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    slc_emulation_guard lock;
+
+    (void)flags;
+    if (registered.count(static_cast<unsigned char *>(memory)) != 0) {
+        return slc_emulation_remember(cudaErrorHostMemoryAlreadyRegistered);
+    }
+    registered[static_cast<unsigned char *>(memory)] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    slc_emulation_guard lock;
+
+    return registered.erase(static_cast<unsigned char *>(memory)) == 1
+               ? cudaSuccess
+               : slc_emulation_remember(cudaErrorHostMemoryNotRegistered);
+}
+
+/* `outside`: of the host, and so registered. */
+static void check_range(const void *memory, size_t bytes, bool outside, const char *what)
+{
+    if (outside ? !holds(registered, memory, bytes) : !on_device(memory, bytes)) {
+        slc_emulation_fail("%s of %zu bytes: %p is not all %s", what, bytes, memory,
+                           outside ? "in registered memory of the host" : "in memory of a device");
+    }
+}
+
+cudaError_t
+cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    check_range(to, bytes, kind == cudaMemcpyDeviceToHost, "cudaMemcpyAsync to");
+    check_range(from, bytes, kind == cudaMemcpyHostToDevice, "cudaMemcpyAsync from");
+    slc_stream_put(stream, [=] {
+        memcpy(to, from, bytes);
+        (kind == cudaMemcpyHostToDevice   ? counts.bytes_to_device
+         : kind == cudaMemcpyDeviceToHost ? counts.bytes_to_host
+                                          : counts.bytes_between) += bytes;
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyPeerAsync(
+    void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
+{
+    (void)to_device;
+    (void)from_device;
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    check_range(to, bytes, false, "cudaMemsetAsync");
+    slc_stream_put(stream, [=] { memset(to, value, bytes); });
+    return cudaSuccess;
+}
+
+/* ---- kernels */
+
+cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute attribute, int value)
+{
+    slc_emulation_guard lock;
+
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        (size_t)value > settings.shared_bytes) {
+        return slc_emulation_remember(cudaErrorInvalidValue);
+    }
+    shared_allowed[kernel] = (size_t)value;
+    return cudaSuccess;
+}
+
+cudaError_t slc_emulated_launch(const void *kernel,
+                                dim3 grid,
+                                dim3 block,
+                                size_t shared_bytes,
+                                cudaStream_t stream,
+                                std::function<void()> body)
+{
+    slc_emulation_guard lock;
+    auto allowed = shared_allowed.find(kernel);
+
+    if (shared_bytes > (allowed == shared_allowed.end() ? plain_shared_bytes : allowed->second) ||
+        grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+        block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
+        return slc_emulation_remember(cudaErrorInvalidValue);
+    }
+    counts.launches++;
+    slc_stream_put(stream,
+                   [=] { slc_grid_run(grid, block, shared_bytes, body, slc_emulation_draw); });
+    return cudaSuccess;
+}
+
+/* ---- what tests ask of the emulation itself */
+
+void slc_emulation_set(const slc_emulation *emulation)
+{
+    slc_emulation_guard lock;
+
+    settings = *emulation;
+    slc_emulation_sow(settings.seed);
+    counts = slc_emulation_counts{};
+}
+
+void slc_emulation_reset(void)
+{
+    slc_emulation_guard lock;
+
+    if (slc_streams_left() != 0 || slc_events_left() != 0 || !device_memory.empty() ||
+        !registered.empty()) {
+        slc_emulation_fail("left: %zu streams, %zu events, %zu pieces of device memory, %zu "
+                           "registered",
+                           slc_streams_left(), slc_events_left(), device_memory.size(),
+                           registered.size());
+    }
+    shared_allowed.clear();
+    counts = slc_emulation_counts{};
+}
+
+void slc_emulation_counted(slc_emulation_counts *result)
+{
+    slc_emulation_guard lock;
+
+    *result = counts;
+}

@@ -1,0 +1,331 @@
+/*
+ * Streams whose work waits until somebody asks for it, and then runs in random order, bound by
+ * events alone. Each stream is a fiber; what a thread of the host did comes before the work it puts
+ * on a stream, and that before what follows a wait for it.
+ */
+#include "streams.h"
+
+#include "fiber.h"
+#include "scheduler.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+struct piece_of_work {
+    std::function<void()> run;    /* empty: an event */
+    slc_emulated_event *recorded; /* of which this is the version-th record */
+    slc_emulated_event *awaited;  /* that must have reached the version first */
+    unsigned long long version;
+};
+
+struct slc_emulated_stream {
+    int device;
+    std::deque<std::unique_ptr<piece_of_work>> work;
+    slc_fiber *fiber;
+    std::unique_ptr<piece_of_work> current;
+};
+
+struct slc_emulated_event {
+    unsigned long long recorded, reached;
+    std::chrono::steady_clock::time_point when;
+};
+
+static std::set<slc_emulated_stream *> streams;
+static std::set<slc_emulated_event *> events;
+static uint64_t random_state = 1;
+static std::atomic_flag busy = ATOMIC_FLAG_INIT;
+
+slc_emulation_guard::slc_emulation_guard()
+{
+    while (busy.test_and_set(std::memory_order_acquire)) {
+    }
+}
+
+slc_emulation_guard::~slc_emulation_guard()
+{
+    busy.clear(std::memory_order_release);
+}
+
+/* A xorshift generator (Marsaglia 2003): any order will do, as long as a seed repeats it. */
+unsigned slc_emulation_draw(unsigned below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % below;
+}
+
+void slc_emulation_sow(unsigned seed)
+{
+    random_state = 0x9e3779b97f4a7c15ULL ^ seed;
+}
+
+/* ---- work */
+
+static void stream_main(void *argument)
+{
+    slc_emulated_stream *stream = static_cast<slc_emulated_stream *>(argument);
+
+    for (;;) {
+        piece_of_work *piece = stream->current.get();
+
+        if (piece == nullptr) {
+            return; /* the stream ends */
+        }
+        slc_fiber_acquire(piece);
+        if (piece->awaited != nullptr) {
+            slc_fiber_acquire(piece->awaited);
+        } else if (piece->recorded != nullptr) {
+            slc_fiber_release(piece->recorded);
+        } else {
+            piece->run();
+            piece->run = nullptr; /* here, where all that used it has ended */
+        }
+        slc_fiber_release(&stream->work);
+        slc_fiber_give_way();
+    }
+}
+
+static bool ready(const slc_emulated_stream *stream)
+{
+    const piece_of_work *first = stream->work.empty() ? nullptr : stream->work.front().get();
+
+    return first != nullptr &&
+           (first->awaited == nullptr || first->awaited->reached >= first->version);
+}
+
+static void run_first(slc_emulated_stream *stream)
+{
+    stream->current = std::move(stream->work.front());
+    stream->work.pop_front();
+    slc_device_memory_open(true);
+    slc_fiber_resume(stream->fiber);
+    slc_device_memory_open(false);
+    if (stream->current->recorded != nullptr) {
+        stream->current->recorded->reached = stream->current->version;
+        stream->current->recorded->when = std::chrono::steady_clock::now();
+    }
+    stream->current.reset();
+}
+
+bool slc_stream_run_any(void)
+{
+    std::vector<slc_emulated_stream *> able;
+
+    for (slc_emulated_stream *stream : streams) {
+        if (ready(stream)) {
+            able.push_back(stream);
+        }
+    }
+    if (able.empty()) {
+        return false;
+    }
+    run_first(able[slc_emulation_draw((unsigned)able.size())]);
+    return true;
+}
+
+static void run_or_fail(const char *what)
+{
+    if (!slc_stream_run_any()) {
+        slc_emulation_fail("%s waits for ever: every stream waits for an event", what);
+    }
+}
+
+/* What the host has done up to here comes before the piece; what it does later does not. */
+static void put(slc_emulated_stream *stream, piece_of_work piece)
+{
+    stream->work.emplace_back(new piece_of_work(std::move(piece)));
+    slc_fiber_release(stream->work.back().get());
+}
+
+static slc_emulated_stream *known(cudaStream_t stream)
+{
+    if (streams.count(stream) == 0) {
+        slc_emulation_fail("work on a stream that does not exist (the default stream is not used)");
+    }
+    return stream;
+}
+
+void slc_stream_put(cudaStream_t stream, std::function<void()> run)
+{
+    put(known(stream), piece_of_work{std::move(run), nullptr, nullptr, 0});
+}
+
+size_t slc_streams_left(void)
+{
+    return streams.size();
+}
+
+size_t slc_events_left(void)
+{
+    return events.size();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    slc_emulation_guard lock;
+
+    (void)flags;
+    *stream = new slc_emulated_stream{};
+    (*stream)->device = slc_emulation_device();
+    (*stream)->fiber = slc_fiber_create((unsigned)streams.size());
+    slc_fiber_begin((*stream)->fiber, stream_main, *stream);
+    streams.insert(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    known(stream);
+    while (!stream->work.empty()) {
+        run_or_fail("cudaStreamDestroy");
+    }
+    slc_fiber_resume(stream->fiber); /* without work it ends */
+    slc_fiber_destroy(stream->fiber);
+    streams.erase(stream);
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    known(stream);
+    while (!stream->work.empty()) {
+        run_or_fail("cudaStreamSynchronize");
+    }
+    slc_fiber_acquire(&stream->work);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    known(stream);
+    if (!stream->work.empty() && slc_emulation_draw(2) != 0) {
+        (void)slc_stream_run_any();
+    }
+    if (!stream->work.empty()) {
+        return cudaErrorNotReady;
+    }
+    slc_fiber_acquire(&stream->work);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    slc_emulation_guard lock;
+
+    for (slc_emulated_stream *stream : streams) {
+        while (stream->device == slc_emulation_device() && !stream->work.empty()) {
+            run_or_fail("cudaDeviceSynchronize");
+        }
+        slc_fiber_acquire(&stream->work);
+    }
+    return cudaSuccess;
+}
+
+/* ---- events */
+
+static slc_emulated_event *known(cudaEvent_t event)
+{
+    if (events.count(event) == 0) {
+        slc_emulation_fail("an event that does not exist");
+    }
+    return event;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    slc_emulation_guard lock;
+
+    (void)flags;
+    *event = new slc_emulated_event{};
+    events.insert(*event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    slc_emulation_guard lock;
+
+    known(event);
+    while (event->reached < event->recorded) {
+        run_or_fail("cudaEventDestroy");
+    }
+    for (slc_emulated_stream *stream : streams) {
+        for (const auto &piece : stream->work) {
+            if (piece->awaited == event) {
+                slc_emulation_fail("an event is destroyed that a stream will wait for");
+            }
+        }
+    }
+    events.erase(event);
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    slc_emulation_guard lock;
+
+    known(event)->recorded++;
+    put(known(stream), piece_of_work{nullptr, event, nullptr, event->recorded});
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    slc_emulation_guard lock;
+
+    (void)flags;
+    /* As on a device: an event that was never recorded is no reason to wait. */
+    put(known(stream), piece_of_work{nullptr, nullptr, known(event), event->recorded});
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    slc_emulation_guard lock;
+
+    known(event);
+    while (event->reached < event->recorded) {
+        run_or_fail("cudaEventSynchronize");
+    }
+    slc_fiber_acquire(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    slc_emulation_guard lock;
+
+    known(event);
+    if (event->reached < event->recorded && slc_emulation_draw(2) != 0) {
+        (void)slc_stream_run_any();
+    }
+    if (event->reached < event->recorded) {
+        return cudaErrorNotReady;
+    }
+    slc_fiber_acquire(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    slc_emulation_guard lock;
+
+    if (known(start)->reached == 0 || known(end)->reached < end->recorded) {
+        return slc_emulation_remember(cudaErrorNotReady);
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(end->when - start->when).count();
+    return cudaSuccess;
+}

@@ -1,0 +1,401 @@
+/*
+ * The emulation itself: what kernels may rely on holds in every order, and what they may not is
+ * found. Run with the name of a planted fault it commits that one; tests/emulation/test_planted.py
+ * looks whether it was reported.
+ */
+#include "cuda_runtime.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+static unsigned checks_failed;
+
+static void check(bool condition, const char *what)
+{
+    if (!condition) {
+        printf("# not so: %s\n", what);
+        checks_failed++;
+    }
+}
+
+static void must(cudaError_t error, const char *call)
+{
+    if (error != cudaSuccess) {
+        fprintf(stderr, "%s: %s\n", call, cudaGetErrorName(error));
+        exit(1);
+    }
+}
+#define MUST(call) must(call, #call)
+
+/* Registered memory of the host, memory of the device and a stream. */
+struct bench {
+    std::vector<unsigned> host;
+    unsigned *device;
+    cudaStream_t stream;
+    explicit bench(size_t count) : host(count)
+    {
+        MUST(cudaHostRegister(host.data(), count * 4, cudaHostRegisterDefault));
+        MUST(cudaMalloc(reinterpret_cast<void **>(&device), count * 4));
+        MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    }
+    ~bench()
+    {
+        MUST(cudaStreamDestroy(stream));
+        MUST(cudaFree(device));
+        MUST(cudaHostUnregister(host.data()));
+    }
+    void to_device(void)
+    {
+        MUST(cudaMemcpyAsync(device, host.data(), host.size() * 4, cudaMemcpyHostToDevice, stream));
+    }
+    void to_host(void)
+    {
+        MUST(cudaMemcpyAsync(host.data(), device, host.size() * 4, cudaMemcpyDeviceToHost, stream));
+        MUST(cudaStreamSynchronize(stream));
+    }
+};
+
+/* ---- kernels that are right */
+
+__global__ static void warp_sums(unsigned *out)
+{
+    const unsigned all = 0xffffffffU;
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned value = i;
+
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+        value += __shfl_xor_sync(all, value, lanes);
+    }
+    unsigned before = 1;
+    for (unsigned delta = 1; delta < 32; delta *= 2) {
+        const unsigned other = __shfl_up_sync(all, before, delta);
+
+        before += threadIdx.x % 32 >= delta ? other : 0;
+    }
+    const unsigned odd = __ballot_sync(all, (int)(i % 2));
+    const unsigned same = __match_any_sync(all, i % 3);
+    unsigned half = 0;
+    if (threadIdx.x % 32 < 16) {
+        half = __reduce_add_sync(0xffffU, i);
+    }
+    out[i] = value + before + (odd == 0xaaaaaaaaU) + (unsigned)__popc(same) + half;
+}
+
+static unsigned warp_sums_want(unsigned i)
+{
+    const unsigned first = i / 32 * 32;
+    unsigned want = 0, same = 0, half = 0;
+
+    for (unsigned j = first; j < first + 32; j++) {
+        want += j;
+        same += j % 3 == i % 3;
+        half += i % 32 < 16 && j % 32 < 16 ? j : 0;
+    }
+    return want + (i % 32 + 1) + 1 + same + half;
+}
+
+/* A block reverses its part through shared memory, and counts what it did. */
+__global__ static void reversed(unsigned *data, unsigned count)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+    const unsigned first = blockIdx.x * blockDim.x;
+
+    for (int again = 0; again < 3; again++) {
+        shared[threadIdx.x] = data[first + threadIdx.x];
+        __syncthreads();
+        data[first + threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
+        __syncthreads();
+    }
+    atomicAdd(&data[count], 1U);
+}
+
+/* Blocks take pieces of work from one counter. */
+__global__ static void shared_work(unsigned *data, unsigned pieces)
+{
+    SLC_DYNAMIC_SHARED(unsigned, next);
+
+    for (;;) {
+        if (threadIdx.x == 0) {
+            next[0] = atomicAdd(&data[0], 1U);
+        }
+        __syncthreads();
+        const unsigned piece = next[0];
+        __syncthreads();
+        if (piece >= pieces) {
+            return;
+        }
+        if (threadIdx.x == 0) {
+            data[1 + piece] = blockIdx.x;
+        }
+    }
+}
+
+static void test_warps(void)
+{
+    bench b(4 * 96);
+
+    MUST(slc_launch(warp_sums, 4, 96, 0, b.stream, b.device));
+    b.to_host();
+    for (unsigned i = 0; i < b.host.size(); i++) {
+        check(b.host[i] == warp_sums_want(i), "a collective call of a warp");
+    }
+}
+
+static void test_blocks(void)
+{
+    const unsigned count = 5 * 100;
+    bench b(count + 1);
+
+    for (unsigned i = 0; i < count; i++) {
+        b.host[i] = i;
+    }
+    b.host[count] = 0;
+    b.to_device();
+    MUST(slc_launch(reversed, 5, 100, 100 * sizeof(unsigned), b.stream, b.device, count));
+    b.to_host();
+    for (unsigned i = 0; i < count; i++) {
+        check(b.host[i] == i / 100 * 100 + 99 - i % 100, "a reversed part");
+    }
+    check(b.host[count] == 500, "an atomic count");
+}
+
+static void test_shared_work(void)
+{
+    bench b(1 + 64);
+    unsigned of_block[4] = {0};
+
+    b.host[0] = 0;
+    b.to_device();
+    MUST(slc_launch(shared_work, 3, 64, sizeof(unsigned), b.stream, b.device, 64U));
+    b.to_host();
+    for (unsigned i = 1; i <= 64; i++) {
+        check(b.host[i] < 3, "each piece is taken");
+        of_block[b.host[i] & 3U]++;
+    }
+    check(of_block[0] > 0 && of_block[1] > 0 && of_block[2] > 0, "blocks run at the same time");
+}
+
+__global__ static void add_one(unsigned *data, unsigned count)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < count) {
+        data[i] += 1;
+    }
+}
+
+/* A copy on one stream, a kernel on another, an event between. */
+static void test_streams(void)
+{
+    bench b(1000);
+    cudaStream_t other;
+    cudaEvent_t copied, computed;
+
+    MUST(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    MUST(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
+    MUST(cudaEventCreateWithFlags(&computed, cudaEventDisableTiming));
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 1000; i++) {
+            b.host[i] = i + round;
+        }
+        b.to_device();
+        MUST(cudaEventRecord(copied, b.stream));
+        MUST(cudaStreamWaitEvent(other, copied, 0));
+        MUST(slc_launch(add_one, 8, 128, 0, other, b.device, 1000U));
+        MUST(cudaEventRecord(computed, other));
+        MUST(cudaStreamWaitEvent(b.stream, computed, 0));
+        b.to_host();
+        for (unsigned i = 0; i < 1000; i++) {
+            check(b.host[i] == i + round + 1, "work in the order of events");
+        }
+    }
+    MUST(cudaEventDestroy(copied));
+    MUST(cudaEventDestroy(computed));
+    MUST(cudaStreamDestroy(other));
+}
+
+static void test_limits(void)
+{
+    bench b(4);
+    void *memory;
+
+    check(cudaMalloc(&memory, (size_t)2 << 20) == cudaErrorMemoryAllocation, "memory has an end");
+    check(cudaGetLastError() == cudaErrorMemoryAllocation, "the last error is kept");
+    check(cudaGetLastError() == cudaSuccess, "and told once");
+    check(slc_launch(add_one, 1, 2048, 0, b.stream, b.device, 4U) == cudaErrorInvalidValue,
+          "a block of 2048 threads");
+    check(slc_launch(add_one, 1, 32, (size_t)64 << 10, b.stream, b.device, 4U) ==
+              cudaErrorInvalidValue,
+          "shared memory beyond 48 KiB unasked");
+    MUST(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10));
+    MUST(cudaMemsetAsync(b.device, 0, 16, b.stream));
+    MUST(slc_launch(add_one, 1, 32, (size_t)64 << 10, b.stream, b.device, 4U));
+    b.to_host();
+    check(b.host[3] == 1, "and asked");
+    check(cudaSetDevice(2) == cudaErrorInvalidDevice, "a device that is not there");
+}
+
+/* ---- planted faults */
+
+/* One barrier too few: a thread may read what another has not written yet. */
+__global__ static void no_block_barrier(unsigned *data)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+
+    shared[threadIdx.x] = threadIdx.x;
+    data[threadIdx.x] = shared[(threadIdx.x + 33) % blockDim.x];
+}
+
+/* A shuffle is no barrier for memory. */
+__global__ static void no_warp_barrier(unsigned *data)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+
+    shared[threadIdx.x] = threadIdx.x;
+    (void)__shfl_sync(0xffffffffU, 1, 0);
+    data[threadIdx.x] = shared[threadIdx.x ^ 1U];
+}
+
+/* The next tile is written while others may still read the one before. */
+__global__ static void write_after_read(unsigned *data)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+
+    for (unsigned tile = 0; tile < 2; tile++) {
+        shared[threadIdx.x] = tile;
+        __syncthreads();
+        data[threadIdx.x] = shared[(threadIdx.x + 40) % blockDim.x];
+    }
+}
+
+__global__ static void plain_add(unsigned *data)
+{
+    data[0] += 1;
+}
+
+__global__ static void beyond_shared(unsigned *data)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+
+    shared[threadIdx.x + 1] = 1;
+    data[threadIdx.x] = shared[threadIdx.x];
+}
+
+__global__ static void torn_warp(unsigned *data)
+{
+    if (threadIdx.x < 7) {
+        data[threadIdx.x] = __ballot_sync(0xffffffffU, 1);
+    }
+}
+
+__global__ static void torn_block(unsigned *data)
+{
+    if (threadIdx.x < 32) {
+        __syncthreads();
+        data[threadIdx.x] = 1;
+    }
+}
+
+static void run_planted(void (*kernel)(unsigned *), unsigned threads)
+{
+    bench b(128);
+
+    MUST(cudaMemsetAsync(b.device, 0, 512, b.stream));
+    MUST(slc_launch(kernel, 1, threads, threads * sizeof(unsigned), b.stream, b.device));
+    b.to_host();
+}
+
+/* The kernel on another stream does not wait for the copy. */
+static void missing_event(void)
+{
+    bench b(512);
+    cudaStream_t other;
+
+    MUST(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    MUST(cudaMemsetAsync(b.device, 0, 2048, b.stream));
+    MUST(slc_launch(add_one, 4, 128, 0, other, b.device, 512U));
+    MUST(cudaStreamSynchronize(other));
+    b.to_host();
+    /* Without a sanitizer the order itself tells, for some seeds. */
+    printf("%s\n", b.host[0] == 1 ? "in order" : "out of order");
+    MUST(cudaStreamDestroy(other));
+}
+
+/* The host fills its buffer again before the copy has read it. */
+static void reused_buffer(void)
+{
+    bench b(512);
+
+    b.to_device();
+    b.host[0] = 77;
+    MUST(cudaStreamSynchronize(b.stream));
+}
+
+static void host_touches_device(void)
+{
+    bench b(4);
+
+    b.to_device();
+    MUST(cudaStreamSynchronize(b.stream));
+    printf("%u\n", b.device[1]);
+}
+
+static const struct {
+    const char *name;
+    std::function<void()> commit;
+} planted[] = {
+    {"missing __syncthreads", [] { run_planted(no_block_barrier, 64); }},
+    {"missing __syncwarp", [] { run_planted(no_warp_barrier, 32); }},
+    {"write after read", [] { run_planted(write_after_read, 64); }},
+    {"plain add", [] { run_planted(plain_add, 64); }},
+    {"beyond shared memory", [] { run_planted(beyond_shared, 64); }},
+    {"torn warp", [] { run_planted(torn_warp, 64); }},
+    {"torn block", [] { run_planted(torn_block, 64); }},
+    {"missing event", missing_event},
+    {"reused buffer", reused_buffer},
+    {"host touches device", host_touches_device},
+};
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {
+        {"collective calls of a warp", test_warps},
+        {"barriers of a block, shared memory, atomic addition", test_blocks},
+        {"blocks that share work", test_shared_work},
+        {"streams and events", test_streams},
+        {"limits", test_limits},
+    };
+    slc_emulation settings = {2, (size_t)1 << 20, 100 << 10, 4, 1};
+
+    if (argc > 1) {
+        settings.seed = argc > 2 ? (unsigned)strtoul(argv[2], nullptr, 10) : 1;
+        slc_emulation_set(&settings);
+        for (const auto &fault : planted) {
+            if (fault.name == std::string(argv[1])) {
+                fault.commit();
+                return 0;
+            }
+        }
+        return 2;
+    }
+    printf("1..%zu\n", sizeof tests / sizeof tests[0]);
+    for (size_t t = 0; t < sizeof tests / sizeof tests[0]; t++) {
+        const unsigned before = checks_failed;
+
+        for (unsigned seed = 1; seed <= 20; seed++) {
+            settings.seed = seed;
+            slc_emulation_set(&settings);
+            tests[t].run();
+            slc_emulation_reset();
+        }
+        printf("%s %zu - emulation: %s\n", checks_failed == before ? "ok" : "not ok", t + 1,
+               tests[t].name);
+    }
+    return checks_failed == 0 ? 0 : 1;
+}
