@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, Skip, check, load_json, run, sluice  # noqa: E402
@@ -444,6 +445,25 @@ def conflicts(folder):
     check(re.search(r"mode = 1 conflicts: .*measured.*measured", out), out)
 
 
+def no_threads_of_blas(folder):
+    """The command ends the threads that OpenBLAS starts: it waits for its input with as many as where BLAS has one."""
+    runs = []
+    for threads in ("1", "4"):
+        runs.append(subprocess.Popen([SLUICE, "convert", "-", os.path.join(folder, threads + ".slc"), "-q", "-t", "1"],
+                                     stdin=subprocess.PIPE, env=dict(os.environ, OPENBLAS_NUM_THREADS=threads)))
+    alike = 0  # looks in a row; where threads are left they never are
+    for _ in range(400):
+        counts = [len(os.listdir(f"/proc/{run.pid}/task")) for run in runs]
+        alike = alike + 1 if counts[0] == counts[1] else 0
+        if alike == 10:
+            break
+        time.sleep(0.05)
+    for run in runs:
+        run.communicate(b"1 1 1 1\n")
+    check([run.returncode for run in runs] == [0, 0], f"{[run.returncode for run in runs]}")
+    check(alike == 10, f"threads: {counts}")
+
+
 def mttkrp(folder):
     """Mode 1 by hand: the sums of a tensor of few nonzeros."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
@@ -630,6 +650,7 @@ run([
     ("--pin", pinned),
     ("--pin on an imagined machine", imagined),
     ("conflict strategies", conflicts),
+    ("no threads of BLAS", no_threads_of_blas),
     ("mttkrp", mttkrp),
     ("check and info", checked),
     ("what interrupted runs left", leftovers),

@@ -740,7 +740,7 @@ def encode_values(values):
         return 0, struct.pack("<d", values[0])
     if (values == np.floor(values)).all() and (abs(values) <= 2.0 ** 53).all():
         low = int(values.min())
-        return 1, struct.pack("<q", low) + write_patched((values - low).astype(np.uint64))
+        return 1, struct.pack("<q", low) + write_patched((values.astype(np.int64) - low).astype(np.uint64))
     return 4, values.astype("<f8").tobytes()
 
 

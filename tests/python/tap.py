@@ -19,6 +19,7 @@ QUICK = os.environ.get("SLC_TEST_QUICK") in ("1", "2") and not FULL
 # The command, which is what is tested, runs with it.
 if os.environ.get("MALLOC_PERTURB_") == "0":
     os.environ["MALLOC_PERTURB_"] = str(random.randint(1, 255))
+    print(f"# MALLOC_PERTURB_={os.environ['MALLOC_PERTURB_']}")
 
 
 class Skip(Exception):

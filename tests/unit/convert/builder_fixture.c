@@ -382,6 +382,7 @@ static void
 note_built(const char *path, const struct slc_builder_report *report, struct built *built)
 {
     *built = (struct built){.hash = hash_of(path_in(path, "blco.blk")),
+                            .manifest_hash = hash_of(path_in(path, "tensor.json")),
                             .nnz = report->summary.nnz,
                             .duplicates = report->duplicates,
                             .zeros = report->explicit_zeros};
@@ -421,4 +422,5 @@ void build_again(const struct input *input, const struct build *build, const str
     CU_ASSERT_EQUAL(again.zeros, built->zeros);
     CU_ASSERT_EQUAL(again.nnz, built->nnz);
     CU_ASSERT_EQUAL(again.hash, built->hash);
+    CU_ASSERT_EQUAL(again.manifest_hash, built->manifest_hash);
 }

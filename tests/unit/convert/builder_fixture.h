@@ -89,7 +89,7 @@ void check_store(const char *path, const struct expected *e);
 
 /* What all builds of an input have in common; hash: of blco.blk. */
 struct built {
-    uint64_t hash, nnz, duplicates, zeros;
+    uint64_t hash, manifest_hash, nnz, duplicates, zeros;
 };
 
 /* Builds, checks against the specification, removes. */

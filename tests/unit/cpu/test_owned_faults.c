@@ -114,7 +114,7 @@ static void test_trial_faults(void)
         }
     }
     CU_ASSERT(done);
-    if (!slc_test_threads_only()) {
+    if (!slc_test_threads_only()) { /* two more builds; nothing about threads */
         CU_ASSERT(allocations(backend, &problem, true) >=
                   allocations(backend, &problem, false) + 3);
     }
