@@ -274,11 +274,12 @@ static bool is_relabelled(const char *output)
     return length >= sizeof end && strcmp(output + length - (sizeof end - 1), end) == 0;
 }
 
-enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
-                                       const struct slc_files *files,
-                                       const char *output,
-                                       bool overwrite,
-                                       struct slc_error *err)
+/* Fills in the folder's paths and looks whether a store may be put there. */
+static enum slc_status name_place(struct slc_build_folder *folder,
+                                  const struct slc_files *files,
+                                  const char *output,
+                                  bool overwrite,
+                                  struct slc_error *err)
 {
     size_t length = strlen(output);
     enum slc_status status;
@@ -292,12 +293,10 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     folder->part = with_suffix(output, length, ".part");
     folder->old = with_suffix(output, length, ".old");
     if (folder->output == NULL || folder->part == NULL || folder->old == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
-        goto cleanup;
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
     }
     if (length == 0) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
-        goto cleanup;
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
     }
     status = check_output(folder, err);
     if (status == SLC_OK) {
@@ -306,6 +305,29 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     if (status == SLC_OK && !is_relabelled(folder->output)) {
         status = slc_check_parent_outside_stores(files, folder->output, err);
     }
+    return status;
+}
+
+enum slc_status slc_build_folder_check(const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err)
+{
+    struct slc_build_folder folder;
+    const enum slc_status status = name_place(&folder, files, output, overwrite, err);
+
+    slc_build_folder_end(&folder);
+    return status;
+}
+
+enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
+                                       const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err)
+{
+    enum slc_status status = name_place(folder, files, output, overwrite, err);
+
     if (status == SLC_OK) {
         status = lock_output(folder, err);
     }
@@ -315,8 +337,6 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     if (status == SLC_OK) {
         status = make_part(folder, err);
     }
-
-cleanup:
     if (status != SLC_OK) {
         slc_build_folder_end(folder);
     }

@@ -37,6 +37,13 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        bool overwrite,
                                        struct slc_error *err) SLC_NODISCARD;
 
+/* Whether that would refuse OUT.slc, but for what other runs are doing; for dry runs. Same errors.
+ */
+enum slc_status slc_build_folder_check(const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err) SLC_NODISCARD;
+
 /* Syncs OUT.slc.part, moves it to OUT.slc (replacing a store where asked) and syncs the parent. */
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
                                          struct slc_error *err) SLC_NODISCARD;

@@ -5,6 +5,7 @@
 #include "build_options.h"
 #include "commands.h"
 #include "console.h"
+#include "convert/build_folder.h"
 #include "convert/contract.h"
 #include "convert/format.h"
 #include "cpu/fiber_dots.h"
@@ -362,6 +363,17 @@ static const char *written(const struct product *product)
                                                                       : "-";
 }
 
+/* Of a dry run: the place of the result is refused where a run would refuse it. */
+static enum slc_status check_place(const struct product *product, struct slc_error *err)
+{
+    const struct slc_contract_options *contract = &product->contract;
+
+    return contract->dry_run && contract->output != NULL
+               ? slc_build_folder_check(slc_files_system(), contract->output, contract->overwrite,
+                                        err)
+               : SLC_OK;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct product product = {.seconds = 0};
@@ -375,7 +387,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (fill_options(&product, &operands, &err) != SLC_OK ||
         build_start(&product.args.build, written(&product), &err) != SLC_OK ||
-        slc_contract(&product.contract, &product.report, &err) != SLC_OK) {
+        slc_contract(&product.contract, &product.report, &err) != SLC_OK ||
+        check_place(&product, &err) != SLC_OK) {
         return console_error(&err);
     }
     product.seconds = slc_seconds_since(start_ns);

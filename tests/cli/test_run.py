@@ -591,6 +591,7 @@ def outputs_in_stores(folder):
                       ["ttm", spare, "--mode", 1, "--matrix", factors + "/mode-1.npy", store],
                       ["ttm", store, "--mode", 1, "--matrix", factors + "/mode-1.npy", inside + "/"],
                       ["ttv", spare, "--mode", 1, "--vector", factors + "/mode-1.npy", inside],
+                      ["ttv", spare, "--mode", 1, "--vector", factors + "/mode-1.npy", inside, "--dry-run"],
                       ["mttkrp", spare, "--mode", 1, "--factors", factors, "-o", store + "/" + "blco.blk"],
                       ["mttkrp", store, "--mode", 1, "--factors", factors, "-o", inside],
                       ["export", spare, inside, "-f"], ["export", spare, os.path.join(store, "tensor.json"), "-f"],
@@ -598,6 +599,8 @@ def outputs_in_stores(folder):
                       ["bench", "roofline", spare, "-r", 1, "--svg", inside]):
         _, message = sluice(*arguments, status=2, input="1 1 1\n")
         check("store, which holds nothing but its own files: name a" in message, f"{arguments}: {message}")
+    _, message = sluice("ttv", spare, "--mode", 1, "--vector", factors + "/mode-1.npy", store, "--dry-run", status=5)
+    check("the output exists" in message, message)
     sluice("generate", os.path.join(store, "relabelled.slc"), "--dims", "9x9", "--nnz", 5, status=2)
     _, message = sluice("export", spare, store, "-f", status=5)
     check("the output is a folder" in message, message)

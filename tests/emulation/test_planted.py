@@ -3,7 +3,6 @@
 that the program was built with; and where neither can see it, the order of work shows it for some
 seed. Kernels that are right run under the same sanitizers without a report: test_emulation."""
 
-import os
 import subprocess
 import sys
 
@@ -32,6 +31,7 @@ def outputs(fault):
 
 
 def expected(fault):
+    """What this build says of it; None where it cannot see it."""
     kinds = REPORTED[fault]
     for kind, text in kinds.items():
         if kind != "always" and kind in SANITIZER:
@@ -40,15 +40,14 @@ def expected(fault):
 
 
 def main():
-    print(f"1..{len(REPORTED)}")
+    faults = [fault for fault in REPORTED if expected(fault) is not None]
+    unseen = [fault for fault in REPORTED if fault not in faults]
+    if unseen:
+        print(f"# left to builds under other sanitizers: {', '.join(unseen)}")
+    print(f"1..{len(faults)}")
     failed = 0
-    os.environ.pop("SLC_TEST_FULL", None)
-    for number, fault in enumerate(REPORTED, 1):
+    for number, fault in enumerate(faults, 1):
         text = expected(fault)
-        if text is None:
-            needed = " or ".join(kind for kind in REPORTED[fault])
-            print(f"ok {number} - planted: {fault} # SKIP only a build with -Db_sanitize={needed} sees it")
-            continue
         said = list(outputs(fault))
         seen = [text in one for one in said]
         # An order is drawn: it shows for some seeds. All else for every one.
