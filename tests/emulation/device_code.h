@@ -104,10 +104,8 @@ enum slc_warp_call {
     SLC_WARP_OR
 };
 
-/*
- * Meets the other threads of `mask`: `value` is this thread's, `parameter` and `width` those of
- * shuffles. `where` names the call for messages.
- */
+/* Meets the other threads of `mask`: `value` is this thread's, `parameter` and `width` those of
+ * shuffles. */
 uint64_t slc_emulated_warp(
     enum slc_warp_call call, unsigned mask, uint64_t value, unsigned parameter, unsigned width);
 void slc_emulated_block(void);

@@ -227,8 +227,7 @@ cudaError_t cudaFree(void *memory)
         slc_emulation_fail("cudaFree of memory that is not the device's");
     }
     /* As on a device, everything before it ends first. */
-    while (slc_stream_run_any()) {
-    }
+    slc_streams_drain(found->second.device, "cudaFree");
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(memory, (found->second.bytes + 255) / 256 * 256);
 #endif

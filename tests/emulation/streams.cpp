@@ -155,6 +155,24 @@ void slc_stream_put(cudaStream_t stream, std::function<void()> run)
     put(known(stream), piece_of_work{std::move(run), nullptr, nullptr, 0});
 }
 
+/* Runs what else has to run on the way. */
+static void drain(slc_emulated_stream *stream, const char *call)
+{
+    while (!stream->work.empty()) {
+        run_or_fail(call);
+    }
+}
+
+void slc_streams_drain(int device, const char *call)
+{
+    for (slc_emulated_stream *stream : streams) {
+        if (stream->device == device) {
+            drain(stream, call);
+            slc_fiber_acquire(&stream->work);
+        }
+    }
+}
+
 size_t slc_streams_left(void)
 {
     return streams.size();
@@ -182,10 +200,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     slc_emulation_guard lock;
 
-    known(stream);
-    while (!stream->work.empty()) {
-        run_or_fail("cudaStreamDestroy");
-    }
+    drain(known(stream), "cudaStreamDestroy");
     slc_fiber_resume(stream->fiber); /* without work it ends */
     slc_fiber_destroy(stream->fiber);
     streams.erase(stream);
@@ -197,10 +212,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     slc_emulation_guard lock;
 
-    known(stream);
-    while (!stream->work.empty()) {
-        run_or_fail("cudaStreamSynchronize");
-    }
+    drain(known(stream), "cudaStreamSynchronize");
     slc_fiber_acquire(&stream->work);
     return cudaSuccess;
 }
@@ -224,12 +236,7 @@ cudaError_t cudaDeviceSynchronize(void)
 {
     slc_emulation_guard lock;
 
-    for (slc_emulated_stream *stream : streams) {
-        while (stream->device == slc_emulation_device() && !stream->work.empty()) {
-            run_or_fail("cudaDeviceSynchronize");
-        }
-        slc_fiber_acquire(&stream->work);
-    }
+    slc_streams_drain(slc_emulation_device(), "cudaDeviceSynchronize");
     return cudaSuccess;
 }
 

@@ -26,6 +26,11 @@ void slc_emulation_sow(unsigned seed);
 void slc_stream_put(cudaStream_t stream, std::function<void()> run);
 /* Runs one piece of work of any stream that may go on. False where none may. */
 bool slc_stream_run_any(void);
+/*
+ * Runs all that the streams of a device have; what follows comes after it. `call` is named where
+ * that would take for ever.
+ */
+void slc_streams_drain(int device, const char *call);
 /* Streams and events that exist. */
 size_t slc_streams_left(void);
 size_t slc_events_left(void);
