@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
+#include "base/solver.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,17 +40,6 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
                                double *gram,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* How slc_dense_factorize solved, and what slc_dense_update needs for it. */
-struct slc_solver {
-    uint32_t rank;
-    uint32_t size;    /* of the matrices below, row-major: the rank rounded up to a multiple of 4 */
-    bool singular;    /* the truncated eigen-decomposition was needed */
-    uint32_t kept;    /* eigenvalues kept; rank when not singular */
-    double *forward;  /* D^-1 L of V = L L^T; when singular D V^+ E */
-    double *backward; /* E^-1 L */
-    double *forward_inverse, *backward_inverse; /* of their diagonals */
-};
-
 /* Allocates the space for rank; slc_solver_destroy takes an all-zero struct. */
 enum slc_status
 slc_solver_create(struct slc_solver *solver, uint32_t rank, struct slc_error *err) SLC_NODISCARD;
@@ -70,13 +60,6 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     const double *right,
                                     struct slc_solver *solver,
                                     struct slc_error *err) SLC_NODISCARD;
-
-/* What slc_dense_update finds out about the factor, as rounded to its type; the caller's arrays. */
-struct slc_update_sums {
-    double *gram;    /* R x R: factor^T factor; not finite where a number of the column is not */
-    double *largest; /* R: largest magnitudes, NaN ignored */
-    double *inner;   /* R: sum over i of mttkrp(i, r) * factor(i, r) */
-};
 
 /*
  * One sweep: factor = MTTKRP D V^-1 E, and its sums. `mttkrp` and `factor` have the same shape and

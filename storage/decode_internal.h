@@ -9,13 +9,13 @@
 #ifndef SLC_STORAGE_DECODE_INTERNAL_H
 #define SLC_STORAGE_DECODE_INTERNAL_H
 
+#include "base/encoded.h"
 #include "base/block.h"
 #include "base/memory.h"
 #include "storage/bitpack.h"
 #include "storage/block_layout.h"
 #include "storage/decode_ops.h"
 #include "storage/reader.h"
-#include "storage/value_form.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,9 +8,9 @@
  * Cost: integers one measuring pass; a dictionary about three table look-ups a nonzero, given up as
  * soon as it has grown past what it could save.
  */
+#include "base/encoded.h"
 #include "base/bytes.h"
 #include "storage/encode_internal.h"
-#include "storage/value_form.h"
 
 #include <string.h>
 

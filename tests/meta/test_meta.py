@@ -17,6 +17,10 @@ FLOORS = {
 }
 
 
+# Of gpu/, what C may include; the rest is CUDA.
+C_HEADERS_OF_GPU = {"gpu/gpu.h"}
+
+
 def files(*endings, under=""):
     for folder, folders, names in os.walk(os.path.join(SOURCE, under)):
         folders[:] = [d for d in folders if not d.startswith((".", "build")) and d != "__pycache__"]
@@ -61,14 +65,16 @@ def headers_stand_alone(folder):
     """Every header compiles alone; the public ones also as C++."""
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-I", SOURCE, "-I", os.path.join(SOURCE, "include"), "-I",
-             os.path.join(SOURCE, "tests", "harness"), "-fsyntax-only", "-Wall", "-Wextra",
+             os.path.join(SOURCE, "tests", "harness"), "-I",
+             os.path.join(SOURCE, "tests", "emulation"), "-fsyntax-only", "-Wall", "-Wextra",
              "-Wpedantic", "-Werror", "-D_GNU_SOURCE", '-DSLC_VERSION="0"']
     for path in files(".h"):
         if path.endswith("_tmpl.h"):
             continue  # compiled once per element type by the file that includes it
         # CUDA and what stands in for it are C++ alone.
-        emulation = path.startswith("tests/emulation/")
-        languages = [("c++", "-std=c++17")] if emulation else [("c", "-std=c11")]
+        cuda = path.startswith("tests/emulation/") or (path.startswith("gpu/") and
+                                                        path not in C_HEADERS_OF_GPU)
+        languages = [("c++", "-std=c++17")] if cuda else [("c", "-std=c11")]
         if path.startswith("include/"):
             languages.append(("c++", "-std=c++11"))
         for language, standard in languages:

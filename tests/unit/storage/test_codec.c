@@ -2,10 +2,10 @@
  * Codecs, both directions: what is encoded decodes to the same bits, for every codec, value form,
  * key length, instruction set and element type; sizes stay within their bounds.
  */
+#include "base/encoded.h"
 #include "base/fault.h"
 #include "codec_image.h"
 #include "slc_test.h"
-#include "storage/value_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,176 @@
+/*
+ * The table of operations of a device with memory of its own that takes whole encoded blocks: gpu/
+ * fills it. Factors, MTTKRP outputs and a set of blocks stay in its memory; what travels is blocks,
+ * once per pass, and small matrices of the solver.
+ *
+ *     open -> host_register .. -> factor_write .. ->
+ *         { mttkrp_begin -> { block | resident | flush } .. -> mttkrp_end -> update .. } ..
+ *     -> factor_read .. -> close
+ *
+ * One thread uses a device at a time. Work is asynchronous: `block` returns when the block has been
+ * enqueued, and its memory may be used again when `copied` says so. Faults of kernels show in
+ * mttkrp_end.
+ */
+#ifndef SLC_BASE_DEVICE_H
+#define SLC_BASE_DEVICE_H
+
+#include "base/encoded.h"
+#include "base/error.h"
+#include "base/matrix.h"
+#include "base/solver.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What computes in f64. */
+enum slc_arithmetic {
+    SLC_ARITHMETIC_F64,  /* all */
+    SLC_ARITHMETIC_F32,  /* nothing: factors, products and sums are f32 */
+    SLC_ARITHMETIC_MIXED /* products and sums; factors are f32 */
+};
+
+struct slc_device_info {
+    char name[128];
+    uint64_t total_bytes, free_bytes; /* free: under the cap of the device's options, too */
+    unsigned multiprocessors;
+    unsigned shared_bytes; /* of a thread block, at most */
+};
+
+/* What a device is opened for. Everything is borrowed until open returns. */
+struct slc_device_problem {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint32_t rank;
+    enum slc_arithmetic arithmetic;
+    bool deterministic; /* sums do not depend on any order (gpu/exact_sum.h) */
+    unsigned layout_count;
+    const struct slc_encoded_layout *layouts;
+
+    /* Batches: as many blocks as fit are copied to a slot and computed by one launch. */
+    unsigned streams;        /* each with a slot of its own */
+    uint64_t slot_bytes;     /* the largest block or more */
+    uint64_t expanded_bytes; /* per slot: the largest slc_encoded_block.expanded_bytes or more */
+    uint32_t slot_tiles;     /* tiles of the largest block or more */
+
+    uint64_t resident_bytes; /* for blocks that stay; 0: none do */
+    uint32_t resident_tiles;
+};
+
+struct slc_device_job {
+    unsigned layout; /* of the problem's */
+    unsigned mode;
+    /* sqrt(nnz) ||X||, which no sum of magnitudes of values exceeds; where deterministic. */
+    double magnitude;
+};
+
+/* Where an operation begins to name a block that stays in the device's memory. */
+#define SLC_NOT_RESIDENT UINT32_MAX
+
+struct slc_device_stats {
+    uint64_t launches; /* of batches */
+    uint64_t blocks, nnz;
+    uint64_t block_bytes;                    /* copied to the device */
+    uint64_t resident_bytes;                 /* of blocks computed without a copy */
+    uint64_t bytes_to_device, bytes_to_host; /* of all else */
+    uint64_t factor_bytes_to_host;           /* of the latter: rows of factors and outputs */
+    double copy_seconds, compute_seconds;    /* by events, summed over streams */
+};
+
+struct slc_device;
+
+struct slc_device_ops {
+    const char *name; /* "cuda" */
+
+    void (*info)(const struct slc_device *device, struct slc_device_info *info);
+
+    /* Memory that `open` would take; UINT64_MAX on overflow. For plans. */
+    uint64_t (*memory_bytes)(const struct slc_device *device,
+                             const struct slc_device_problem *problem);
+    /*
+     * Takes all memory: factors (zero), an output for the longest mode, slots, resident blocks.
+     * Errors: SLC_ERR_BUDGET naming what --device-memory would be enough, SLC_ERR_MEMORY,
+     * SLC_ERR_USAGE, SLC_ERR_SYSTEM; nothing is held then.
+     */
+    enum slc_status (*open)(struct slc_device *device,
+                            const struct slc_device_problem *problem,
+                            struct slc_error *err);
+    void (*close)(struct slc_device *device); /* waits for what is under way */
+
+    /* Makes pages of the host known to the device; copies to and from others are refused. */
+    enum slc_status (*host_register)(struct slc_device *device,
+                                     void *memory,
+                                     uint64_t bytes,
+                                     struct slc_error *err);
+    void (*host_unregister)(struct slc_device *device, void *memory);
+
+    /* A whole factor, of the type of the arithmetic's factors; any memory of the host. */
+    enum slc_status (*factor_write)(struct slc_device *device,
+                                    unsigned mode,
+                                    const struct slc_matrix *from,
+                                    struct slc_error *err);
+    enum slc_status (*factor_read)(struct slc_device *device,
+                                   unsigned mode,
+                                   struct slc_matrix *to,
+                                   struct slc_error *err);
+    /* The output of the last job, f64 or f32 as `to` is. */
+    enum slc_status (*output_read)(struct slc_device *device,
+                                   struct slc_matrix *to,
+                                   struct slc_error *err);
+
+    /* MTTKRP (KB section 2.6): begins with an output of zeros. */
+    enum slc_status (*mttkrp_begin)(struct slc_device *device,
+                                    const struct slc_device_job *job,
+                                    struct slc_error *err);
+    /*
+     * Enqueues a block. Its data has to be registered and stay until `copied`; its description is
+     * copied here. Waits for a slot where none is free. *ticket names the copy. With `keep` not
+     * NULL the block goes to the memory for residents if there is room, and *keep names it there,
+     * for this and all later jobs; else *keep becomes SLC_NOT_RESIDENT.
+     */
+    enum slc_status (*block)(struct slc_device *device,
+                             const struct slc_encoded_block *block,
+                             uint32_t *keep,
+                             uint64_t *ticket,
+                             struct slc_error *err);
+    /* Enqueues a block that stays in the device's memory, without a copy. */
+    enum slc_status (*resident)(struct slc_device *device, uint32_t keep, struct slc_error *err);
+    /* Launches what has been gathered: to be called where the next block is not there yet. */
+    enum slc_status (*flush)(struct slc_device *device, struct slc_error *err);
+    /* Whether the copy has been made; with `wait` it is when this returns SLC_OK. */
+    enum slc_status (*copied)(
+        struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
+    /*
+     * Waits for all of the job. Errors: SLC_ERR_DAMAGED naming block and offset where bytes
+     * contradict their description, SLC_ERR_SYSTEM. To be called also where the pass failed.
+     */
+    enum slc_status (*mttkrp_end)(struct slc_device *device, struct slc_error *err);
+
+    /*
+     * After mttkrp_end: factor `mode` = output D V^-1 E, and its sums, to the host. Order: the same
+     * bits every time. Errors: SLC_ERR_SYSTEM.
+     */
+    enum slc_status (*update)(struct slc_device *device,
+                              unsigned mode,
+                              const struct slc_solver *solver,
+                              const struct slc_update_sums *sums,
+                              struct slc_error *err);
+    /* gram = A^T A of a factor, to the host: R x R. */
+    enum slc_status (*gram)(struct slc_device *device,
+                            unsigned mode,
+                            double *gram,
+                            struct slc_error *err);
+    /* Multiplies column r of factor `mode` by scale[r]. */
+    enum slc_status (*scale)(struct slc_device *device,
+                             unsigned mode,
+                             const double *scale,
+                             struct slc_error *err);
+
+    void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
+    void (*destroy)(struct slc_device *device); /* takes NULL */
+};
+
+struct slc_device {
+    const struct slc_device_ops *ops;
+};
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * What kernels that compute from encoded blocks are given: the tiles of a batch, cut into chunks.
+ * Private to gpu/.
+ */
+#ifndef SLC_GPU_BATCH_H
+#define SLC_GPU_BATCH_H
+
+#include "gpu/cuda.h"
+
+/* A tile in the device's memory. */
+struct slc_gpu_tile {
+    const uint8_t *block;    /* its block's bytes */
+    const uint8_t *expanded; /* its block's expanded bytes */
+    uint64_t block_number;   /* within the layout, for messages */
+    struct slc_encoded_tile tile;
+};
+
+/*
+ * Tiles of one launch, cut into chunks of `chunk_runs` runs of SLC_RUN_NNZ nonzeros (the last of a
+ * tile may be shorter): tile t has chunks [chunk_begin[t], chunk_begin[t + 1]).
+ */
+struct slc_gpu_batch {
+    const struct slc_gpu_tile *tiles;
+    const uint32_t *chunk_begin; /* tile_count + 1 */
+    uint32_t tile_count, chunk_count, chunk_runs;
+    const struct slc_encoded_layout *layout; /* in the device's memory */
+    struct slc_gpu_fault *fault;
+};
+
+/* The first contradiction that a kernel has met; zero: none. In the device's memory. */
+struct slc_gpu_fault {
+    unsigned kind; /* enum slc_gpu_fault_kind; written last, taken by atomicCAS */
+    uint32_t tile; /* of the layout */
+    uint64_t block_number;
+};
+
+enum slc_gpu_fault_kind {
+    SLC_GPU_SOUND,
+    SLC_GPU_FAULT_OFFSET, /* a coordinate outside of the tile */
+    SLC_GPU_FAULT_KEYS,   /* gaps that do not lead from base to base, or to the last key */
+    SLC_GPU_FAULT_VALUE,  /* zero, infinite or not a number; an index beyond the dictionary */
+    SLC_GPU_FAULT_LZ4,    /* compressed bytes that do not expand to what they should */
+    SLC_GPU_FAULT_PATCH   /* exceptions of a group in places that do not ascend */
+};
+
+/* A matrix in the device's memory, row-major; padding behind `cols` is zero. */
+struct slc_gpu_matrix {
+    void *data;
+    uint64_t rows;
+    uint32_t cols;
+    uint32_t pitch; /* elements from row to row: rows begin at multiples of 16 bytes */
+};
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * The language of gpu/: CUDA C++ as nvcc compiles it, and as tests/emulation does with a compiler
+ * of C++. What differs between the two is here: launches, dynamic shared memory, and pieces of
+ * inline PTX, each with a plain twin.
+ */
+#ifndef SLC_GPU_CUDA_H
+#define SLC_GPU_CUDA_H
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+#include "base/device.h"
+}
+
+#ifndef SLC_EMULATED
+
+/* Dynamic shared memory of the thread block as an array. */
+#define SLC_DYNAMIC_SHARED(type, name)                                                             \
+    extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
+    type *name = reinterpret_cast<type *>(slc_dynamic_shared)
+
+/* kernel<<<grid, block, shared_bytes, stream>>>(arguments) */
+template <typename... Parameters, typename... Arguments>
+static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
+                                     dim3 grid,
+                                     dim3 block,
+                                     size_t shared_bytes,
+                                     cudaStream_t stream,
+                                     Arguments... arguments)
+{
+    kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
+    return cudaGetLastError();
+}
+
+#endif
+
+enum { SLC_WARP = 32 };
+#define SLC_ALL_LANES 0xffffffffU
+
+/* ---- reductions to memory that return nothing */
+
+/* Adds `count` (1, 2 or 4) f32 at `to`, aligned to all of them, each by itself. */
+template <int count> __device__ static inline void slc_reduce_add(float *to, const float *values)
+{
+#if !defined(SLC_EMULATED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if constexpr (count == 4) {
+        asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(values[0]),
+                     "f"(values[1]), "f"(values[2]), "f"(values[3])
+                     : "memory");
+    } else if constexpr (count == 2) {
+        asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(values[0]),
+                     "f"(values[1])
+                     : "memory");
+    } else {
+        atomicAdd(to, values[0]);
+    }
+#else
+    for (int i = 0; i < count; i++) {
+        atomicAdd(to + i, values[i]);
+    }
+#endif
+}
+
+/* f64 has no vector form. */
+template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
+{
+    for (int i = 0; i < count; i++) {
+        atomicAdd(to + i, values[i]);
+    }
+}
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Devices that CUDA knows. Everything else about them is behind base/device.h.
+ */
+#ifndef SLC_GPU_GPU_H
+#define SLC_GPU_GPU_H
+
+#include "base/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slc_gpu_options {
+    unsigned ordinal;      /* which of the machine's devices */
+    uint64_t memory_bytes; /* of the device that may be used; 0: nine tenths of what is free */
+};
+
+/*
+ * How many devices there are: 0 and SLC_ERR_SYSTEM with a line that says why (built without CUDA,
+ * no driver, none there, too old a driver).
+ */
+enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Owns: the device's destroy. Errors: SLC_ERR_SYSTEM as above, SLC_ERR_USAGE for an ordinal that is
+ * not there, SLC_ERR_UNSUPPORTED for a device older than those that sluice is built for,
+ * SLC_ERR_MEMORY.
+ */
+enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
+                               struct slc_device **device,
+                               struct slc_error *err) SLC_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
