@@ -77,8 +77,10 @@ struct slc_encoded_patched {
 
 /* Bytes that LZ4 made of others; the latter have a place in the block's expanded bytes. */
 struct slc_encoded_lz4 {
-    uint32_t at, bytes;                   /* bytes 0: nothing of the tile is compressed */
-    uint32_t expanded_at, expanded_bytes; /* expanded_at: from the start of the expanded bytes */
+    uint32_t at, bytes; /* bytes 0: nothing of the tile is compressed */
+    uint32_t expanded_bytes;
+    uint32_t unused;
+    uint64_t expanded_at; /* from the start of the expanded bytes: a block's may pass 4 GiB */
 };
 
 struct slc_encoded_tile {
@@ -102,16 +104,18 @@ struct slc_encoded_tile {
      * PLANES: `gap_bytes` planes of a byte per nonzero, then those of the values, at planes_at: in
      * the expanded bytes where lz4.bytes is not 0, else in the block.
      */
-    uint32_t planes_at, gap_bytes;
+    uint64_t planes_at;
+    uint32_t gap_bytes;
     /* FIELDS: (u64 upper key bits, u32 first nonzero, u32 count) per sub-block; u64 indices. */
     uint32_t sub_blocks_at, sub_block_count, indices_at;
 
     /*
-     * Values. CONSTANT: an f64. INTEGER: `low` plus patched. DICTIONARY: `dictionary_count` f64,
-     * then indices of `index_width` bits. F32, F64: an array. *_LZ4: planes, in the expanded bytes
-     * where lz4.bytes is not 0.
+     * Values, at values_at. CONSTANT: an f64. INTEGER: `low` plus patched, in `integers` alone.
+     * DICTIONARY: indices of `index_width` bits; `dictionary_count` f64 are at dictionary_at. F32,
+     * F64: an array. *_LZ4: planes, in the expanded bytes where lz4.bytes is not 0, else in the
+     * block.
      */
-    uint32_t values_at;
+    uint64_t values_at;
     uint32_t dictionary_at, dictionary_count, index_width;
     int64_t low;
     struct slc_encoded_patched integers;
@@ -124,8 +128,8 @@ struct slc_encoded_block {
     uint64_t block;  /* number within its layout */
     uint64_t offset; /* of the block in its file, for messages */
     uint64_t bytes;  /* at `data`, slack included: what has to be copied */
-    uint64_t
-        expanded_bytes; /* what its LZ4 sections take, expanded; each begins at a multiple of 16 */
+    /* What its LZ4 sections take, expanded; each begins at a multiple of 16. */
+    uint64_t expanded_bytes;
     uint64_t nnz;
     uint32_t tile_count;
     const struct slc_encoded_tile *tiles;
