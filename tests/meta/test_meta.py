@@ -120,7 +120,7 @@ def only_tools_print(_folder):
     for floor in FLOORS:
         if floor == "tools":
             continue
-        for path in files(".c", under=floor):
+        for path in files(".c", ".cu", under=floor):
             code = re.sub(r"/\*.*?\*/|\"(\\.|[^\"])*\"|//[^\n]*", "", text(path), flags=re.S)
             for line in code.splitlines():
                 found = pattern.search(line)
