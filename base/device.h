@@ -36,6 +36,12 @@ struct slc_device_info {
     unsigned shared_bytes; /* of a thread block, at most */
 };
 
+enum {
+    SLC_DEVICE_STREAMS = 8, /* at most: more than two or three copies and kernels never overlap */
+    /* Bytes: blocks begin at such places in a slot. Whole lines of the caches. */
+    SLC_DEVICE_ALIGN = 128
+};
+
 /* What a device is opened for. Everything is borrowed until open returns. */
 struct slc_device_problem {
     unsigned order;
@@ -47,12 +53,14 @@ struct slc_device_problem {
     const struct slc_encoded_layout *layouts;
 
     /* Batches: as many blocks as fit are copied to a slot and computed by one launch. */
-    unsigned streams;        /* each with a slot of its own */
+    unsigned streams;        /* 1 .. SLC_DEVICE_STREAMS, each with a slot of its own */
     uint64_t slot_bytes;     /* the largest block or more */
     uint64_t expanded_bytes; /* per slot: the largest slc_encoded_block.expanded_bytes or more */
     uint32_t slot_tiles;     /* tiles of the largest block or more */
 
-    uint64_t resident_bytes; /* for blocks that stay; 0: none do */
+    /* For blocks that stay, with their expanded bytes, each rounded up to SLC_DEVICE_ALIGN; 0: none
+     * do. */
+    uint64_t resident_bytes;
     uint32_t resident_tiles;
 };
 
@@ -66,6 +74,7 @@ struct slc_device_job {
 /* Where an operation begins to name a block that stays in the device's memory. */
 #define SLC_NOT_RESIDENT UINT32_MAX
 
+/* Since the device was opened. */
 struct slc_device_stats {
     uint64_t launches; /* of batches */
     uint64_t blocks, nnz;
@@ -86,6 +95,9 @@ struct slc_device_ops {
     /* Memory that `open` would take; UINT64_MAX on overflow. For plans. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
+    /* Memory of the host that `open` would take, likewise; what CUDA takes itself is not known. */
+    uint64_t (*host_bytes)(const struct slc_device *device,
+                           const struct slc_device_problem *problem);
     /*
      * Takes all memory: factors (zero), an output for the longest mode, slots, resident blocks.
      * Errors: SLC_ERR_BUDGET naming what --device-memory would be enough, SLC_ERR_MEMORY,
@@ -96,7 +108,11 @@ struct slc_device_ops {
                             struct slc_error *err);
     void (*close)(struct slc_device *device); /* waits for what is under way */
 
-    /* Makes pages of the host known to the device; copies to and from others are refused. */
+    /*
+     * Makes pages of the host known to the device; copies of blocks from others are refused. Memory
+     * may be registered with several devices: who does so first unregisters it last. Unregistering
+     * waits for what is under way.
+     */
     enum slc_status (*host_register)(struct slc_device *device,
                                      void *memory,
                                      uint64_t bytes,
@@ -125,7 +141,9 @@ struct slc_device_ops {
      * Enqueues a block. Its data has to be registered and stay until `copied`; its description is
      * copied here. Waits for a slot where none is free. *ticket names the copy. With `keep` not
      * NULL the block goes to the memory for residents if there is room, and *keep names it there,
-     * for this and all later jobs; else *keep becomes SLC_NOT_RESIDENT.
+     * for this and all later jobs; else *keep becomes SLC_NOT_RESIDENT. Errors: SLC_ERR_USAGE for a
+     * block that is larger than the problem said or not registered, SLC_ERR_SYSTEM; no copy of the
+     * block is under way then.
      */
     enum slc_status (*block)(struct slc_device *device,
                              const struct slc_encoded_block *block,

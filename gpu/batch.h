@@ -12,6 +12,7 @@ struct slc_gpu_tile {
     const uint8_t *block;    /* its block's bytes */
     const uint8_t *expanded; /* its block's expanded bytes */
     uint64_t block_number;   /* within the layout, for messages */
+    uint64_t block_offset;   /* in the file, for messages */
     struct slc_encoded_tile tile;
 };
 
@@ -31,7 +32,7 @@ struct slc_gpu_batch {
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; written last, taken by atomicCAS */
     uint32_t tile; /* of the layout */
-    uint64_t block_number;
+    uint64_t block_number, block_offset;
 };
 
 enum slc_gpu_fault_kind {
