@@ -7,9 +7,9 @@
  *         { mttkrp_begin -> { block | resident | flush } .. -> mttkrp_end -> update .. } ..
  *     -> factor_read .. -> close
  *
- * One thread uses a device at a time. Work is asynchronous: `block` returns when the block has been
- * enqueued, and its memory may be used again when `copied` says so. Faults of kernels show in
- * mttkrp_end.
+ * One thread at a time uses a device, but not always the same one. Work is asynchronous: `block`
+ * returns when the block has been enqueued, and its memory may be used again when `copied` says so.
+ * Faults of kernels show in mttkrp_end.
  */
 #ifndef SLC_BASE_DEVICE_H
 #define SLC_BASE_DEVICE_H
@@ -92,7 +92,10 @@ struct slc_device_ops {
 
     void (*info)(const struct slc_device *device, struct slc_device_info *info);
 
-    /* Memory that `open` would take; UINT64_MAX on overflow. For plans. */
+    /*
+     * Memory that `open` would take; UINT64_MAX on overflow. For plans, which have described no
+     * layouts yet: problem->layouts may be NULL.
+     */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
     /* Memory of the host that `open` would take, likewise; what CUDA takes itself is not known. */

@@ -76,7 +76,7 @@ uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struc
           slc_buffer_footprint(sizes.columns, SLC_PAGES_SMALL) +
           slc_buffer_footprint(sizes.staging, SLC_PAGES_SMALL) +
           slc_buffer_footprint(sizes.split, SLC_PAGES_SMALL) + sizeof(struct slc_devices) +
-          plan->devices * sizeof(struct slc_device) +
+          plan->devices * sizeof(struct slc_devices_member) +
           plan->threads * sizeof(struct slc_device_worker);
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
@@ -90,7 +90,7 @@ uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struc
 /* The memory of device `d`; the first one works on the caller's. */
 static enum slc_status make_device(struct slc_devices *devices, unsigned d, struct slc_error *err)
 {
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
     enum slc_status status = SLC_OK;
 
     device->backend = devices->setup.backends[d];
@@ -255,7 +255,7 @@ enum slc_status slc_devices_run(struct slc_devices *devices,
 static void load_device(void *context, unsigned d, unsigned count)
 {
     struct slc_devices *devices = context;
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
@@ -282,7 +282,7 @@ enum slc_status slc_devices_load(struct slc_devices *devices, struct slc_error *
 static struct slc_matrix *output_of(struct slc_devices *devices, unsigned d, unsigned mode)
 {
     const enum slc_value_type type = devices->setup.plan->request.precision;
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
 
     device->view = (struct slc_matrix){.type = type,
                                        .rows = info_of(devices)->dims[mode],
@@ -295,7 +295,7 @@ static struct slc_matrix *output_of(struct slc_devices *devices, unsigned d, uns
 static enum slc_status begin_job(struct slc_devices *devices, unsigned d, struct slc_error *err)
 {
     const struct slc_plan *plan = devices->setup.plan;
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
     struct slc_mttkrp_job job = {.order = devices->order,
                                  .mode = devices->mode,
                                  .rank = devices->setup.rank,
@@ -327,7 +327,7 @@ static void begin_device(void *context, unsigned d, unsigned count)
 static void end_device(void *context, unsigned d, unsigned count)
 {
     struct slc_devices *devices = context;
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
     const uint64_t start_ns = slc_clock_ns();
 
     (void)count;
@@ -388,7 +388,7 @@ static void join_split_rows(struct slc_devices *devices)
 static void settle_pass(struct slc_devices *devices, double pass_seconds)
 {
     for (unsigned d = 0; d < devices->count; d++) {
-        struct slc_device_stats *stats = &devices->device[d].stats;
+        struct slc_devices_stats *stats = &devices->device[d].stats;
         double busy_seconds = 0.0;
 
         for (unsigned t = 0; t < devices->threads; t++) {
@@ -452,7 +452,7 @@ slc_devices_factor(const struct slc_devices *devices, unsigned device, unsigned 
 
 void slc_devices_stats(const struct slc_devices *devices,
                        unsigned device,
-                       struct slc_device_stats *stats)
+                       struct slc_devices_stats *stats)
 {
     *stats = devices->device[device].stats;
 }

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* What one device has done since it was created. Seconds of threads are means over its threads. */
-struct slc_device_stats {
+struct slc_devices_stats {
     uint64_t nnz;           /* that it multiplied */
     uint64_t bytes;         /* of the blocks these lay in, encoded */
     double compute_seconds; /* of MTTKRPs, decoding included */
@@ -105,6 +105,6 @@ slc_devices_factor(const struct slc_devices *devices, unsigned device, unsigned 
 
 void slc_devices_stats(const struct slc_devices *devices,
                        unsigned device,
-                       struct slc_device_stats *stats);
+                       struct slc_devices_stats *stats);
 
 #endif

@@ -9,13 +9,13 @@
 #include <stdatomic.h>
 
 /* One device. */
-struct slc_device {
+struct slc_devices_member {
     struct slc_backend *backend;
     struct slc_matrix *factors;              /* one per mode */
     struct slc_matrix copies[SLC_MAX_ORDER]; /* what `factors` is, but for the first device */
     struct slc_buffer output;                /* but for the first device */
     struct slc_matrix view;                  /* of the output at hand */
-    struct slc_device_stats stats;
+    struct slc_devices_stats stats;
     bool begun;                 /* its backend has a job */
     _Atomic uint64_t next_unit; /* of its piece, to be taken */
 };
@@ -32,7 +32,7 @@ struct slc_devices {
     unsigned order;
     unsigned count;
     unsigned threads; /* of each device */
-    struct slc_device *device;
+    struct slc_devices_member *device;
     struct slc_device_worker *workers;
     struct slc_device_shares shares[SLC_MAX_ORDER]; /* of modes that are computed */
     struct slc_exchange *exchange;

@@ -30,7 +30,7 @@ static enum slc_status
 reduce_rows(struct slc_devices *devices, unsigned number, const struct slc_row_span *rows)
 {
     const unsigned owner = number / devices->threads;
-    struct slc_device *own = &devices->device[owner];
+    struct slc_devices_member *own = &devices->device[owner];
     unsigned char *sums = (unsigned char *)devices->staging.data + 2 * number * devices->unit_bytes;
     unsigned char *part = sums + devices->unit_bytes;
     const uint64_t count = rows->end - rows->first;
@@ -39,7 +39,7 @@ reduce_rows(struct slc_devices *devices, unsigned number, const struct slc_row_s
         own->backend->ops->rows_read(own->backend, &own->view, rows->first, count, sums, fault);
 
     for (unsigned d = 0; d < devices->count && status == SLC_OK; d++) {
-        struct slc_device *other = &devices->device[d];
+        struct slc_devices_member *other = &devices->device[d];
 
         if (d != owner) {
             status = other->backend->ops->rows_read(other->backend, &other->view, rows->first,
@@ -60,7 +60,7 @@ static void finish_units(void *context, unsigned number, unsigned workers)
     const struct slc_device_shares *shares = &devices->shares[devices->mode];
     const struct slc_row_piece *piece = &shares->pieces[d];
     const uint64_t elements = slc_dense_columns_elements(devices->setup.rank);
-    struct slc_device *device = &devices->device[d];
+    struct slc_devices_member *device = &devices->device[d];
     struct slc_device_worker *worker = &devices->workers[number];
     enum slc_status status = SLC_OK;
 
@@ -114,7 +114,7 @@ static enum slc_status finish_rows(struct slc_devices *devices,
     }
     for (unsigned w = 0; w < devices->count * devices->threads; w++) {
         struct slc_device_worker *worker = &devices->workers[w];
-        struct slc_device_stats *stats = &devices->device[w / devices->threads].stats;
+        struct slc_devices_stats *stats = &devices->device[w / devices->threads].stats;
 
         stats->reduce_seconds += (double)worker->reduce_ns * 1e-9 / devices->threads;
         stats->solve_seconds += (double)worker->solve_ns * 1e-9 / devices->threads;

@@ -102,7 +102,7 @@ static enum slc_status compute_on_devices(struct session *session,
                                           struct slc_matrix *factors,
                                           const struct slc_matrix *output,
                                           unsigned mode,
-                                          struct slc_device_stats *stats,
+                                          struct slc_devices_stats *stats,
                                           struct slc_error *err)
 {
     const struct slc_devices_setup setup = {.layouts = &session->layouts,
@@ -139,7 +139,7 @@ static enum slc_status compute(struct session *session,
                                const struct arguments *args,
                                unsigned mode,
                                struct slc_conflict_choice *choice,
-                               struct slc_device_stats *stats,
+                               struct slc_devices_stats *stats,
                                struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
@@ -197,7 +197,7 @@ static enum slc_status compute(struct session *session,
 static void print_report(const struct session *session,
                          const char *output,
                          const struct slc_conflict_choice *choice,
-                         const struct slc_device_stats *devices,
+                         const struct slc_devices_stats *devices,
                          double seconds)
 {
     struct slc_stream_stats stats;
@@ -221,7 +221,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
     struct slc_conflict_choice choice;
-    struct slc_device_stats devices[SLC_MAX_DEVICES];
+    struct slc_devices_stats devices[SLC_MAX_DEVICES];
     uint32_t rank = 0;
     unsigned mode;
     int code = 0;

@@ -116,7 +116,7 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
 
 /* The largest over the mean of nonzeros, and of the time that these took. */
 static void measure_imbalance(const struct slc_plan *plan,
-                              const struct slc_device_stats *stats,
+                              const struct slc_devices_stats *stats,
                               double *of_nnz,
                               double *of_time)
 {
@@ -132,7 +132,7 @@ static void measure_imbalance(const struct slc_plan *plan,
 
 /* One device; or, where `count` is more, the mean of several. */
 static void
-print_stats(const char *name, const struct slc_device_stats *stats, unsigned count, bool reduced)
+print_stats(const char *name, const struct slc_devices_stats *stats, unsigned count, bool reduced)
 {
     double exchange = 0, reduce = 0, copy = 0, solve = 0, wait = 0, compute = 0;
     double nnz = 0, bytes = 0, sent = 0, ring_wait = 0;
@@ -159,7 +159,9 @@ print_stats(const char *name, const struct slc_device_stats *stats, unsigned cou
     printf("\n");
 }
 
-void devices_report(const struct slc_plan *plan, const struct slc_device_stats *stats, bool verbose)
+void devices_report(const struct slc_plan *plan,
+                    const struct slc_devices_stats *stats,
+                    bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
     double of_nnz, of_time;
@@ -185,7 +187,7 @@ void devices_report(const struct slc_plan *plan, const struct slc_device_stats *
            of_nnz, of_time);
 }
 
-json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_device_stats *stats)
+json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_devices_stats *stats)
 {
     json_t *list = json_array();
     json_t *object = json_object();

@@ -122,7 +122,7 @@ struct slc_cp_result {
     enum slc_stop_reason reason;
     struct slc_cp_times times;
     unsigned device_count; /* 0: the backend alone */
-    struct slc_device_stats devices[SLC_MAX_DEVICES];
+    struct slc_devices_stats devices[SLC_MAX_DEVICES];
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
