@@ -1,0 +1,48 @@
+/*
+ * What a device moves, measured: the ceilings that kernels are told beside. For benchmarks.
+ */
+#ifndef SLC_GPU_MEASURE_H
+#define SLC_GPU_MEASURE_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum slc_gpu_ceiling {
+    SLC_GPU_CEILING_READ,       /* of a working set, front to back, again and again */
+    SLC_GPU_CEILING_COPY,       /* from one half of it to the other: bytes read and written */
+    SLC_GPU_CEILING_TO_DEVICE,  /* from registered memory of the host */
+    SLC_GPU_CEILING_TO_HOST,    /* to it */
+    SLC_GPU_CEILING_ROWS,       /* rows at random places of a working set */
+    SLC_GPU_CEILING_REDUCE_F32, /* rows added to at random places, by slc_reduce_add */
+    SLC_GPU_CEILING_REDUCE_F64
+};
+const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling); /* "read", "to-device" */
+
+struct slc_gpu_measurement {
+    enum slc_gpu_ceiling ceiling;
+    uint64_t
+        working_bytes;    /* a multiple of 4096; for ROWS and REDUCE what the rows are drawn from */
+    uint64_t moved_bytes; /* by one run, or a little more */
+    uint32_t row_bytes;   /* ROWS, REDUCE: a power of two from 16 to 512 */
+    unsigned repeats;     /* runs, of which the median is told, after one that is not */
+};
+
+/*
+ * Bytes a second. Takes working_bytes of the device's memory, and of the host's for copies, while
+ * it runs. Errors: SLC_ERR_SYSTEM, SLC_ERR_MEMORY; SLC_ERR_USAGE for sizes out of the limits above.
+ */
+enum slc_status slc_gpu_measure(unsigned ordinal,
+                                const struct slc_gpu_measurement *measurement,
+                                double *bytes_per_second,
+                                struct slc_error *err) SLC_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/* Ceilings of a device: every kernel stays in its memory, whatever the sizes, and says a rate. */
+extern "C" {
+#include "gpu/measure.h"
+#include "slc_test.h"
+}
+#include "cuda_runtime.h"
+
+#include <cstring>
+
+static const struct slc_emulation emulation = {1, (size_t)8 << 20, 100 << 10, 2, 1};
+
+static void every_ceiling(void)
+{
+    static const uint32_t row_bytes[] = {16, 64, 512};
+    /* Threads do the same whatever the sizes. */
+    const uint64_t fewest = slc_test_threads_only() ? 9 : 1;
+
+    slc_emulation_set(&emulation);
+    for (int c = SLC_GPU_CEILING_READ; c <= SLC_GPU_CEILING_REDUCE_F64; c++) {
+        for (uint32_t row : row_bytes) {
+            for (uint64_t pages = fewest; pages <= 9; pages += 8) {
+                const struct slc_gpu_measurement measurement = {
+                    static_cast<enum slc_gpu_ceiling>(c), pages * 4096, 40000, row, 3};
+                struct slc_error err = SLC_ERROR_INIT;
+                double rate = 0;
+
+                SLC_ASSERT_OK(slc_gpu_measure(0, &measurement, &rate, &err), &err);
+                CU_ASSERT(rate > 0);
+            }
+        }
+    }
+    slc_emulation_reset(); /* ends the program where anything is left */
+}
+
+static void refused(void)
+{
+    static const struct slc_gpu_measurement wrong[] = {
+        {SLC_GPU_CEILING_READ, 0, 4096, 16, 1},      {SLC_GPU_CEILING_READ, 4095, 4096, 16, 1},
+        {SLC_GPU_CEILING_READ, 4096, 0, 16, 1},      {SLC_GPU_CEILING_READ, 4096, 4096, 16, 0},
+        {SLC_GPU_CEILING_ROWS, 4096, 4096, 8, 1},    {SLC_GPU_CEILING_ROWS, 4096, 4096, 48, 1},
+        {SLC_GPU_CEILING_ROWS, 4096, 4096, 1024, 1},
+    };
+    const struct slc_gpu_measurement large = {SLC_GPU_CEILING_COPY, 16 << 20, 4096, 16, 1};
+    struct slc_error err = SLC_ERROR_INIT;
+    double rate;
+
+    slc_emulation_set(&emulation);
+    for (const auto &measurement : wrong) {
+        CU_ASSERT_EQUAL(slc_gpu_measure(0, &measurement, &rate, NULL), SLC_ERR_USAGE);
+    }
+    CU_ASSERT_EQUAL(slc_gpu_measure(0, &large, &rate, &err), SLC_ERR_MEMORY);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "cudaMalloc: "));
+    CU_ASSERT_EQUAL(slc_gpu_measure(1, &large, &rate, NULL), SLC_ERR_SYSTEM);
+    slc_emulation_reset();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"every ceiling of a device is measured", every_ceiling},
+        {"measurements that cannot be are refused", refused},
+    };
+
+    return slc_test_main("gpu measure", tests, SLC_COUNT(tests), argc, argv);
+}
