@@ -4,31 +4,21 @@
  */
 #include "storage/decode_fields.h"
 
+#include "base/compress.h"
+
 #include <assert.h>
 #include <string.h>
 
 void slc_gather_init(struct slc_gather *gather, uint64_t mask)
 {
-    unsigned shift_right = mask == 0 ? 0 : (unsigned)__builtin_ctzll(mask);
-    uint64_t selected = mask >> shift_right;
-    uint64_t zeros_right = ~selected << 1; /* position p is set when bit p - 1 is not selected */
+    struct slc_compress packed;
 
-    memset(gather, 0, sizeof *gather);
     gather->mask = mask;
-    gather->bits = (unsigned)__builtin_popcountll(mask);
-    gather->shift = shift_right;
-    gather->picked = selected;
-    for (unsigned k = 0; k < 6; k++) {
-        /* Bit p of the parallel prefix: the count of gaps to the right of p has its bit k set. */
-        uint64_t odd = zeros_right;
-
-        for (unsigned shift = 1; shift < 64; shift *= 2) {
-            odd ^= odd << shift;
-        }
-        gather->move[k] = odd & selected;
-        selected = (selected ^ gather->move[k]) | gather->move[k] >> (1U << k);
-        zeros_right &= ~odd;
-    }
+    gather->shift = mask == 0 ? 0 : (unsigned)__builtin_ctzll(mask);
+    slc_compress_init(&packed, mask >> gather->shift);
+    gather->bits = packed.bits;
+    gather->picked = packed.mask;
+    memcpy(gather->move, packed.move, sizeof gather->move);
 }
 
 void slc_fields_clear(struct slc_fields *fields)

@@ -11,21 +11,22 @@
 #ifndef SLC_STORAGE_DECODE_FIELDS_H
 #define SLC_STORAGE_DECODE_FIELDS_H
 
+#include "base/encoded.h"
 #include "base/limits.h"
 
 #include <stdint.h>
 
 /*
  * How to gather the bits of a 64-bit word that `mask` selects. Where there is no fast pext, the
- * bits move right in up to six steps, the k-th by 2^k (Warren, Hacker's Delight, section 7-4):
- * plain shifts and masks that vectorize.
+ * bits move right in up to six steps, the k-th by 2^k (base/compress.h), first of all by as many
+ * zeros as there are below the mask.
  */
 struct slc_gather {
     uint64_t mask;
-    unsigned bits;    /* selected by the mask */
-    unsigned shift;   /* zeros below the mask; what follows is about words shifted right by it */
-    uint64_t picked;  /* the mask */
-    uint64_t move[6]; /* bits that move right by 2^k in step k */
+    unsigned bits;   /* selected by the mask */
+    unsigned shift;  /* zeros below the mask; what follows is about words shifted right by it */
+    uint64_t picked; /* the mask */
+    uint64_t move[SLC_COMPRESS_STEPS]; /* bits that move right by 2^k in step k */
 };
 
 void slc_gather_init(struct slc_gather *gather, uint64_t mask);

@@ -1,0 +1,27 @@
+/* See base/compress.h. */
+#include "base/compress.h"
+
+#include <string.h>
+
+void slc_compress_init(struct slc_compress *compress, uint64_t mask)
+{
+    uint64_t selected = mask;
+    uint64_t zeros_right = ~mask << 1; /* bit p is set when bit p - 1 is not selected */
+
+    memset(compress, 0, sizeof *compress);
+    compress->mask = mask;
+    compress->bits = (uint32_t)__builtin_popcountll(mask);
+    /* Bits that lie together at the bottom have all arrived. */
+    for (unsigned s = 0; (selected & (selected + 1)) != 0; s++) {
+        /* Bit p of the parallel prefix: the count of zeros right of p has its bit s set. */
+        uint64_t odd = zeros_right;
+
+        for (unsigned shift = 1; shift < 64; shift *= 2) {
+            odd ^= odd << shift;
+        }
+        compress->move[s] = odd & selected;
+        selected = (selected ^ compress->move[s]) | compress->move[s] >> (1U << s);
+        zeros_right &= ~odd;
+        compress->steps = s + 1;
+    }
+}
