@@ -219,9 +219,6 @@ static bool plan_modes(struct slc_decoder *decoder, const uint8_t *at, struct sl
             return slc_damage_set(damage, extent_at, "its extent in a mode", entry->extent[n],
                                   "at most ", top);
         }
-        if (mode->lo.bits + mode->hi.bits == 0) {
-            memset(decoder->offset[n], 0, SLC_CHUNK_NNZ * sizeof *decoder->offset[n]);
-        }
     }
     if (slc_load_u32(at + slc_tile_entry_bytes(order) - 4) != 0 && order % 2 != 0) {
         return slc_damage_set(damage, at + slc_tile_entry_bytes(order) - 4,
@@ -274,7 +271,21 @@ static void place_keys(struct slc_decoder *decoder)
     decoder->key_small = stay ? decoder->small_room : decoder->values;
 }
 
-static bool open_data(struct slc_decoder *decoder, struct slc_damage *damage)
+/* What loops over chunks find made: expanded planes, and all that is the same in every chunk. */
+static bool make_ready(struct slc_decoder *decoder, struct slc_damage *damage)
+{
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        if (decoder->modes[n].lo.bits + decoder->modes[n].hi.bits == 0) {
+            memset(decoder->offset[n], 0, SLC_CHUNK_NNZ * sizeof *decoder->offset[n]);
+        }
+    }
+    if (decoder->value.form == SLC_FORM_CONSTANT) {
+        slc_values_fill(decoder);
+    }
+    return slc_planes_expand(decoder, damage);
+}
+
+static bool check_data(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     switch (decoder->codec) {
     case SLC_CODEC_PACKED:
@@ -397,15 +408,13 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     return SLC_OK;
 }
 
-enum slc_status slc_tile_open(struct slc_decoder *decoder,
-                              const struct slc_block_view *block,
-                              uint32_t index,
-                              struct slc_tile_view *tile,
-                              struct slc_error *err)
+enum slc_status slc_tile_check(struct slc_decoder *decoder,
+                               const struct slc_block_view *block,
+                               uint32_t index,
+                               struct slc_error *err)
 {
-    unsigned order = decoder->keys.order;
-    uint64_t directory_end = slc_tile_entry_offset(order, index + 1);
-    const uint8_t *at = block->data + slc_tile_entry_offset(order, index);
+    uint64_t directory_end = slc_tile_entry_offset(decoder->keys.order, index + 1);
+    const uint8_t *at = block->data + slc_tile_entry_offset(decoder->keys.order, index);
     struct slc_damage damage;
 
     assert(index < block->entry.tile_count);
@@ -416,6 +425,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     decoder->block_data = block->data;
     decoder->tile = index;
     decoder->codec = block->entry.codec;
+    decoder->lz4 = (struct slc_lz4_section){NULL, 0, 0};
     decoder->position = 0;
     decoder->next = 0;
     if (block->entry.bytes < directory_end + SLC_BLOCK_SLACK_BYTES ||
@@ -424,9 +434,27 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                        "at least ", directory_end + SLC_BLOCK_SLACK_BYTES);
         return fail_damaged(decoder, &damage, err);
     }
-    slc_tile_entry_load(at, order, &decoder->entry);
+    slc_tile_entry_load(at, decoder->keys.order, &decoder->entry);
     if (!check_place(decoder, block, at, &damage) || !check_keys(decoder, at, &damage) ||
-        !plan_modes(decoder, at, &damage) || !open_data(decoder, &damage)) {
+        !plan_modes(decoder, at, &damage) || !check_data(decoder, &damage)) {
+        return fail_damaged(decoder, &damage, err);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_tile_open(struct slc_decoder *decoder,
+                              const struct slc_block_view *block,
+                              uint32_t index,
+                              struct slc_tile_view *tile,
+                              struct slc_error *err)
+{
+    const enum slc_status status = slc_tile_check(decoder, block, index, err);
+    struct slc_damage damage;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!make_ready(decoder, &damage)) {
         return fail_damaged(decoder, &damage, err);
     }
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
@@ -439,7 +467,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     tile->continued = block->entry.continued;
     tile->block = block->block;
     tile->nnz = decoder->entry.nnz;
-    tile->order = order;
+    tile->order = decoder->keys.order;
     tile->value_type = decoder->value_type;
     memcpy(tile->corner, decoder->entry.corner, sizeof tile->corner);
     memcpy(tile->extent, decoder->entry.extent, sizeof tile->extent);

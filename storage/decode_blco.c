@@ -67,13 +67,23 @@ static uint64_t key_of_index(const struct slc_decoder *decoder, uint64_t index)
     return key;
 }
 
+unsigned slc_blco_shifts(const struct slc_key_layout *keys, uint32_t shift[SLC_MAX_ORDER])
+{
+    unsigned bits = 0;
+
+    for (unsigned n = 0; n < keys->order; n++) {
+        shift[n] = bits < 64 ? bits : 0; /* where 64 are used up, the mask is empty */
+        bits += (unsigned)__builtin_popcountll(keys->mask_lo[n]);
+    }
+    return bits;
+}
+
 bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     struct slc_blco_plan *blco = &decoder->plan.blco;
     const uint8_t *data = decoder->data;
     uint32_t nnz = decoder->entry.nnz, count = slc_load_u32(data);
     uint64_t bytes = 8 + (uint64_t)SUB_BLOCK_BYTES * count + UINT64_C(16) * nnz;
-    unsigned shift = 0;
     uint64_t first, last;
 
     if (count == 0 || count > nnz) {
@@ -86,11 +96,7 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
         return slc_damage_set(damage, data, "the size of its data", decoder->entry.data_bytes, "",
                               bytes);
     }
-    for (unsigned n = 0; n < decoder->keys.order; n++) {
-        blco->shift[n] = shift < 64 ? shift : 0; /* where 64 are used up, the mask is empty */
-        shift += (unsigned)__builtin_popcountll(decoder->keys.mask_lo[n]);
-    }
-    blco->index_bits = shift;
+    blco->index_bits = slc_blco_shifts(&decoder->keys, blco->shift);
     blco->sub_blocks = data + 8;
     blco->sub_block_count = count;
     blco->sub_block = 0;

@@ -9,8 +9,8 @@
 #ifndef SLC_STORAGE_DECODE_INTERNAL_H
 #define SLC_STORAGE_DECODE_INTERNAL_H
 
-#include "base/encoded.h"
 #include "base/block.h"
+#include "base/encoded.h"
 #include "base/memory.h"
 #include "storage/bitpack.h"
 #include "storage/block_layout.h"
@@ -63,8 +63,14 @@ struct slc_blco_plan {
     const uint8_t *sub_blocks, *indices;
     uint32_t sub_block_count;
     uint32_t sub_block;            /* holds the next nonzero */
-    unsigned shift[SLC_MAX_ORDER]; /* of each mode's field in a re-encoded index */
+    uint32_t shift[SLC_MAX_ORDER]; /* of each mode's field in a re-encoded index */
     unsigned index_bits;
+};
+
+/* Bytes that LZ4 made of the tile's planes; none: `bytes` is 0. */
+struct slc_lz4_section {
+    const uint8_t *at;
+    uint32_t bytes, expanded_bytes;
 };
 
 struct slc_decoder {
@@ -111,6 +117,7 @@ struct slc_decoder {
     struct slc_fields own_fields, run_fields;
     bool byte_runs; /* runs may be found without keys */
     struct slc_value_plan value;
+    struct slc_lz4_section lz4; /* to be expanded into `planes` */
     union {
         struct slc_packed_plan packed;
         struct slc_lz4_plan lz4;
@@ -121,7 +128,16 @@ struct slc_decoder {
 };
 
 /*
- * Opens the data of the tile in decoder->entry for its codec, and decodes `count` nonzeros from
+ * All checks of opening tile `index`: fills in what the decoder knows of the open tile, but for
+ * what the loops alone need. Nothing is expanded yet. Errors: SLC_ERR_DAMAGED.
+ */
+enum slc_status slc_tile_check(struct slc_decoder *decoder,
+                               const struct slc_block_view *block,
+                               uint32_t index,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Checks the data of the tile in decoder->entry for its codec, and decodes `count` nonzeros from
  * `start` into key_lo (and key_hi), or, for blco, straight into the offsets.
  */
 bool slc_packed_open(struct slc_decoder *decoder, struct slc_damage *damage);
@@ -150,6 +166,8 @@ bool slc_lz4_keys(struct slc_decoder *decoder,
                   uint32_t count,
                   struct slc_damage *damage);
 bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage);
+/* Where each mode's field of a re-encoded index begins; returns the bits of all. */
+unsigned slc_blco_shifts(const struct slc_key_layout *keys, uint32_t shift[SLC_MAX_ORDER]);
 bool slc_blco_offsets(struct slc_decoder *decoder,
                       uint32_t start,
                       uint32_t count,
@@ -195,23 +213,30 @@ bool slc_decoder_runs(struct slc_decoder *decoder,
 /* The latter where run_small holds the keys of `runs` heads. */
 bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct slc_damage *damage);
 
-/* Opens a values section of exactly `bytes` bytes at `section`, and decodes from it. */
+/* Checks a values section of exactly `bytes` bytes at `section`, and decodes from it. */
 bool slc_values_open(struct slc_decoder *decoder,
                      unsigned form,
                      const uint8_t *section,
                      uint64_t bytes,
                      struct slc_damage *damage);
+/* Between the two: where all values are equal, fills a chunk with them. */
+void slc_values_fill(struct slc_decoder *decoder);
 bool slc_values_chunk(struct slc_decoder *decoder,
                       uint32_t start,
                       uint32_t count,
                       struct slc_damage *damage);
 
-/* Undoes LZ4 into decoder->planes: exactly `bytes_out` bytes. */
-bool slc_planes_decompress(struct slc_decoder *decoder,
-                           const uint8_t *section,
-                           uint64_t bytes,
-                           uint64_t bytes_out,
-                           struct slc_damage *damage);
+/*
+ * Notes a section of `bytes` bytes under LZ4 that has to expand to exactly `expanded_bytes`. None
+ * is that short: no bytes expand to none.
+ */
+bool slc_planes_note(struct slc_decoder *decoder,
+                     const uint8_t *section,
+                     uint64_t bytes,
+                     uint64_t expanded_bytes,
+                     struct slc_damage *damage);
+/* Undoes LZ4 of the section that was noted, if any, into decoder->planes. */
+bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage);
 
 /*
  * Puts elements of 8 (or 4) little-endian bytes together: out element i is byte i of each plane.

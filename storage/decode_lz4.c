@@ -8,21 +8,38 @@
 #include <lz4.h>
 #include <string.h>
 
-bool slc_planes_decompress(struct slc_decoder *decoder,
-                           const uint8_t *section,
-                           uint64_t bytes,
-                           uint64_t bytes_out,
-                           struct slc_damage *damage)
+static bool refuse_size(const uint8_t *section,
+                        uint64_t made,
+                        uint64_t expanded_bytes,
+                        struct slc_damage *damage)
+{
+    return slc_damage_set(damage, section, "the size of an LZ4 section, expanded", made, "",
+                          expanded_bytes);
+}
+
+bool slc_planes_note(struct slc_decoder *decoder,
+                     const uint8_t *section,
+                     uint64_t bytes,
+                     uint64_t expanded_bytes,
+                     struct slc_damage *damage)
 {
     /* Both sizes are bounded by one tile's, far below INT_MAX. */
-    int made = LZ4_decompress_safe((const char *)section, (char *)decoder->planes, (int)bytes,
-                                   (int)bytes_out);
+    decoder->lz4 = (struct slc_lz4_section){section, (uint32_t)bytes, (uint32_t)expanded_bytes};
+    return bytes > 0 || refuse_size(section, 0, expanded_bytes, damage);
+}
 
-    if (made < 0 || (uint64_t)made != bytes_out) {
-        return slc_damage_set(damage, section, "the size of an LZ4 section, expanded",
-                              made < 0 ? 0 : (uint64_t)made, "", bytes_out);
+bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage)
+{
+    const struct slc_lz4_section *lz4 = &decoder->lz4;
+    int made;
+
+    if (lz4->bytes == 0) {
+        return true;
     }
-    return true;
+    made = LZ4_decompress_safe((const char *)lz4->at, (char *)decoder->planes, (int)lz4->bytes,
+                               (int)lz4->expanded_bytes);
+    return (made >= 0 && (uint32_t)made == lz4->expanded_bytes) ||
+           refuse_size(lz4->at, made < 0 ? 0 : (uint64_t)made, lz4->expanded_bytes, damage);
 }
 
 bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage)
@@ -57,7 +74,7 @@ bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage)
         }
         lz4->planes = data + 8;
     } else {
-        if (!slc_planes_decompress(decoder, data + 8, stored, planes, damage)) {
+        if (!slc_planes_note(decoder, data + 8, stored, planes, damage)) {
             return false;
         }
         lz4->planes = decoder->planes;

@@ -39,23 +39,11 @@ check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_
     return true;
 }
 
-static bool
-open_constant(struct slc_decoder *decoder, const uint8_t *section, struct slc_damage *damage)
+static bool check_constant(const uint8_t *section, struct slc_damage *damage)
 {
-    double value = slc_load_f64(section);
-
-    if (!sound_f64(value)) {
-        return slc_damage_set(damage, section, "the bit pattern of a value", slc_bits_f64(value),
+    if (!sound_f64(slc_load_f64(section))) {
+        return slc_damage_set(damage, section, "the bit pattern of a value", slc_load_u64(section),
                               "that of a finite number other than ", 0);
-    }
-    if (decoder->value_type == SLC_F32) {
-        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
-            ((float *)decoder->values)[i] = (float)value;
-        }
-    } else {
-        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
-            ((double *)decoder->values)[i] = value;
-        }
     }
     return true;
 }
@@ -136,8 +124,8 @@ static bool open_planes(struct slc_decoder *decoder,
     }
     decoder->value.bytes = decoder->planes;
     return check_section(section, 8 + stored, bytes, damage) &&
-           slc_planes_decompress(decoder, section + 8, stored,
-                                 (uint64_t)value_bytes * decoder->entry.nnz, damage);
+           slc_planes_note(decoder, section + 8, stored, (uint64_t)value_bytes * decoder->entry.nnz,
+                           damage);
 }
 
 bool slc_values_open(struct slc_decoder *decoder,
@@ -160,7 +148,7 @@ bool slc_values_open(struct slc_decoder *decoder,
     value->bytes = section;
     switch (value->form) {
     case SLC_FORM_CONSTANT:
-        return check_section(section, 8, bytes, damage) && open_constant(decoder, section, damage);
+        return check_section(section, 8, bytes, damage) && check_constant(section, damage);
     case SLC_FORM_INTEGER:
         return open_integers(decoder, section, bytes, damage);
     case SLC_FORM_DICTIONARY:
@@ -175,6 +163,21 @@ bool slc_values_open(struct slc_decoder *decoder,
         break;
     }
     return open_planes(decoder, 8, section, bytes, damage);
+}
+
+void slc_values_fill(struct slc_decoder *decoder)
+{
+    const double value = slc_load_f64(decoder->value.bytes);
+
+    if (decoder->value_type == SLC_F32) {
+        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
+            ((float *)decoder->values)[i] = (float)value;
+        }
+    } else {
+        for (uint32_t i = 0; i < SLC_CHUNK_NNZ; i++) {
+            ((double *)decoder->values)[i] = value;
+        }
+    }
 }
 
 /* Where f64 go before they are rounded to f32, or the values themselves. */
@@ -333,7 +336,7 @@ bool slc_values_chunk(struct slc_decoder *decoder,
 
     switch (decoder->value.form) {
     case SLC_FORM_CONSTANT:
-        break; /* filled in when the tile was opened */
+        break; /* slc_values_fill */
     case SLC_FORM_INTEGER:
         return integers_chunk(decoder, start, count, damage);
     case SLC_FORM_DICTIONARY:
