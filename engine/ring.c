@@ -236,10 +236,20 @@ static void count_done(struct slc_ring *ring)
     }
 }
 
+void slc_ring_copy(struct slc_ring *ring, unsigned slot)
+{
+    pthread_mutex_lock(&ring->mutex);
+    change(ring, slot, SLC_SLOT_COMPUTING, SLC_SLOT_COPYING);
+    pthread_mutex_unlock(&ring->mutex);
+}
+
 void slc_ring_give_back(struct slc_ring *ring, unsigned slot)
 {
     pthread_mutex_lock(&ring->mutex);
-    change(ring, slot, SLC_SLOT_COMPUTING, SLC_SLOT_FREE);
+    SLC_ASSERT(slot < ring->slot_count);
+    change(ring, slot,
+           ring->slots[slot].state == SLC_SLOT_COPYING ? SLC_SLOT_COPYING : SLC_SLOT_COMPUTING,
+           SLC_SLOT_FREE);
     ring->free_slots[ring->free_count++] = slot;
     count_done(ring);
     pthread_cond_signal(&ring->freed);

@@ -4,7 +4,9 @@
  *
  * A slot is in exactly one state; each change is asserted:
  *   FREE -> READING (reader thread) -> READY (reader) -> COMPUTING (a worker) -> FREE (the worker
- *   that finishes its last tile). A GPU adds COPYING between READY and COMPUTING.
+ *   that finishes its last tile).
+ * Where a device takes whole blocks, a worker that has checked one hands it over: COMPUTING ->
+ * COPYING, and FREE when the device has its copy.
  *
  * Handing out in order cannot deadlock: slots are claimed in the order in which blocks are handed
  * out, so the block that is next always holds a slot before any later one does, and its read is
@@ -66,7 +68,9 @@ enum slc_ring_event slc_ring_take(struct slc_ring *ring,
                                   unsigned *slot,
                                   uint64_t *position,
                                   uint64_t *waited_ns);
-/* Worker: done with the block (-> FREE). */
+/* Worker: a device reads the block from now on (COMPUTING -> COPYING). */
+void slc_ring_copy(struct slc_ring *ring, unsigned slot);
+/* Worker: done with the block (COMPUTING or COPYING -> FREE). */
 void slc_ring_give_back(struct slc_ring *ring, unsigned slot);
 /* Worker: a block of the pass that needed no slot is done. */
 void slc_ring_skip(struct slc_ring *ring);

@@ -403,6 +403,12 @@ slc_io_check(const struct slc_io *io, const struct slc_io_request *request, stru
     return io->ops->check == NULL ? SLC_OK : io->ops->check(io, request, err);
 }
 
+void *slc_io_slots(const struct slc_io *io, uint64_t *bytes)
+{
+    *bytes = io->slots.bytes;
+    return io->slots.data;
+}
+
 enum slc_io_kind slc_io_kind(const struct slc_io *io)
 {
     return io->kind;

@@ -96,6 +96,12 @@ enum slc_status slc_io_check(const struct slc_io *io,
  */
 void slc_io_release(struct slc_io *io, struct slc_io_request *request);
 
+/*
+ * All buffers that data is read into, one after the other, and how many bytes they are: for devices
+ * that want to be told of memory they copy from. NULL and 0 where data is a view into a map.
+ */
+void *slc_io_slots(const struct slc_io *io, uint64_t *bytes);
+
 /* The kind in use, never AUTO. */
 enum slc_io_kind slc_io_kind(const struct slc_io *io);
 void slc_io_stats(const struct slc_io *io, struct slc_io_stats *stats);

@@ -102,6 +102,10 @@ static void compute(struct pass *pass, unsigned slot, uint64_t position)
         (void)slc_fail(&fault, SLC_ERR_NUMERIC, "the worker failed");
         slc_ring_abort(pass->ring, &fault);
     }
+    if (position % 3 == 0) {
+        slc_ring_copy(pass->ring, slot);
+        pause_randomly(pass, position, 4);
+    }
     slc_ring_give_back(pass->ring, slot);
 }
 
@@ -269,6 +273,9 @@ static void test_states(void)
     CU_ASSERT(slc_ring_claim(ring, 12, false, &c) && c == a);
     CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
     CU_ASSERT(c == b && position == 11);
+    slc_ring_copy(ring, b);
+    CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_COPYING);
+    CU_ASSERT(!slc_ring_claim(ring, 13, false, &c));
     (void)slc_fail(&first, SLC_ERR_IO, "first");
     (void)slc_fail(&second, SLC_ERR_DAMAGED, "second");
     slc_ring_ready(ring, a, &first);
@@ -276,6 +283,7 @@ static void test_states(void)
     CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_END);
     CU_ASSERT(!slc_ring_claim(ring, 13, true, &c));
     slc_ring_give_back(ring, b);
+    CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_FREE);
     SLC_ASSERT_FAILS(slc_ring_end(ring, &err), SLC_ERR_IO, &err, "first");
     slc_ring_destroy(ring);
     slc_ring_destroy(NULL);

@@ -70,6 +70,7 @@ struct slc_io *open_variant(const struct variant *variant,
     struct slc_io_options options = {files, &path, 1, slots, slot_pages * PAGE, 0, variant->direct};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_io *io = NULL;
+    uint64_t bytes;
     enum slc_status status = slc_io_open(variant->kind, &options, &io, &err);
 
     if (status == SLC_ERR_UNSUPPORTED && variant->kind == SLC_IO_URING) {
@@ -78,6 +79,11 @@ struct slc_io *open_variant(const struct variant *variant,
     SLC_ASSERT_OK(status, &err);
     CU_ASSERT_FATAL(io != NULL);
     CU_ASSERT(slc_io_kind(io) == variant->kind);
+    if (variant->kind == SLC_IO_MMAP) {
+        CU_ASSERT(slc_io_slots(io, &bytes) == NULL && bytes == 0);
+    } else {
+        CU_ASSERT(slc_io_slots(io, &bytes) != NULL && bytes >= slots * slot_pages * PAGE);
+    }
     return io;
 }
 
