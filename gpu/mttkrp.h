@@ -5,6 +5,7 @@
 #define SLC_GPU_MTTKRP_H
 
 #include "gpu/batch.h"
+#include "gpu/exact_sum.h"
 
 /* What kernels are fitted to. */
 struct slc_gpu_machine {
@@ -13,19 +14,30 @@ struct slc_gpu_machine {
     unsigned architecture; /* 90: sm_90 */
 };
 
+/*
+ * Sums are ordinary ones in `output`, in any order; or, where exact.words is not NULL, exact ones,
+ * whose bits depend on the layout, the rank and the arithmetic alone:
+ *     slc_exact_sum_largest per factor, slc_exact_sum_begin -> batches, on any streams after it ->
+ *     slc_exact_sum_finish to the output.
+ */
 struct slc_gpu_mttkrp {
     unsigned order, mode;
     uint32_t rank;
     enum slc_arithmetic arithmetic;
     struct slc_gpu_matrix factor[SLC_MAX_ORDER]; /* that of `mode` is not read */
-    struct slc_gpu_matrix output; /* added to: f64, or f32 under SLC_ARITHMETIC_F32 */
+    /* f64, or f32 under SLC_ARITHMETIC_F32. Added to; with exact sums only its rows are read. */
+    struct slc_gpu_matrix output;
+    struct slc_exact_sum exact;
 };
 
-/* How many runs a chunk of the job's batches has: slc_gpu_batch.chunk_runs. */
+/*
+ * How many runs a chunk of the job's batches has: slc_gpu_batch.chunk_runs. Depends on the job's
+ * shape, its arithmetic and on whether its sums are exact, not on where its memory is.
+ */
 uint32_t slc_gpu_mttkrp_chunk_runs(const struct slc_gpu_mttkrp *job,
                                    const struct slc_gpu_machine *machine);
 
-/* Adds a batch to the job's output. `batch` itself lies in the host's memory. */
+/* Adds a batch to the job's sums. `batch` itself lies in the host's memory. */
 cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_batch *batch,
                                  const struct slc_gpu_machine *machine,
