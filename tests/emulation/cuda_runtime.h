@@ -29,12 +29,12 @@ enum cudaError_t {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorInvalidDevice = 101,
     cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNotReady = 600,
     cudaErrorPeerAccessAlreadyEnabled = 704,
     cudaErrorHostMemoryAlreadyRegistered = 712,
     cudaErrorHostMemoryNotRegistered = 713,
-    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719
 };
 
@@ -106,6 +106,10 @@ cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute attribute, in
     return slc_emulated_func_attribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
 
+/* Bytes of device memory that nobody may touch: what stands between two parts of one piece of
+ * memory is beyond the end of the first (AddressSanitizer). */
+void slc_memory_gap(const void *memory, size_t bytes);
+
 cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 grid,
                                 dim3 block,
@@ -113,7 +117,8 @@ cudaError_t slc_emulated_launch(const void *kernel,
                                 cudaStream_t stream,
                                 std::function<void()> body);
 
-/* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. */
+/* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. As on a
+ * device, an error of an earlier call that nobody has asked for is told here. */
 template <typename... Parameters, typename... Arguments>
 cudaError_t slc_launch(void (*kernel)(Parameters...),
                        dim3 grid,
@@ -122,8 +127,9 @@ cudaError_t slc_launch(void (*kernel)(Parameters...),
                        cudaStream_t stream,
                        Arguments... arguments)
 {
-    return slc_emulated_launch(reinterpret_cast<const void *>(kernel), grid, block, shared_bytes,
-                               stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
+    (void)slc_emulated_launch(reinterpret_cast<const void *>(kernel), grid, block, shared_bytes,
+                              stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
+    return cudaGetLastError();
 }
 
 /* ---- what tests ask of the emulation itself */
@@ -140,6 +146,14 @@ struct slc_emulation {
 void slc_emulation_set(const struct slc_emulation *emulation);
 /* Ends the test program where memory, streams or events of devices are left. */
 void slc_emulation_reset(void);
+
+/*
+ * The k-th following call of the runtime (k from 1) that may fail fails, and nothing else comes of
+ * it; 0: none does. What gives something back never fails.
+ */
+void slc_emulation_refuse(unsigned long long k);
+/* Calls that may fail since then. */
+unsigned long long slc_emulation_refusable(void);
 
 /* What has run so far. */
 struct slc_emulation_counts {

@@ -31,16 +31,24 @@ static slc_emulation_counts counts;
 static std::map<unsigned char *, allocation> device_memory;
 static std::map<unsigned char *, size_t> registered;
 static std::map<const void *, size_t> shared_allowed;
+static std::map<unsigned char *, size_t> gaps;
 static std::vector<size_t> used_bytes(64); /* of each device */
+static unsigned long long refused_call, calls;
 static thread_local int current_device;
 static thread_local cudaError_t last_error;
 
 cudaError_t slc_emulation_remember(cudaError_t error)
 {
-    if (error != cudaSuccess && error != cudaErrorNotReady) {
+    if (error != cudaSuccess) {
         last_error = error;
     }
     return error;
+}
+
+bool slc_emulation_refused(cudaError_t error)
+{
+    calls++;
+    return calls == refused_call && slc_emulation_remember(error) != cudaSuccess;
 }
 
 int slc_emulation_device(void)
@@ -60,9 +68,19 @@ void slc_device_memory_open(bool open)
             __asan_poison_memory_region(piece.first, piece.second.bytes);
         }
     }
+    for (const auto &gap : gaps) {
+        __asan_poison_memory_region(gap.first, gap.second);
+    }
 #else
     (void)open;
 #endif
+}
+
+void slc_memory_gap(const void *memory, size_t bytes)
+{
+    slc_emulation_guard lock;
+
+    gaps[static_cast<unsigned char *>(const_cast<void *>(memory))] = bytes;
 }
 
 static bool holds(const std::map<unsigned char *, size_t> &pieces, const void *memory, size_t bytes)
@@ -106,6 +124,8 @@ const char *cudaGetErrorName(cudaError_t error)
         return "cudaErrorNoDevice";
     case cudaErrorNotReady:
         return "cudaErrorNotReady";
+    case cudaErrorLaunchFailure:
+        return "cudaErrorLaunchFailure";
     default:
         return "another error";
     }
@@ -126,12 +146,22 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    slc_emulation_guard lock;
+
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     *count = settings.devices;
     return settings.devices > 0 ? cudaSuccess : slc_emulation_remember(cudaErrorNoDevice);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
 {
+    slc_emulation_guard lock;
+
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     if (device < 0 || device >= settings.devices) {
         return slc_emulation_remember(cudaErrorInvalidDevice);
     }
@@ -148,6 +178,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
 
 cudaError_t cudaSetDevice(int device)
 {
+    slc_emulation_guard lock;
+
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     if (device < 0 || device >= settings.devices) {
         return slc_emulation_remember(cudaErrorInvalidDevice);
     }
@@ -165,6 +200,9 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     *total_bytes = settings.memory_bytes;
     *free_bytes = settings.memory_bytes - used_bytes[(size_t)current_device];
     return cudaSuccess;
@@ -172,12 +210,22 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
+    slc_emulation_guard lock;
+
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     *can = device != peer;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
+    slc_emulation_guard lock;
+
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     (void)flags;
     return peer == current_device ? slc_emulation_remember(cudaErrorInvalidDevice) : cudaSuccess;
 }
@@ -191,6 +239,9 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     size_t all = 0;
     unsigned char *data;
 
+    if (slc_emulation_refused(cudaErrorMemoryAllocation)) {
+        return cudaErrorMemoryAllocation;
+    }
     if (settings.devices == 0) {
         return slc_emulation_remember(cudaErrorNoDevice);
     }
@@ -231,6 +282,8 @@ cudaError_t cudaFree(void *memory)
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(memory, (found->second.bytes + 255) / 256 * 256);
 #endif
+    gaps.erase(gaps.lower_bound(found->first),
+               gaps.lower_bound(found->first + found->second.bytes));
     used_bytes[(size_t)found->second.device] -= found->second.bytes;
     device_memory.erase(found);
     free(memory);
@@ -241,6 +294,9 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorMemoryAllocation)) {
+        return cudaErrorMemoryAllocation;
+    }
     (void)flags;
     if (registered.count(static_cast<unsigned char *>(memory)) != 0) {
         return slc_emulation_remember(cudaErrorHostMemoryAlreadyRegistered);
@@ -272,6 +328,9 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     check_range(to, bytes, kind == cudaMemcpyDeviceToHost, "cudaMemcpyAsync to");
     check_range(from, bytes, kind == cudaMemcpyHostToDevice, "cudaMemcpyAsync from");
     slc_stream_put(stream, [=] {
@@ -295,6 +354,9 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     check_range(to, bytes, false, "cudaMemsetAsync");
     slc_stream_put(stream, [=] { memset(to, value, bytes); });
     return cudaSuccess;
@@ -306,6 +368,9 @@ cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute at
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         (size_t)value > settings.shared_bytes) {
         return slc_emulation_remember(cudaErrorInvalidValue);
@@ -324,6 +389,9 @@ cudaError_t slc_emulated_launch(const void *kernel,
     slc_emulation_guard lock;
     auto allowed = shared_allowed.find(kernel);
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     if (shared_bytes > (allowed == shared_allowed.end() ? plain_shared_bytes : allowed->second) ||
         grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
         block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
@@ -358,7 +426,24 @@ void slc_emulation_reset(void)
                            registered.size());
     }
     shared_allowed.clear();
+    last_error = cudaSuccess;
+    refused_call = 0;
     counts = slc_emulation_counts{};
+}
+
+void slc_emulation_refuse(unsigned long long k)
+{
+    slc_emulation_guard lock;
+
+    refused_call = k;
+    calls = 0;
+}
+
+unsigned long long slc_emulation_refusable(void)
+{
+    slc_emulation_guard lock;
+
+    return calls;
 }
 
 void slc_emulation_counted(slc_emulation_counts *result)

@@ -187,6 +187,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     (void)flags;
     *stream = new slc_emulated_stream{};
     (*stream)->device = slc_emulation_device();
@@ -212,6 +215,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     drain(known(stream), "cudaStreamSynchronize");
     slc_fiber_acquire(&stream->work);
     return cudaSuccess;
@@ -221,12 +227,15 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     known(stream);
     if (!stream->work.empty() && slc_emulation_draw(2) != 0) {
         (void)slc_stream_run_any();
     }
     if (!stream->work.empty()) {
-        return cudaErrorNotReady;
+        return slc_emulation_remember(cudaErrorNotReady);
     }
     slc_fiber_acquire(&stream->work);
     return cudaSuccess;
@@ -236,6 +245,9 @@ cudaError_t cudaDeviceSynchronize(void)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     slc_streams_drain(slc_emulation_device(), "cudaDeviceSynchronize");
     return cudaSuccess;
 }
@@ -254,6 +266,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     (void)flags;
     *event = new slc_emulated_event{};
     events.insert(*event);
@@ -284,6 +299,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     known(event)->recorded++;
     put(known(stream), piece_of_work{nullptr, event, nullptr, event->recorded});
     return cudaSuccess;
@@ -293,6 +311,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     (void)flags;
     /* As on a device: an event that was never recorded is no reason to wait. */
     put(known(stream), piece_of_work{nullptr, nullptr, known(event), event->recorded});
@@ -303,6 +324,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     known(event);
     while (event->reached < event->recorded) {
         run_or_fail("cudaEventSynchronize");
@@ -315,12 +339,15 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     known(event);
     if (event->reached < event->recorded && slc_emulation_draw(2) != 0) {
         (void)slc_stream_run_any();
     }
     if (event->reached < event->recorded) {
-        return cudaErrorNotReady;
+        return slc_emulation_remember(cudaErrorNotReady);
     }
     slc_fiber_acquire(event);
     return cudaSuccess;
@@ -330,6 +357,9 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
 {
     slc_emulation_guard lock;
 
+    if (slc_emulation_refused(cudaErrorLaunchFailure)) {
+        return cudaErrorLaunchFailure;
+    }
     if (known(start)->reached == 0 || known(end)->reached < end->recorded) {
         return slc_emulation_remember(cudaErrorNotReady);
     }

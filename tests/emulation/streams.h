@@ -35,8 +35,10 @@ void slc_streams_drain(int device, const char *call);
 size_t slc_streams_left(void);
 size_t slc_events_left(void);
 
-/* Kept for cudaGetLastError, but for success and cudaErrorNotReady; returns it. */
+/* Kept for cudaGetLastError, but for success; returns it. */
 cudaError_t slc_emulation_remember(cudaError_t error);
+/* Whether this call is the one to be refused; remembers `error` then. Under the guard. */
+bool slc_emulation_refused(cudaError_t error);
 /* Of this thread of the host. */
 int slc_emulation_device(void);
 

@@ -238,6 +238,53 @@ static void test_limits(void)
     check(cudaSetDevice(2) == cudaErrorInvalidDevice, "a device that is not there");
 }
 
+/* Every call in turn is refused once, and the same work can be done after that. */
+static void test_refused(void)
+{
+    const auto work = [](void) {
+        unsigned host[16] = {0}, *device = nullptr;
+        cudaStream_t stream = nullptr;
+        cudaEvent_t event = nullptr;
+        const bool known = cudaHostRegister(host, sizeof host, 0) == cudaSuccess;
+        bool good = known && cudaSetDevice(1) == cudaSuccess;
+
+        good = good && cudaMalloc(reinterpret_cast<void **>(&device), 64) == cudaSuccess &&
+               cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
+               cudaEventCreateWithFlags(&event, cudaEventDefault) == cudaSuccess;
+        good = good && cudaMemsetAsync(device, 0, 64, stream) == cudaSuccess &&
+               slc_launch(add_one, 1, 32, 0, stream, device, 16U) == cudaSuccess &&
+               cudaMemcpyAsync(host, device, 64, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
+               cudaEventRecord(event, stream) == cudaSuccess &&
+               cudaEventSynchronize(event) == cudaSuccess;
+        check(!good || host[15] == 1, "what was not refused was done");
+        if (event != nullptr) {
+            MUST(cudaEventDestroy(event));
+        }
+        if (stream != nullptr) {
+            (void)cudaStreamSynchronize(stream);
+            MUST(cudaStreamDestroy(stream));
+        }
+        MUST(cudaFree(device));
+        if (known) {
+            MUST(cudaHostUnregister(host));
+        }
+        return good;
+    };
+    unsigned long long calls = 0;
+
+    slc_emulation_refuse(0);
+    check(work(), "nothing is refused");
+    calls = slc_emulation_refusable();
+    check(calls == 11, "every call that may fail is counted");
+    for (unsigned long long k = 1; k < calls; k++) { /* the last one tidies up */
+        slc_emulation_refuse(k);
+        check(!work(), "the call is refused");
+        check(cudaGetLastError() != cudaSuccess || k == 7, "and remembered, but told by a launch");
+    }
+    slc_emulation_refuse(0);
+    MUST(cudaSetDevice(0));
+}
+
 /* ---- planted faults */
 
 /* One barrier too few: a thread may read what another has not written yet. */
@@ -284,6 +331,11 @@ __global__ static void beyond_shared(unsigned *data)
     data[threadIdx.x] = shared[threadIdx.x];
 }
 
+__global__ static void beyond_part(unsigned *data)
+{
+    data[threadIdx.x] = 1;
+}
+
 __global__ static void torn_warp(unsigned *data)
 {
     if (threadIdx.x < 7) {
@@ -305,6 +357,16 @@ static void run_planted(void (*kernel)(unsigned *), unsigned threads)
 
     MUST(cudaMemsetAsync(b.device, 0, 512, b.stream));
     MUST(slc_launch(kernel, 1, threads, threads * sizeof(unsigned), b.stream, b.device));
+    b.to_host();
+}
+
+/* Two parts of one piece of memory, the first of which ends at 16 numbers. */
+static void between_parts(void)
+{
+    bench b(128);
+
+    slc_memory_gap(b.device + 16, 64);
+    MUST(slc_launch(beyond_part, 1, 17, 0, b.stream, b.device));
     b.to_host();
 }
 
@@ -352,6 +414,7 @@ static const struct {
     {"write after read", [] { run_planted(write_after_read, 64); }},
     {"plain add", [] { run_planted(plain_add, 64); }},
     {"beyond shared memory", [] { run_planted(beyond_shared, 64); }},
+    {"beyond a part of memory", between_parts},
     {"torn warp", [] { run_planted(torn_warp, 64); }},
     {"torn block", [] { run_planted(torn_block, 64); }},
     {"missing event", missing_event},
@@ -370,6 +433,7 @@ int main(int argc, char **argv)
         {"blocks that share work", test_shared_work},
         {"streams and events", test_streams},
         {"limits", test_limits},
+        {"calls that are refused", test_refused},
     };
     slc_emulation settings = {2, (size_t)1 << 20, 100 << 10, 4, 1};
 

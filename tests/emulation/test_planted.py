@@ -15,6 +15,7 @@ REPORTED = {
     "write after read": {"thread": "data race"},
     "plain add": {"thread": "data race"},
     "beyond shared memory": {"address": "heap-buffer-overflow"},
+    "beyond a part of memory": {"address": "use-after-poison"},
     "torn warp": {"always": "a thread of its mask waits elsewhere, or has ended"},
     "torn block": {"always": "other threads of the block have ended"},
     "missing event": {"thread": "data race", "always": "out of order"},
