@@ -72,8 +72,8 @@ def headers_stand_alone(folder):
         if path.endswith("_tmpl.h"):
             continue  # compiled once per element type by the file that includes it
         # CUDA and what stands in for it are C++ alone.
-        cuda = path.startswith("tests/emulation/") or (path.startswith("gpu/") and
-                                                        path not in C_HEADERS_OF_GPU)
+        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or (
+            path.startswith("gpu/") and path not in C_HEADERS_OF_GPU)
         languages = [("c++", "-std=c++17")] if cuda else [("c", "-std=c11")]
         if path.startswith("include/"):
             languages.append(("c++", "-std=c++11"))

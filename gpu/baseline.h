@@ -1,0 +1,83 @@
+/*
+ * What the baselines of baselines.h share: a job as their kernels see it, and the product of one
+ * nonzero. Device code, included by kernels.
+ */
+#ifndef SLC_GPU_BASELINE_H
+#define SLC_GPU_BASELINE_H
+
+#include "gpu/baselines.h"
+
+/* A job without the factor that is not read. */
+struct slc_baseline_job {
+    unsigned mode, others; /* others: how many modes are multiplied */
+    uint32_t rank, pitch;  /* of the output */
+    void *output;
+    uint8_t mode_of[SLC_MAX_ORDER]; /* of each factor */
+    const void *factor[SLC_MAX_ORDER];
+    uint32_t factor_pitch[SLC_MAX_ORDER];
+};
+
+static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_mttkrp *job)
+{
+    struct slc_baseline_job made = {};
+
+    made.mode = job->mode;
+    made.rank = job->rank;
+    made.pitch = job->output.pitch;
+    made.output = job->output.data;
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m != job->mode) {
+            made.mode_of[made.others] = static_cast<uint8_t>(m);
+            made.factor[made.others] = job->factor[m].data;
+            made.factor_pitch[made.others++] = job->factor[m].pitch;
+        }
+    }
+    return made;
+}
+
+/* The value of nonzero i, whatever the list's type: a branch that all threads take alike. */
+template <typename Sum>
+__device__ static inline Sum slc_baseline_value(const struct slc_gpu_coo *coo, uint64_t i)
+{
+    return coo->type == SLC_F32 ? static_cast<Sum>(static_cast<const float *>(coo->values)[i])
+                                : static_cast<Sum>(static_cast<const double *>(coo->values)[i]);
+}
+
+/* Element `column` of the row of factor f that the coordinates name. */
+template <typename Element>
+__device__ static inline Element slc_baseline_element(const struct slc_baseline_job *job,
+                                                      unsigned f,
+                                                      const uint32_t *coords,
+                                                      uint32_t column)
+{
+    const Element *factor = static_cast<const Element *>(job->factor[f]);
+
+    return factor[static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f] + column];
+}
+
+/* value times the elements of `column` in the rows that the coordinates name. */
+template <typename Element, typename Sum>
+__device__ static inline Sum slc_baseline_product(const struct slc_baseline_job *job,
+                                                  const uint32_t *coords,
+                                                  Sum value,
+                                                  uint32_t column)
+{
+    for (unsigned f = 0; f < job->others; f++) {
+        value *= static_cast<Sum>(slc_baseline_element<Element>(job, f, coords, column));
+    }
+    return value;
+}
+
+template <typename Sum>
+__device__ static inline Sum *slc_baseline_row(const struct slc_baseline_job *job, uint32_t row)
+{
+    return static_cast<Sum *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
+}
+
+/* Each in a file of its own; see baselines.h. */
+cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
+                               const struct slc_gpu_mttkrp *job,
+                               const struct slc_gpu_machine *machine,
+                               cudaStream_t stream);
+
+#endif

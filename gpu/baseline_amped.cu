@@ -1,0 +1,43 @@
+/* AMPED's kernel; see baselines.h. */
+#include "gpu/baseline.h"
+
+/* Of a block of threads, which has at most 1024. */
+static const uint32_t block_rows = 32, block_columns_max = 32;
+
+template <typename Element, typename Sum>
+__global__ void __launch_bounds__(block_rows *block_columns_max)
+    slc_amped(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
+{
+    const uint64_t share = (coo.nnz + gridDim.x - 1) / gridDim.x;
+    const uint64_t begin = blockIdx.x * share;
+    const uint64_t end = begin + share < coo.nnz ? begin + share : coo.nnz;
+
+    for (uint64_t i = begin + threadIdx.y; i < end; i += block_rows) {
+        const uint32_t *coords = coo.coords + i * coo.order;
+        const Sum value = slc_baseline_value<Sum>(&coo, i);
+        Sum *row = slc_baseline_row<Sum>(&job, coords[job.mode]);
+
+        for (uint32_t c = threadIdx.x; c < job.rank; c += blockDim.x) {
+            atomicAdd(row + c, slc_baseline_product<Element>(&job, coords, value, c));
+        }
+    }
+}
+
+cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
+                               const struct slc_gpu_mttkrp *job,
+                               const struct slc_gpu_machine *machine,
+                               cudaStream_t stream)
+{
+    const struct slc_baseline_job given = slc_baseline_job_of(job);
+    const dim3 grid(machine->multiprocessors);
+    const dim3 block(job->rank < block_columns_max ? job->rank : block_columns_max, block_rows);
+
+    switch (job->arithmetic) {
+    case SLC_ARITHMETIC_F64:
+        return slc_launch(slc_amped<double, double>, grid, block, 0, stream, *coo, given);
+    case SLC_ARITHMETIC_F32:
+        return slc_launch(slc_amped<float, float>, grid, block, 0, stream, *coo, given);
+    default:
+        return slc_launch(slc_amped<float, double>, grid, block, 0, stream, *coo, given);
+    }
+}

@@ -1,0 +1,55 @@
+/*
+ * A tensor as a list of coordinates in the device's memory: what the field's kernels (baselines.h)
+ * compute from. Private to gpu/.
+ *
+ * As in cpu/coo.h the coordinates of a nonzero lie side by side, so that a visit through a
+ * permutation costs one sector of memory for them and one for the value, and neighbouring threads
+ * that visit nonzeros in the list's order read whole lines all the same.
+ *
+ *     create -> (slc_gpu_coo_write, or a kernel that decodes into it) -> permute .. -> destroy
+ */
+#ifndef SLC_GPU_COO_H
+#define SLC_GPU_COO_H
+
+#include "gpu/cuda.h"
+
+struct slc_gpu_coo {
+    unsigned order;
+    enum slc_value_type type;
+    uint64_t nnz;
+    uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: lengths below 2^32 */
+    void *values;     /* of `type` */
+    /* Nonzeros by coordinate in the mode, those of one in the list's order; NULL: not made. */
+    uint32_t *permutation[SLC_MAX_ORDER];
+};
+
+/*
+ * Makes room for `nnz` nonzeros, whose arrays are undefined. Needs: all-zero. Owns:
+ * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order that is 0 or
+ * above SLC_MAX_ORDER, cudaErrorMemoryAllocation.
+ */
+cudaError_t
+slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
+
+/*
+ * Fills a list from the host's memory, any of it: coordinates side by side, values of the list's
+ * type. Waits for the stream.
+ */
+cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
+                              const uint32_t *coords,
+                              const void *values,
+                              cudaStream_t stream);
+
+/*
+ * Makes the permutation of a mode of `length` rows, on the host: a benchmark does this once, and
+ * its time is no part of what is measured. Waits for the stream. Errors: cudaErrorInvalidValue for
+ * a mode that is not there, a coordinate that is not below `length`, and 2^32 nonzeros or more;
+ * cudaErrorMemoryAllocation, also for the host's memory.
+ */
+cudaError_t
+slc_gpu_coo_permute(struct slc_gpu_coo *coo, unsigned mode, uint64_t length, cudaStream_t stream);
+
+/* Takes an all-zero list. */
+void slc_gpu_coo_destroy(struct slc_gpu_coo *coo);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The field's kernels beside the oracle: integers are added up without rounding, so all agree bit
+ * for bit.
+ */
+#include "gpu/baselines.h"
+#include "list_fixture.h"
+
+extern "C" {
+#include "base/random.h"
+}
+
+#include <memory>
+
+/* A tensor, its factors and what the oracle makes of them. */
+struct problem {
+    host_list list;
+    uint32_t rank;
+    enum slc_arithmetic arithmetic;
+    std::vector<std::unique_ptr<host_matrix>> factors;
+
+    problem(const host_list &list_, uint32_t rank_, enum slc_arithmetic arithmetic_)
+        : list(list_), rank(rank_), arithmetic(arithmetic_)
+    {
+        for (unsigned m = 0; m < list.order(); m++) {
+            factors.emplace_back(new host_matrix(type(), list.dims[m], rank, 100 + m));
+        }
+    }
+    enum slc_value_type type(void) const
+    {
+        return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
+    }
+    enum slc_value_type output_type(void) const
+    {
+        return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
+    }
+    std::vector<double> oracle(unsigned mode) const
+    {
+        const oracle_list wide(list);
+        const struct slc_matrix *pointers[SLC_MAX_ORDER];
+        std::vector<double> output(list.dims[mode] * rank);
+
+        for (unsigned m = 0; m < list.order(); m++) {
+            pointers[m] = &factors[m]->matrix;
+        }
+        slc_reference_mttkrp(&wide.view, pointers, mode, list.dims[mode], rank, output.data());
+        return output;
+    }
+};
+
+/* Twice into one output, which is added to. */
+static std::vector<double>
+computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned seed)
+{
+    emulated_device device(seed);
+    device_list list(p.list, seed % 2 == 0 ? SLC_F32 : SLC_F64, device.stream);
+    device_matrix output(p.output_type(), p.list.dims[mode], p.rank, device.stream);
+    std::vector<std::unique_ptr<device_matrix>> factors;
+    const slc_gpu_machine machine = {3, 160 << 10, 90};
+    slc_gpu_forms forms = {&list.coo};
+    slc_gpu_mttkrp job = {};
+
+    job.order = p.list.order();
+    job.mode = mode;
+    job.rank = p.rank;
+    job.arithmetic = p.arithmetic;
+    job.output = output.matrix;
+    for (unsigned m = 0; m < job.order; m++) {
+        factors.emplace_back(new device_matrix(&p.factors[m]->matrix, device.stream));
+        job.factor[m] = factors[m]->matrix;
+    }
+    job.factor[mode].data = nullptr;
+    for (unsigned again = 0; again < 2; again++) {
+        SLC_MUST(slc_gpu_baseline(kernel, &forms, &job, &machine, device.stream));
+    }
+    return output.read(p.output_type(), device.stream);
+}
+
+static void check(const problem &p, unsigned mode, unsigned seed)
+{
+    const std::vector<double> want = p.oracle(mode);
+
+    for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
+        const std::vector<double> got =
+            computed(p, static_cast<enum slc_gpu_kernel>(k), mode, seed);
+        uint64_t wrong = 0;
+
+        for (uint64_t i = 0; i < want.size(); i++) {
+            wrong += got[i] != 2 * want[i];
+        }
+        if (wrong > 0) {
+            printf("# %s, order %u, mode %u, rank %u, arithmetic %d: %llu of %zu\n",
+                   slc_gpu_kernel_name(static_cast<enum slc_gpu_kernel>(k)), p.list.order(), mode,
+                   p.rank, p.arithmetic, (unsigned long long)wrong, want.size());
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+}
+
+static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
+                                                  SLC_ARITHMETIC_MIXED};
+
+/* Every rank, order and arithmetic, each in some combination. */
+static void test_shapes(void)
+{
+    static const uint32_t ranks[] = {1, 3, 7, 8, 16, 24, 32, 33, 48, 64, 100, 128};
+    const std::vector<uint64_t> lengths = {40, 9, 21, 5, 1, 7, 13, 3};
+
+    for (unsigned r = 0; r < SLC_COUNT(ranks); r++) {
+        const unsigned order = 2 + r % 7;
+        const std::vector<uint64_t> dims(lengths.begin(), lengths.begin() + order);
+        const problem p(random_list(dims, 400 / (1 + ranks[r] / 32), r), ranks[r],
+                        arithmetics[r % 3]);
+
+        check(p, r % order, r);
+        check(p, (r + 1) % order, r + 1);
+    }
+}
+
+static void test_edges(void)
+{
+    const problem empty(random_list({4, 5, 6}, 0, 1), 3, SLC_ARITHMETIC_F64);
+    const problem one(random_list({4, 5, 6}, 1, 1), 17, SLC_ARITHMETIC_F64);
+    const problem single_row(random_list({1, 50, 60}, 1000, 1), 5, SLC_ARITHMETIC_F64);
+    const problem ones(random_list({1, 1, 1}, 40, 1), 2, SLC_ARITHMETIC_F32);
+    const problem vector(random_list({30}, 100, 1), 4, SLC_ARITHMETIC_F64);
+
+    check(empty, 1, 1);
+    check(one, 0, 1);
+    check(single_row, 0, 1);
+    check(ones, 2, 1);
+    check(vector, 0, 1);
+}
+
+static void test_names(void)
+{
+    for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
+        const char *name = slc_gpu_kernel_name(static_cast<enum slc_gpu_kernel>(k));
+
+        CU_ASSERT_EQUAL((unsigned)slc_gpu_kernel_parse(name), k);
+    }
+    CU_ASSERT_EQUAL(slc_gpu_kernel_parse("none"), SLC_GPU_KERNELS);
+    CU_ASSERT_STRING_EQUAL(slc_gpu_kernel_name(SLC_GPU_KERNELS), "?");
+}
+
+static const struct slc_test tests[] = {
+    {"orders, ranks and arithmetics agree with the oracle", test_shapes},
+    {"empty, single, one row, modes of length 1, one mode", test_edges},
+    {"names", test_names},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("gpu baselines", tests, SLC_COUNT(tests), argc, argv);
+}

@@ -1,0 +1,81 @@
+/* Lists of coordinates on the device: what is written is there, and permutations sort it. */
+#include "list_fixture.h"
+
+static void test_write(void)
+{
+    emulated_device device(1);
+    /* More than one piece of a staged copy. */
+    const host_list list = random_list({50, 60, 4000000000U, 7}, 300000, 1);
+    const device_list on_device(list, SLC_F64, device.stream);
+    std::vector<uint32_t> coords(list.coords.size());
+    std::vector<double> values(list.values.size());
+
+    SLC_MUST(
+        slc_staged_to_host(coords.data(), on_device.coo.coords, coords.size() * 4, device.stream));
+    SLC_MUST(
+        slc_staged_to_host(values.data(), on_device.coo.values, values.size() * 8, device.stream));
+    CU_ASSERT(coords == list.coords);
+    CU_ASSERT(values == list.values);
+}
+
+static void check_permutation(const host_list &list, unsigned mode)
+{
+    emulated_device device(1);
+    device_list on_device(list, SLC_F32, device.stream);
+    std::vector<uint32_t> order(list.nnz());
+
+    /* Twice: the second replaces the first. */
+    for (unsigned again = 0; again < 2; again++) {
+        SLC_MUST(slc_gpu_coo_permute(&on_device.coo, mode, list.dims[mode], device.stream));
+    }
+    SLC_MUST(slc_staged_to_host(order.data(), on_device.coo.permutation[mode], order.size() * 4,
+                                device.stream));
+    for (uint64_t k = 1; k < order.size(); k++) {
+        const uint32_t before = list.coords[order[k - 1] * list.order() + mode];
+        const uint32_t here = list.coords[order[k] * list.order() + mode];
+
+        CU_ASSERT_FATAL(before < here || (before == here && order[k - 1] < order[k]));
+    }
+}
+
+static void test_permute(void)
+{
+    for (unsigned mode = 0; mode < 3; mode++) {
+        check_permutation(random_list({300, 1, 20}, 2000, 2), mode);
+    }
+    check_permutation(random_list({300, 20}, 0, 3), 1);
+    check_permutation(random_list({300, 20}, 1, 3), 1);
+}
+
+static void test_refused(void)
+{
+    emulated_device device(1);
+    const host_list list = random_list({30, 20}, 100, 4);
+    device_list on_device(list, SLC_F64, device.stream);
+    slc_gpu_coo other = {};
+
+    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, 2, 20, device.stream),
+                    cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, 1, 10, device.stream),
+                    cudaErrorInvalidValue);
+    CU_ASSERT_PTR_NULL(on_device.coo.permutation[1]);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 0, 10, SLC_F64), cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 17, 10, SLC_F64), cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 2, UINT64_MAX / 8, SLC_F64),
+                    cudaErrorMemoryAllocation);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 2, (uint64_t)1 << 26, SLC_F64),
+                    cudaErrorMemoryAllocation);
+    slc_gpu_coo_destroy(&other);
+    slc_gpu_coo_destroy(&other);
+}
+
+static const struct slc_test tests[] = {
+    {"a list is written in pieces", test_write},
+    {"a permutation sorts by a mode and keeps the order of the list", test_permute},
+    {"what does not fit is refused", test_refused},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("gpu coo", tests, SLC_COUNT(tests), argc, argv);
+}
