@@ -28,6 +28,9 @@ struct dim3 {
 struct uint3 {
     unsigned x, y, z;
 };
+struct alignas(8) ushort4 {
+    unsigned short x, y, z, w;
+};
 struct alignas(8) uint2 {
     unsigned x, y;
 };
@@ -247,6 +250,23 @@ static inline unsigned atomicMin(unsigned *to, unsigned value)
                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     return before;
+}
+template <typename T> static inline T slc_emulated_max(T *to, T value)
+{
+    T before = __atomic_load_n(to, __ATOMIC_RELAXED);
+
+    while (value > before && !__atomic_compare_exchange_n(to, &before, value, false,
+                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return before;
+}
+static inline unsigned atomicMax(unsigned *to, unsigned value)
+{
+    return slc_emulated_max(to, value);
+}
+static inline unsigned long long atomicMax(unsigned long long *to, unsigned long long value)
+{
+    return slc_emulated_max(to, value);
 }
 
 /* ---- instructions */

@@ -371,6 +371,10 @@ cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute at
     if (slc_emulation_refused(cudaErrorLaunchFailure)) {
         return cudaErrorLaunchFailure;
     }
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 &&
+        value <= 100) {
+        return cudaSuccess; /* a hint, in percent */
+    }
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         (size_t)value > settings.shared_bytes) {
         return slc_emulation_remember(cudaErrorInvalidValue);

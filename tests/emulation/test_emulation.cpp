@@ -112,6 +112,15 @@ __global__ static void reversed(unsigned *data, unsigned count)
     atomicAdd(&data[count], 1U);
 }
 
+/* All threads of all blocks look for the largest of what they see. */
+__global__ static void largest(unsigned *data)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    atomicMax(&data[0], i * 7 % 64);
+    atomicMax(reinterpret_cast<unsigned long long *>(data + 2), (i + 1ULL) << 33);
+}
+
 /* Blocks take pieces of work from one counter. */
 __global__ static void shared_work(unsigned *data, unsigned pieces)
 {
@@ -160,6 +169,10 @@ static void test_blocks(void)
         check(b.host[i] == i / 100 * 100 + 99 - i % 100, "a reversed part");
     }
     check(b.host[count] == 500, "an atomic count");
+    MUST(cudaMemsetAsync(b.device, 0, 16, b.stream));
+    MUST(slc_launch(largest, 2, 32, 0, b.stream, b.device));
+    b.to_host();
+    check(b.host[0] == 63 && b.host[2] == 0 && b.host[3] == 128, "atomic maxima");
 }
 
 static void test_shared_work(void)
@@ -231,6 +244,10 @@ static void test_limits(void)
               cudaErrorInvalidValue,
           "shared memory beyond 48 KiB unasked");
     MUST(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10));
+    MUST(cudaFuncSetAttribute(add_one, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
+    check(cudaFuncSetAttribute(add_one, cudaFuncAttributePreferredSharedMemoryCarveout, 101) ==
+              cudaErrorInvalidValue,
+          "more than all shared memory preferred");
     MUST(cudaMemsetAsync(b.device, 0, 16, b.stream));
     MUST(slc_launch(add_one, 1, 32, (size_t)64 << 10, b.stream, b.device, 4U));
     b.to_host();
