@@ -16,6 +16,10 @@ enum slc_made_values {
     SLC_MADE_COUNTS,  /* integers 1 to 9 */
     SLC_MADE_FLOATS,  /* normal, each exactly a float */
     SLC_MADE_DOUBLES, /* normal */
+    /* Multiples of powers of two, so that sums of products with integers are exact: */
+    SLC_MADE_FEW,          /* seven values, for a dictionary */
+    SLC_MADE_EVEN_FLOATS,  /* floats and doubles of which half or more of the bytes are all the */
+    SLC_MADE_EVEN_DOUBLES, /* same: LZ4 shortens their planes */
     SLC_MADE_VALUES
 };
 
