@@ -246,7 +246,8 @@ static void test_limits(void)
     MUST(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10));
     MUST(cudaFuncSetAttribute(add_one, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
     check(cudaFuncSetAttribute(add_one, cudaFuncAttributePreferredSharedMemoryCarveout, 101) ==
-              cudaErrorInvalidValue,
+                  cudaErrorInvalidValue &&
+              cudaGetLastError() == cudaErrorInvalidValue,
           "more than all shared memory preferred");
     MUST(cudaMemsetAsync(b.device, 0, 16, b.stream));
     MUST(slc_launch(add_one, 1, 32, (size_t)64 << 10, b.stream, b.device, 4U));
