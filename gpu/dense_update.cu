@@ -1,0 +1,349 @@
+/*
+ * The update of a factor: X = M D V^-1 E row by row, with the columns' largest magnitudes and inner
+ * products.
+ *
+ * A warp takes a group of rows, a panel of 64 at a time, in f64 and column by column in shared
+ * memory, or in scratch where ranks are too high for that. Each lane then solves for two rows by
+ * itself, 8 columns at a time: the columns before these times a strip of the triangle, which is the
+ * same for all lanes and comes from the first-level cache, then the 8 among themselves. Rows are
+ * loaded and stored side by side by the lanes of a warp; between, lanes need nothing of one
+ * another. Two rows, because loads of the triangle are what limits a lane with one.
+ *
+ * Where V is singular X = M F is a product: half of the panel holds rows, the other half theirs.
+ */
+#include "gpu/dense.h"
+
+#include "gpu/dense_groups.h"
+
+enum {
+    LANE_ROWS = 2,
+    PANEL_ROWS = LANE_ROWS * SLC_WARP,
+    BLOCK_COLUMNS = 8,
+    /* Panels up to this width are in shared memory: 33 KiB, of which a multiprocessor has six. */
+    SHARED_WIDTH = 64,
+    /* From a panel's column to the next: lanes that have columns of one row use different banks. */
+    PANEL_PITCH = PANEL_ROWS + 1,
+    /* Loads of a lane under way at a time: 12 warps of 8 * 256 bytes hide the memory's latency. */
+    LOADS = 8,
+    /* Several times the warps that the largest devices run, so that the last ones end early. */
+    GROUPS_MAX = 8192,
+    GROUPS_LEAST = 256,
+    /* Columns of all groups: 8 MiB up to rank 2048. */
+    COLUMN_ELEMENTS = 1 << 20,
+    /* Panels in scratch: 128 MiB, and 8 for each multiprocessor of the largest devices. */
+    PANEL_ELEMENTS = 1 << 24,
+    PANELS_MAX = 1024
+};
+static_assert(LOADS * (SLC_WARP / 8) <= SLC_WARP, "half a panel is loaded in whole rounds");
+
+struct update_job {
+    const double *forward, *backward, *forward_inverse, *backward_inverse;
+    uint32_t rank, width;
+    bool singular;
+    uint32_t mttkrp_pitch, factor_pitch;
+    struct slc_gpu_row_cut cut;
+    double *largest, *inner; /* of groups: group_columns each */
+    double *panels;          /* NULL: in shared memory */
+};
+
+/* Of a group: each lane's own where several have the same column. */
+__host__ __device__ static inline uint32_t group_columns(uint32_t rank)
+{
+    return rank < SLC_WARP ? (uint32_t)SLC_WARP : rank;
+}
+
+static uint32_t groups_max(uint32_t rank)
+{
+    return (uint32_t)slc_min_u64(
+        slc_max_u64(COLUMN_ELEMENTS / (2 * group_columns(rank)), GROUPS_LEAST), GROUPS_MAX);
+}
+
+/* Of scratch. */
+static uint64_t panels_most(uint64_t rows, uint32_t rank)
+{
+    const uint64_t elements = (uint64_t)PANEL_PITCH * slc_gpu_solver_width(rank);
+
+    if (slc_gpu_solver_width(rank) <= SHARED_WIDTH) {
+        return 0;
+    }
+    return slc_min_u64(slc_gpu_groups_most(rows, PANEL_ROWS, groups_max(rank)),
+                       slc_min_u64(PANEL_ELEMENTS / elements, PANELS_MAX));
+}
+
+uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank)
+{
+    const uint64_t groups = slc_gpu_groups_most(rows, PANEL_ROWS, groups_max(rank));
+    const uint64_t panel_elements = (uint64_t)PANEL_PITCH * slc_gpu_solver_width(rank);
+
+    return (2 * groups * group_columns(rank) + panels_most(rows, rank) * panel_elements) *
+           sizeof(double);
+}
+
+/* ---- a panel */
+
+/* Rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
+template <typename M>
+__device__ static inline void load_panel(const struct update_job *job,
+                                         const M *mttkrp,
+                                         uint64_t row,
+                                         unsigned valid,
+                                         unsigned rows,
+                                         double *panel)
+{
+    const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
+
+    for (uint32_t c = threadIdx.x % lanes; c < job->width; c += lanes) {
+        for (unsigned first = threadIdx.x / lanes; first < rows; first += LOADS * step) {
+            M loaded[LOADS];
+
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = first + (unsigned)i * step;
+
+                loaded[i] =
+                    r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : M(0);
+            }
+            for (int i = 0; i < LOADS; i++) {
+                panel[c * PANEL_PITCH + first + (unsigned)i * step] = (double)loaded[i];
+            }
+        }
+    }
+}
+
+/*
+ * Stores solved rows as rounded to their type, and takes them into the columns. `solved` is where
+ * they begin in the panel; `first`: of the group.
+ */
+template <typename M, typename X>
+__device__ static inline void store_panel(const struct update_job *job,
+                                          const M *mttkrp,
+                                          X *factor,
+                                          uint64_t row,
+                                          unsigned valid,
+                                          const double *solved,
+                                          uint32_t group,
+                                          bool first)
+{
+    const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
+
+    for (uint32_t c = threadIdx.x % lanes; c < job->rank; c += lanes) {
+        const uint64_t column =
+            (uint64_t)group * group_columns(job->rank) + (lanes < SLC_WARP ? threadIdx.x : c);
+        double largest = first ? 0.0 : job->largest[column];
+        double inner = first ? 0.0 : job->inner[column];
+
+        for (unsigned start = threadIdx.x / lanes; start < valid; start += LOADS * step) {
+            M loaded[LOADS];
+
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = start + (unsigned)i * step;
+
+                loaded[i] = r < valid ? mttkrp[(row + r) * job->mttkrp_pitch + c] : M(0);
+            }
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = start + (unsigned)i * step;
+
+                if (r < valid) {
+                    const X rounded = (X)solved[c * PANEL_PITCH + r];
+                    const double x = (double)rounded;
+
+                    factor[(row + r) * job->factor_pitch + c] = rounded;
+                    largest = fabs(x) > largest ? fabs(x) : largest;
+                    inner = fma((double)loaded[i], x, inner);
+                }
+            }
+        }
+        job->largest[column] = largest;
+        job->inner[column] = inner;
+    }
+}
+
+/* ---- solving */
+
+/*
+ * sums[j][i] += sum over k < count of w(k, j) * matrix(k, i), where row j of a lane is 32 behind
+ * its row j - 1.
+ */
+template <int rows>
+__device__ static inline void gather(const double *w,
+                                     const double *matrix,
+                                     uint32_t width,
+                                     uint32_t count,
+                                     double (&sums)[rows][BLOCK_COLUMNS])
+{
+    for (uint32_t k = 0; k < count; k++, w += PANEL_PITCH, matrix += width) {
+        const double2 *pairs = reinterpret_cast<const double2 *>(matrix);
+        double strip[BLOCK_COLUMNS];
+
+        for (int i = 0; i < BLOCK_COLUMNS / 2; i++) {
+            const double2 pair = __ldg(pairs + i);
+
+            strip[2 * i] = pair.x;
+            strip[2 * i + 1] = pair.y;
+        }
+        for (int j = 0; j < rows; j++) {
+            const double known = w[j * SLC_WARP];
+
+            for (int i = 0; i < BLOCK_COLUMNS; i++) {
+                sums[j][i] = fma(known, strip[i], sums[j][i]);
+            }
+        }
+    }
+}
+
+/*
+ * Solves for the columns of a lane's rows from the first to the last, `down`, or back: each is what
+ * it was minus its sum, over its diagonal.
+ */
+template <bool down>
+__device__ static inline void
+substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
+{
+    for (uint32_t done = 0; done < width; done += BLOCK_COLUMNS) {
+        const uint32_t column = down ? done : width - done - BLOCK_COLUMNS;
+        const uint32_t known = down ? 0 : column + BLOCK_COLUMNS;
+        double sums[LANE_ROWS][BLOCK_COLUMNS] = {};
+
+        gather<LANE_ROWS>(w + known * PANEL_PITCH, matrix + (uint64_t)known * width + column, width,
+                          done, sums);
+        for (int step = 0; step < BLOCK_COLUMNS; step++) {
+            const int i = down ? step : BLOCK_COLUMNS - 1 - step;
+            const double *strip = matrix + (uint64_t)(column + i) * width + column;
+            const double over = __ldg(inverse + column + i);
+
+            for (int j = 0; j < LANE_ROWS; j++) {
+                double *element = w + (column + i) * PANEL_PITCH + j * SLC_WARP;
+                const double x = (*element - sums[j][i]) * over;
+
+                *element = x;
+                for (int l = 0; l < BLOCK_COLUMNS; l++) {
+                    if (down ? l > i : l < i) {
+                        sums[j][l] = fma(x, __ldg(strip + l), sums[j][l]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The products of a lane's row, 32 behind it. */
+__device__ static inline void multiply(double *w, const double *matrix, uint32_t width)
+{
+    for (uint32_t column = 0; column < width; column += BLOCK_COLUMNS) {
+        double sums[1][BLOCK_COLUMNS] = {};
+
+        gather<1>(w, matrix + column, width, width, sums);
+        for (int i = 0; i < BLOCK_COLUMNS; i++) {
+            w[(column + i) * PANEL_PITCH + SLC_WARP] = sums[0][i];
+        }
+    }
+}
+
+/* A block is a warp. */
+template <typename M, typename X>
+__global__ static void __launch_bounds__(SLC_WARP)
+    update_groups(struct update_job job, const M *mttkrp, X *factor)
+{
+    SLC_DYNAMIC_SHARED(double, shared);
+    double *panel = job.panels == nullptr
+                        ? shared
+                        : job.panels + (uint64_t)blockIdx.x * PANEL_PITCH * job.width;
+    double *mine = panel + threadIdx.x;
+    const unsigned rows = job.singular ? (unsigned)SLC_WARP : (unsigned)PANEL_ROWS;
+
+    for (uint32_t group = blockIdx.x; group < job.cut.groups; group += gridDim.x) {
+        const uint64_t begin = group * job.cut.group_rows;
+        const uint64_t end =
+            begin + job.cut.group_rows < job.cut.rows ? begin + job.cut.group_rows : job.cut.rows;
+
+        for (uint64_t row = begin; row < end; row += rows) {
+            const unsigned valid = end - row < rows ? (unsigned)(end - row) : rows;
+
+            load_panel(&job, mttkrp, row, valid, rows, panel);
+            __syncwarp();
+            if (job.singular) {
+                multiply(mine, job.forward, job.width);
+            } else {
+                substitute<true>(mine, job.forward, job.forward_inverse, job.width);
+                substitute<false>(mine, job.backward, job.backward_inverse, job.width);
+            }
+            __syncwarp();
+            store_panel(&job, mttkrp, factor, row, valid, panel + (job.singular ? SLC_WARP : 0),
+                        group, row == begin);
+            __syncwarp();
+        }
+    }
+}
+
+/* Result r of 2 * rank: a largest magnitude or an inner product. */
+__global__ static void __launch_bounds__(SLC_GROUP_THREADS) put_columns_together(
+    const double *largest, const double *inner, uint32_t rank, uint32_t groups, double *columns)
+{
+    const uint32_t result = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
+    const bool is_inner = blockIdx.y == 1;
+    const unsigned lanes = slc_lanes_of_row(rank);
+    /* Where lanes share columns each counts as a group. */
+    const uint32_t stride = lanes < SLC_WARP ? lanes : group_columns(rank);
+    const double *from = (is_inner ? inner : largest) + (result < rank ? result : 0);
+    const double sum = slc_put_together(from, stride, groups * (SLC_WARP / lanes), !is_inner);
+
+    if (threadIdx.x < SLC_WARP && result < rank) {
+        columns[(is_inner ? rank : 0) + result] = sum;
+    }
+}
+
+template <typename M, typename X>
+static cudaError_t launch_groups(const struct update_job *job,
+                                 const void *mttkrp,
+                                 void *factor,
+                                 uint64_t panels,
+                                 cudaStream_t stream)
+{
+    const size_t shared_bytes = panels == 0 ? (size_t)PANEL_PITCH * job->width * sizeof(double) : 0;
+    const unsigned grid =
+        panels == 0 || panels > job->cut.groups ? job->cut.groups : (unsigned)panels;
+
+    return slc_launch(update_groups<M, X>, grid, SLC_WARP, shared_bytes, stream, *job,
+                      static_cast<const M *>(mttkrp), static_cast<X *>(factor));
+}
+
+cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
+                                 enum slc_arithmetic arithmetic,
+                                 const struct slc_gpu_matrix *mttkrp,
+                                 const struct slc_gpu_matrix *factor,
+                                 double *columns,
+                                 void *scratch,
+                                 cudaStream_t stream)
+{
+    const uint32_t rank = solver->rank, width = slc_gpu_solver_width(rank);
+    const uint64_t square = (uint64_t)width * width;
+    const uint64_t panels = panels_most(mttkrp->rows, rank);
+    struct update_job job = {};
+    cudaError_t error = cudaSuccess;
+
+    job.forward = solver->packed;
+    job.backward = job.forward + square;
+    job.forward_inverse = job.backward + square;
+    job.backward_inverse = job.forward_inverse + width;
+    job.rank = rank;
+    job.width = width;
+    job.singular = solver->singular;
+    job.mttkrp_pitch = mttkrp->pitch;
+    job.factor_pitch = factor->pitch;
+    job.cut = slc_gpu_row_cut(mttkrp->rows, PANEL_ROWS, groups_max(rank));
+    job.largest = static_cast<double *>(scratch);
+    job.inner = job.largest + (uint64_t)job.cut.groups * group_columns(rank);
+    job.panels = panels == 0 ? nullptr : job.inner + (uint64_t)job.cut.groups * group_columns(rank);
+    if (job.cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F64) {
+        error = launch_groups<double, double>(&job, mttkrp->data, factor->data, panels, stream);
+    } else if (job.cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F32) {
+        error = launch_groups<float, float>(&job, mttkrp->data, factor->data, panels, stream);
+    } else if (job.cut.groups > 0) {
+        error = launch_groups<double, float>(&job, mttkrp->data, factor->data, panels, stream);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return slc_launch(put_columns_together, dim3((rank + SLC_WARP - 1) / SLC_WARP, 2),
+                      SLC_GROUP_THREADS, SLC_GROUP_THREADS * sizeof(double), stream, job.largest,
+                      job.inner, rank, job.cut.groups, columns);
+}
