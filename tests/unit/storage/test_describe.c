@@ -1,71 +1,22 @@
 /*
  * Descriptions of blocks (storage/describe.h): a decoder that follows them and knows nothing else
- * finds the nonzeros that were encoded.
+ * finds the nonzeros that were encoded, and those that storage's own decoder finds.
  */
 #include "codec_image.h"
+#include "describe_fixture.h"
+#include "forge_file.h"
+#include "make_sorted.h"
 #include "naive_decode.h"
 #include "slc_test.h"
-#include "storage/describe.h"
 
 #include "base/bytes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
-
-/* A block, its description and what LZ4 hid of it. */
-struct followed {
-    struct slc_encoded_layout layout;
-    struct slc_encoded_block block;
-    struct slc_encoded_tile *tiles;
-    uint8_t *expanded;
-};
-
-static void free_followed(struct followed *followed)
-{
-    free(followed->tiles);
-    free(followed->expanded);
-}
-
-static enum slc_status describe(struct followed *followed,
-                                const struct slc_layout_info *info,
-                                const struct slc_block_view *view,
-                                struct slc_error *err)
-{
-    struct slc_decoder *decoder = NULL;
-    enum slc_status status;
-
-    memset(followed, 0, sizeof *followed);
-    followed->tiles = calloc(view->entry.tile_count, sizeof *followed->tiles);
-    slc_describe_layout(info, &followed->layout);
-    SLC_ASSERT_OK(slc_decoder_create(info, SLC_F64, &decoder, err), err);
-    status = slc_describe_block(decoder, view, followed->tiles, &followed->block, err);
-    slc_decoder_destroy(decoder);
-    return status;
-}
-
-/* Sections expand to places of their own, in order, and to no more than was foretold. */
-static void expand(struct followed *followed,
-                   const struct slc_layout_info *info,
-                   const struct slc_block_view *view)
-{
-    uint64_t end = 0;
-
-    CU_ASSERT(followed->block.expanded_bytes <= slc_describe_expanded_bound(info, &view->entry));
-    followed->expanded = malloc(followed->block.expanded_bytes + 1);
-    for (uint32_t t = 0; t < followed->block.tile_count; t++) {
-        const struct slc_encoded_lz4 *lz4 = &followed->tiles[t].lz4;
-
-        if (lz4->bytes > 0) {
-            CU_ASSERT_EQUAL(lz4->expanded_at % 16, 0);
-            CU_ASSERT(lz4->expanded_at >= end);
-            end = lz4->expanded_at + lz4->expanded_bytes;
-        }
-        CU_ASSERT(end <= followed->block.expanded_bytes);
-        CU_ASSERT(slc_naive_expand(&followed->block, &followed->tiles[t], followed->expanded));
-    }
-}
 
 /* Whether run `run` is the nonzeros of `tile` from its place on. */
 static bool
@@ -86,6 +37,17 @@ same_run(const struct slc_naive_run *decoded, const struct tile_case *tile, uint
     return same;
 }
 
+/* As few words of 32 bits as hold all bits in which keys of the tile differ. */
+static unsigned key_words(const struct tile_case *tile)
+{
+    const uint32_t last = tile->nnz - 1;
+
+    if (tile->key_hi[0] != tile->key_hi[last]) {
+        return 4;
+    }
+    return (tile->key_lo[0] ^ tile->key_lo[last]) >> 32 != 0 ? 2 : 1;
+}
+
 static void check_tile(const struct tile_case *tile, enum slc_codec codec)
 {
     static struct slc_naive_run decoded;
@@ -96,8 +58,11 @@ static void check_tile(const struct tile_case *tile, enum slc_codec codec)
     bool same = true;
 
     block_image_make(&image, tile, codec);
-    SLC_ASSERT_OK(describe(&followed, &tile->info, &image.view, &err), &err);
-    expand(&followed, &tile->info, &image.view);
+    SLC_ASSERT_OK(follow_describe(&followed, &tile->info, &image.view, &err), &err);
+    CU_ASSERT(follow_expand(&followed));
+    CU_ASSERT(followed.block.expanded_bytes <=
+              slc_describe_expanded_bound(&tile->info, &image.view.entry));
+    CU_ASSERT_EQUAL(followed.tiles->key_words, key_words(tile));
     for (uint32_t run = 0; run < slc_naive_runs(followed.tiles); run++) {
         same &= slc_naive_decode(&followed.layout, &followed.block, followed.tiles,
                                  followed.expanded, run, &decoded) &&
@@ -106,8 +71,16 @@ static void check_tile(const struct tile_case *tile, enum slc_codec codec)
     }
     CU_ASSERT(same);
     CU_ASSERT_EQUAL(nnz, tile->nnz);
-    free_followed(&followed);
+    follow_end(&followed);
     block_image_free(&image);
+}
+
+static void check_codecs(struct tile_case *tile)
+{
+    for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
+        check_tile(tile, codecs[c]);
+    }
+    tile_case_free(tile);
 }
 
 static void check_random(struct random_stream *random,
@@ -120,10 +93,7 @@ static void check_random(struct random_stream *random,
     struct tile_case tile;
 
     tile_case_make(&tile, random, order, dims, varying, nnz, kind);
-    for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
-        check_tile(&tile, codecs[c]);
-    }
-    tile_case_free(&tile);
+    check_codecs(&tile);
 }
 
 static void test_values(void)
@@ -136,8 +106,234 @@ static void test_values(void)
     }
 }
 
+static void test_orders(void)
+{
+    struct random_stream random = {slc_test_seed(), 61, 0};
+
+    for (unsigned order = 1; order <= SLC_MAX_ORDER; order++) {
+        for (unsigned round = 0; round < 4; round++) {
+            uint64_t dims[SLC_MAX_ORDER];
+
+            for (unsigned n = 0; n < order; n++) {
+                /* Up to 8 bits each, so that 16 modes have keys; every fourth mode is of one. */
+                dims[n] = n % 4 == 3 ? 1 : 1 + draw_below(&random, order == 1 ? 1 << 20 : 256);
+            }
+            check_random(&random, order, dims, 128, 700, (enum value_kind)(order % VALUE_KINDS));
+        }
+    }
+}
+
+/* Keys of each length, all of whose bits vary, or few. */
+static void test_key_bits(void)
+{
+    static const struct {
+        unsigned order;
+        unsigned bits[5];
+    } shapes[] = {
+        {1, {0}},
+        {3, {0, 0, 0}},
+        {2, {0, 1}},
+        {2, {16, 16}},
+        {3, {16, 17, 0}},
+        {3, {22, 21, 21}},
+        {4, {22, 0, 21, 22}},
+        {5, {24, 20, 18, 19, 12}},
+        {5, {31, 31, 31, 31, 4}},
+    };
+    static const unsigned varying[] = {128, 100, 64, 40, 32, 20, 8};
+    struct random_stream random = {slc_test_seed(), 62, 0};
+
+    for (size_t s = 0; s < SLC_COUNT(shapes); s++) {
+        uint64_t dims[5];
+
+        for (unsigned n = 0; n < shapes[s].order; n++) {
+            dims[n] = UINT64_C(1) << shapes[s].bits[n];
+        }
+        for (size_t v = 0; v < SLC_COUNT(varying); v++) {
+            check_random(&random, shapes[s].order, dims, varying[v], 1200, VALUES_INTEGER);
+        }
+    }
+}
+
+static void test_sizes(void)
+{
+    static const uint32_t sizes[] = {1,   2,   127, 128,  129,  511,
+                                     512, 513, 640, 1024, 1025, SLC_TILE_NNZ};
+    static const enum value_kind kinds[] = {VALUES_INTEGER, VALUES_DICTIONARY, VALUES_F64_SMOOTH};
+    struct random_stream random = {slc_test_seed(), 63, 0};
+    const uint64_t dims[3] = {1 << 18, 1 << 20, 1 << 19};
+    slc_u128 *keys = malloc(SLC_TILE_NNZ * sizeof *keys);
+
+    for (size_t s = 0; s < SLC_COUNT(sizes); s++) {
+        for (size_t k = 0; k < (sizes[s] == SLC_TILE_NNZ ? 1 : SLC_COUNT(kinds)); k++) {
+            struct tile_case tile;
+            slc_u128 key = draw_below(&random, 1 << 30);
+
+            for (uint32_t i = 0; i < sizes[s]; i++) {
+                key += 1 + draw_below(&random, draw_below(&random, 50) == 0 ? 1 << 28 : 90);
+                keys[i] = key;
+            }
+            tile_case_from_keys(&tile, &random, 3, dims, keys, sizes[s], kinds[k]);
+            check_codecs(&tile);
+        }
+    }
+    free(keys);
+}
+
+/* ---- whole files: every tile against storage's decoder */
+
+/* The run beside the next chunk of the decoder's tile. */
+static bool same_chunk(const struct slc_naive_run *decoded,
+                       const struct slc_tile_view *tile,
+                       const struct slc_chunk_view *chunk)
+{
+    bool same = decoded->nnz == chunk->nnz;
+
+    for (uint32_t i = 0; i < chunk->nnz && same; i++) {
+        for (unsigned n = 0; n < tile->order; n++) {
+            same &= decoded->coords[n][i] == tile->corner[n] + chunk->offset[n][i];
+        }
+        same &=
+            slc_bits_f64(decoded->values[i]) == slc_bits_f64(((const double *)chunk->values)[i]);
+    }
+    return same;
+}
+
+static void check_decoded(const struct followed *followed,
+                          const struct slc_block_view *view,
+                          struct slc_decoder *decoder,
+                          uint32_t index)
+{
+    static struct slc_naive_run decoded;
+    const struct slc_encoded_tile *tile = &followed->tiles[index];
+    struct slc_tile_view opened;
+    struct slc_chunk_view chunk;
+
+    SLC_ASSERT_OK(slc_tile_open(decoder, view, index, &opened, NULL), NULL);
+    CU_ASSERT_EQUAL(tile->nnz, opened.nnz);
+    CU_ASSERT_EQUAL(tile->ordinal, opened.ordinal);
+    for (uint32_t run = 0; run < slc_naive_runs(tile); run++) {
+        SLC_ASSERT_OK(opened.next(&opened, SLC_RUN_NNZ, &chunk, NULL), NULL);
+        CU_ASSERT(slc_naive_decode(&followed->layout, &followed->block, tile, followed->expanded,
+                                   run, &decoded));
+        CU_ASSERT(same_chunk(&decoded, &opened, &chunk));
+    }
+}
+
+static void check_block(const struct slc_reader *reader, uint64_t block, const uint8_t *file)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct slc_decoder *decoder = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_block_entry entry;
+    struct slc_block_view view;
+    struct followed followed;
+    uint64_t nnz = 0;
+
+    slc_reader_entry(reader, block, &entry);
+    SLC_ASSERT_OK(slc_block_open(reader, block, file + entry.offset, false, &view, &err), &err);
+    SLC_ASSERT_OK(follow_describe(&followed, info, &view, &err), &err);
+    CU_ASSERT(follow_expand(&followed));
+    CU_ASSERT(followed.block.expanded_bytes <= slc_describe_expanded_bound(info, &entry));
+    CU_ASSERT_EQUAL(followed.block.block, block);
+    CU_ASSERT_EQUAL(followed.block.offset, entry.offset);
+    CU_ASSERT_EQUAL(followed.block.bytes, entry.bytes);
+    CU_ASSERT_EQUAL(followed.block.tile_count, entry.tile_count);
+    SLC_ASSERT_OK(slc_decoder_create(info, SLC_F64, &decoder, NULL), NULL);
+    for (uint32_t t = 0; t < entry.tile_count; t++) {
+        check_decoded(&followed, &view, decoder, t);
+        nnz += followed.tiles[t].nnz;
+    }
+    CU_ASSERT_EQUAL(nnz, entry.nnz);
+    CU_ASSERT_EQUAL(followed.block.nnz, entry.nnz);
+    slc_decoder_destroy(decoder);
+    follow_end(&followed);
+}
+
+/* A file of several blocks, of which at least one has several tiles. */
+static void check_file(const char *path)
+{
+    struct slc_reader *reader = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_forged file;
+
+    SLC_ASSERT_OK(slc_reader_open(NULL, path, &reader, &err), &err);
+    slc_forged_load(&file, path);
+    CU_ASSERT(slc_reader_info(reader)->block_count > 1);
+    CU_ASSERT(slc_reader_info(reader)->tile_count > slc_reader_info(reader)->block_count);
+    for (uint64_t block = 0; block < slc_reader_info(reader)->block_count; block++) {
+        check_block(reader, block, file.bytes);
+    }
+    slc_forged_release(&file);
+    slc_reader_close(reader);
+    unlink(path);
+}
+
+/* The tensor under each layout, the first with whatever run its keys have. */
+static void check_layouts(const struct slc_made_tensor *tensor, unsigned mode, enum slc_codec codec)
+{
+    char path[4096];
+    struct slc_made_sorted sorted;
+    struct slc_writer_summary summary;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    snprintf(path, sizeof path, "%s/layout.blk", slc_test_folder());
+    SLC_ASSERT_OK(slc_made_blocks_write(tensor, NULL, path, codec, 8192, &summary, &err), &err);
+    check_file(path);
+    slc_made_sorted_create(&sorted, tensor, mode, tensor->nnz / 3);
+    SLC_ASSERT_OK(slc_made_sorted_write(&sorted, NULL, path, codec, 8192, &summary, &err), &err);
+    slc_made_sorted_destroy(&sorted);
+    check_file(path);
+    SLC_ASSERT_OK(slc_made_fibers_write(tensor, mode, path, codec, 8192, &summary, &err), &err);
+    check_file(path);
+}
+
+static void test_layouts(void)
+{
+    const uint64_t dims[4] = {50, 700, 1, 300};
+    struct slc_made_tensor tensor, rekeyed;
+
+    for (int values = 0; values < SLC_MADE_VALUES; values += slc_test_quick() ? 3 : 1) {
+        slc_made_tensor_create(&tensor, 4, dims, 7000, (enum slc_made_values)values,
+                               slc_test_seed());
+        slc_made_tensor_rekey(&tensor, (struct slc_fiber_run){3, 5}, &rekeyed);
+        tensor.tile_nnz = 150;
+        rekeyed.tile_nnz = 150;
+        for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
+            check_layouts(&tensor, 1, codecs[c]);
+            check_layouts(&rekeyed, 3, codecs[c]);
+        }
+        slc_made_tensor_destroy(&rekeyed);
+        slc_made_tensor_destroy(&tensor);
+    }
+}
+
+/* What LZ4 makes of a block may be longer than any 32 bits can say. */
+static void test_bound(void)
+{
+    struct slc_layout_info info = {.keys = {.bits = 128}};
+    struct slc_block_entry entry = {.nnz = UINT64_C(1) << 36, .tile_count = 1 << 20};
+
+    entry.codec = SLC_CODEC_LZ4;
+    CU_ASSERT_EQUAL(slc_describe_expanded_bound(&info, &entry),
+                    (UINT64_C(24) << 36) + (UINT64_C(15) << 20));
+    info.keys.bits = 9;
+    CU_ASSERT_EQUAL(slc_describe_expanded_bound(&info, &entry),
+                    (UINT64_C(10) << 36) + (UINT64_C(15) << 20));
+    entry.codec = SLC_CODEC_PACKED;
+    CU_ASSERT_EQUAL(slc_describe_expanded_bound(&info, &entry),
+                    (UINT64_C(8) << 36) + (UINT64_C(15) << 20));
+    entry.codec = SLC_CODEC_BLCO;
+    CU_ASSERT_EQUAL(slc_describe_expanded_bound(&info, &entry), 0);
+}
+
 static const struct slc_test tests[] = {
     {"every form of values, by every codec", test_values},
+    {"1 to 16 modes, and modes of length 1", test_orders},
+    {"keys of 0 to 128 bits", test_key_bits},
+    {"tiles of 1 to 65536 nonzeros", test_sizes},
+    {"files of every layout, with runs, blocks and tiles", test_layouts},
+    {"how much blocks can expand to", test_bound},
 };
 
 int main(int argc, char **argv)

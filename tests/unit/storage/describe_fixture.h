@@ -1,0 +1,26 @@
+/* Described blocks with what LZ4 hid of them, for tests of storage/describe.h. */
+#ifndef SLC_DESCRIBE_FIXTURE_H
+#define SLC_DESCRIBE_FIXTURE_H
+
+#include "storage/describe.h"
+
+struct followed {
+    struct slc_encoded_layout layout;
+    struct slc_encoded_block block;
+    struct slc_encoded_tile *tiles;
+    uint8_t *expanded; /* NULL before follow_expand */
+};
+
+/* Describes the block; `followed` holds memory whatever comes of it. */
+enum slc_status follow_describe(struct followed *followed,
+                                const struct slc_layout_info *info,
+                                const struct slc_block_view *view,
+                                struct slc_error *err) SLC_NODISCARD;
+/*
+ * Expands all tiles, and asserts that sections have places of their own, in order, in the expanded
+ * bytes. Returns whether all could be expanded.
+ */
+bool follow_expand(struct followed *followed);
+void follow_end(struct followed *followed);
+
+#endif
