@@ -232,7 +232,7 @@ __global__ static void __launch_bounds__(GRAM_THREADS)
     }
 }
 
-__global__ static void __launch_bounds__(SLC_GROUP_THREADS)
+__global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
     put_gram_together(struct gram_job job, double *gram)
 {
     const struct tile tile = find_tile(&job.tiles, blockIdx.y);
@@ -271,6 +271,7 @@ cudaError_t slc_gpu_dense_gram(const struct slc_gpu_matrix *matrix,
     job.partial = static_cast<double *>(scratch);
 
     const dim3 grid(job.cut.groups, job.tiles.count);
+    const unsigned threads = slc_group_threads(job.cut.groups);
     const size_t shared_bytes = 2 * STAGE_ELEMENTS * sizeof(double);
 
     if (job.cut.groups > 0 && type == SLC_F64) {
@@ -285,5 +286,5 @@ cudaError_t slc_gpu_dense_gram(const struct slc_gpu_matrix *matrix,
     }
     return slc_launch(put_gram_together,
                       dim3((job.tiles.elements + SLC_WARP - 1) / SLC_WARP, job.tiles.count),
-                      SLC_GROUP_THREADS, SLC_GROUP_THREADS * sizeof(double), stream, job, gram);
+                      threads, threads * sizeof(double), stream, job, gram);
 }

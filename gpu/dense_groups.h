@@ -52,20 +52,27 @@ __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank);
 uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank);
 
-/* Groups are put together by blocks of 32 results, for each of which 8 warps take an eighth of the
- * groups: one thread alone would wait for thousands of additions one after the other. */
-enum { SLC_GROUP_SLICES = 8, SLC_GROUP_THREADS = SLC_GROUP_SLICES * SLC_WARP };
+/*
+ * Results of many groups are put together by 8 warps for 32 of them, each of which takes an eighth
+ * of the groups: one thread alone would wait for thousands of additions one after the other.
+ */
+enum { SLC_GROUP_SLICES = 8, SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP };
+static inline unsigned slc_group_threads(uint32_t count)
+{
+    return count < 8 * SLC_GROUP_SLICES ? (unsigned)SLC_WARP : (unsigned)SLC_GROUP_THREADS_MAX;
+}
 
 /*
  * The sum, or the largest, of from[g * stride] over all g below `count`, in an order that `count`
- * alone says. Called by all threads of a block of SLC_GROUP_THREADS, each lane of a warp with a
- * `from` of its own, the same in all warps; the result is that of warp 0.
+ * alone says. Called by all threads of a block of slc_group_threads(count), each lane of a warp
+ * with a `from` of its own, the same in all warps; the result is that of warp 0. Takes an f64 of
+ * shared memory per thread.
  */
 __device__ static inline double
 slc_put_together(const double *from, uint64_t stride, uint32_t count, bool largest)
 {
     SLC_DYNAMIC_SHARED(double, parts);
-    const uint32_t share = (count + SLC_GROUP_SLICES - 1) / SLC_GROUP_SLICES;
+    const uint32_t slices = blockDim.x / SLC_WARP, share = (count + slices - 1) / slices;
     const uint32_t begin = threadIdx.x / SLC_WARP * share;
     double result = 0.0;
 
@@ -76,7 +83,7 @@ slc_put_together(const double *from, uint64_t stride, uint32_t count, bool large
     }
     parts[threadIdx.x] = result;
     __syncthreads();
-    for (unsigned i = threadIdx.x + SLC_WARP; i < SLC_GROUP_THREADS; i += SLC_WARP) {
+    for (unsigned i = threadIdx.x + SLC_WARP; i < blockDim.x; i += SLC_WARP) {
         result = !largest ? result + parts[i] : parts[i] > result ? parts[i] : result;
     }
     return result;

@@ -274,20 +274,22 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Result r of 2 * rank: a largest magnitude or an inner product. */
-__global__ static void __launch_bounds__(SLC_GROUP_THREADS) put_columns_together(
-    const double *largest, const double *inner, uint32_t rank, uint32_t groups, double *columns)
+/* Of `parts` for each column, `stride` apart. */
+__global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
+    put_columns_together(const double *largest,
+                         const double *inner,
+                         uint32_t rank,
+                         uint32_t stride,
+                         uint32_t parts,
+                         double *columns)
 {
-    const uint32_t result = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
+    const uint32_t column = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
     const bool is_inner = blockIdx.y == 1;
-    const unsigned lanes = slc_lanes_of_row(rank);
-    /* Where lanes share columns each counts as a group. */
-    const uint32_t stride = lanes < SLC_WARP ? lanes : group_columns(rank);
-    const double *from = (is_inner ? inner : largest) + (result < rank ? result : 0);
-    const double sum = slc_put_together(from, stride, groups * (SLC_WARP / lanes), !is_inner);
+    const double *from = (is_inner ? inner : largest) + (column < rank ? column : 0);
+    const double result = slc_put_together(from, stride, parts, !is_inner);
 
-    if (threadIdx.x < SLC_WARP && result < rank) {
-        columns[(is_inner ? rank : 0) + result] = sum;
+    if (threadIdx.x < SLC_WARP && column < rank) {
+        columns[(is_inner ? rank : 0) + column] = result;
     }
 }
 
@@ -317,6 +319,8 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
     const uint32_t rank = solver->rank, width = slc_gpu_solver_width(rank);
     const uint64_t square = (uint64_t)width * width;
     const uint64_t panels = panels_most(mttkrp->rows, rank);
+    /* Where several lanes have a column each of them counts as a group. */
+    const uint32_t shares = SLC_WARP / slc_lanes_of_row(rank);
     struct update_job job = {};
     cudaError_t error = cudaSuccess;
 
@@ -343,7 +347,11 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
     if (error != cudaSuccess) {
         return error;
     }
-    return slc_launch(put_columns_together, dim3((rank + SLC_WARP - 1) / SLC_WARP, 2),
-                      SLC_GROUP_THREADS, SLC_GROUP_THREADS * sizeof(double), stream, job.largest,
-                      job.inner, rank, job.cut.groups, columns);
+
+    const uint32_t parts = job.cut.groups * shares;
+    const unsigned threads = slc_group_threads(parts);
+
+    return slc_launch(put_columns_together, dim3((rank + SLC_WARP - 1) / SLC_WARP, 2), threads,
+                      threads * sizeof(double), stream, job.largest, job.inner, rank,
+                      group_columns(rank) / shares, parts, columns);
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *must(void *memory)
 {
@@ -74,6 +75,75 @@ void regular_gram(uint32_t rank, double *gram)
         gram[r * rank + r] += 0.5;
     }
     slc_matrix_destroy(&b);
+}
+
+void conditioned_gram(uint32_t rank, double digits, double *v)
+{
+    memset(v, 0, (size_t)rank * rank * sizeof *v);
+    for (uint32_t r = 0; r < rank; r++) {
+        v[r * rank + r] = pow(10.0, -digits * r / (rank - 1.0));
+    }
+    for (uint32_t turn = 0; turn < 4 * rank; turn++) {
+        const uint32_t a = (uint32_t)slc_random_below(slc_test_seed(), 21, turn, rank);
+        const uint32_t b = (a + 1 + turn % (rank - 1)) % rank;
+        const double angle = 6.0 * slc_random_f64(slc_test_seed(), 22, turn);
+        const double c = cos(angle), s = sin(angle);
+
+        for (uint32_t i = 0; i < rank; i++) {
+            const double left = v[i * rank + a], right = v[i * rank + b];
+
+            v[i * rank + a] = c * left - s * right;
+            v[i * rank + b] = s * left + c * right;
+        }
+        for (uint32_t i = 0; i < rank; i++) {
+            const double upper = v[a * rank + i], lower = v[b * rank + i];
+
+            v[a * rank + i] = c * upper - s * lower;
+            v[b * rank + i] = s * upper + c * lower;
+        }
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            v[i * rank + j] = v[j * rank + i];
+        }
+    }
+}
+
+double backward_error(const double *v,
+                      const double *left,
+                      const double *right,
+                      const struct slc_matrix *m,
+                      const struct slc_matrix *x)
+{
+    const uint32_t rank = m->cols;
+    long double norm = 0.0L, worst = 0.0L;
+
+    for (uint32_t r = 0; r < rank; r++) {
+        long double sum = 0.0L;
+
+        for (uint32_t s = 0; s < rank; s++) {
+            sum += fabsl((long double)v[r * rank + s]);
+        }
+        norm = sum > norm ? sum : norm;
+    }
+    for (uint64_t i = 0; i < m->rows; i++) {
+        long double residual = 0.0L, size = 0.0L;
+
+        for (uint32_t c = 0; c < rank; c++) {
+            long double sum = (long double)-slc_matrix_get(m, i, c) * (long double)left[c];
+
+            for (uint32_t r = 0; r < rank; r++) {
+                sum += (long double)slc_matrix_get(x, i, r) / (long double)right[r] *
+                       (long double)v[r * rank + c];
+            }
+            residual += fabsl(sum);
+            size += fabsl((long double)slc_matrix_get(x, i, c) / (long double)right[c]);
+        }
+        if (size > 0.0L && !(residual / (size * norm) <= worst)) {
+            worst = residual / (size * norm);
+        }
+    }
+    return (double)worst;
 }
 
 double *ones(uint32_t count)

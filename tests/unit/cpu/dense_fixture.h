@@ -28,6 +28,17 @@ double relative_error(const double *got, const double *want, uint64_t count);
 
 /* V = B^T B + I / 2 for random B. */
 void regular_gram(uint32_t rank, double *gram);
+/* V = Q^T diag(1 .. 10^-digits) Q with Q a product of rotations. */
+void conditioned_gram(uint32_t rank, double digits, double *v);
+/*
+ * The largest residual |X E^-1 V - M D| of a row over ||X E^-1|| ||V|| (1-norms), in extended
+ * precision.
+ */
+double backward_error(const double *v,
+                      const double *left,
+                      const double *right,
+                      const struct slc_matrix *m,
+                      const struct slc_matrix *x);
 /* An array of ones; free it. */
 double *ones(uint32_t count);
 

@@ -69,43 +69,9 @@ static void problem_solve(struct problem *problem, unsigned workers)
     slc_dense_destroy(dense);
 }
 
-/*
- * The largest residual |X E^-1 V - M D| of a row over ||X E^-1|| ||V|| (1-norms), in extended
- * precision.
- */
-static double backward_error(const struct problem *problem)
+static double problem_error(const struct problem *problem)
 {
-    const uint32_t rank = problem->rank;
-    long double norm = 0.0L, worst = 0.0L;
-
-    for (uint32_t r = 0; r < rank; r++) {
-        long double sum = 0.0L;
-
-        for (uint32_t s = 0; s < rank; s++) {
-            sum += fabsl((long double)problem->v[r * rank + s]);
-        }
-        norm = sum > norm ? sum : norm;
-    }
-    for (uint64_t i = 0; i < problem->m.rows; i++) {
-        long double residual = 0.0L, size = 0.0L;
-
-        for (uint32_t c = 0; c < rank; c++) {
-            long double sum =
-                (long double)-slc_matrix_get(&problem->m, i, c) * (long double)problem->left[c];
-
-            for (uint32_t r = 0; r < rank; r++) {
-                sum += (long double)slc_matrix_get(&problem->x, i, r) /
-                       (long double)problem->right[r] * (long double)problem->v[r * rank + c];
-            }
-            residual += fabsl(sum);
-            size += fabsl((long double)slc_matrix_get(&problem->x, i, c) /
-                          (long double)problem->right[c]);
-        }
-        if (size > 0.0L && !(residual / (size * norm) <= worst)) {
-            worst = residual / (size * norm);
-        }
-    }
-    return (double)worst;
+    return backward_error(problem->v, problem->left, problem->right, &problem->m, &problem->x);
 }
 
 static uint64_t count_padding(const struct slc_matrix *matrix)
@@ -165,7 +131,7 @@ static void check_update(enum slc_value_type type, uint64_t rows, uint32_t rank)
             continue;
         }
         problem_solve(&problem, 2);
-        error = backward_error(&problem);
+        error = problem_error(&problem);
         if (!(error <= bound)) {
             printf("# %s, %llu x %u: backward error %.1e\n", sets[s], (unsigned long long)rows,
                    rank, error);
@@ -221,46 +187,13 @@ static void test_scales(void)
         for (size_t s = 0; s < SLC_COUNT(sets); s++) {
             if (slc_cpu_force_instruction_set(sets[s])) {
                 problem_solve(&problem, 1);
-                CU_ASSERT(backward_error(&problem) <= 3.0 * ranks[c] * DBL_EPSILON);
+                CU_ASSERT(problem_error(&problem) <= 3.0 * ranks[c] * DBL_EPSILON);
                 check_sums(&problem);
             }
         }
         problem_destroy(&problem);
     }
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
-}
-
-/* V = Q^T diag(1 .. 10^-digits) Q with Q a product of rotations. */
-static void conditioned_gram(uint32_t rank, double digits, double *v)
-{
-    memset(v, 0, (size_t)rank * rank * sizeof *v);
-    for (uint32_t r = 0; r < rank; r++) {
-        v[r * rank + r] = pow(10.0, -digits * r / (rank - 1.0));
-    }
-    for (uint32_t turn = 0; turn < 4 * rank; turn++) {
-        const uint32_t a = (uint32_t)slc_random_below(slc_test_seed(), 21, turn, rank);
-        const uint32_t b = (a + 1 + turn % (rank - 1)) % rank;
-        const double angle = 6.0 * slc_random_f64(slc_test_seed(), 22, turn);
-        const double c = cos(angle), s = sin(angle);
-
-        for (uint32_t i = 0; i < rank; i++) {
-            const double left = v[i * rank + a], right = v[i * rank + b];
-
-            v[i * rank + a] = c * left - s * right;
-            v[i * rank + b] = s * left + c * right;
-        }
-        for (uint32_t i = 0; i < rank; i++) {
-            const double upper = v[a * rank + i], lower = v[b * rank + i];
-
-            v[a * rank + i] = c * upper - s * lower;
-            v[b * rank + i] = s * upper + c * lower;
-        }
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        for (uint32_t j = 0; j < i; j++) {
-            v[i * rank + j] = v[j * rank + i];
-        }
-    }
 }
 
 /* As good as LAPACK's dposv on the same system, to the edge of singularity. */
@@ -284,12 +217,12 @@ static void test_conditions(void)
         CU_ASSERT_EQUAL(LAPACKE_dposv(LAPACK_COL_MAJOR, 'U', n, 100, v, n, problem.x.buffer.data,
                                       (lapack_int)problem.x.pitch),
                         0);
-        theirs = backward_error(&problem);
+        theirs = problem_error(&problem);
         for (size_t s = 0; s < SLC_COUNT(sets); s++) {
             if (slc_cpu_force_instruction_set(sets[s])) {
                 problem_solve(&problem, 1);
                 CU_ASSERT_FALSE(problem.solver.singular);
-                CU_ASSERT(backward_error(&problem) <= 3.0 * theirs);
+                CU_ASSERT(problem_error(&problem) <= 3.0 * theirs);
             }
         }
         free(v);
@@ -327,7 +260,7 @@ static void check_singular(enum slc_value_type type, uint32_t rank, double scale
     problem_solve(&problem, 2);
     CU_ASSERT(problem.solver.singular);
     CU_ASSERT_EQUAL(problem.solver.kept, 2);
-    CU_ASSERT(backward_error(&problem) <= tolerance(type));
+    CU_ASSERT(problem_error(&problem) <= tolerance(type));
     check_sums(&problem);
     CU_ASSERT_EQUAL(count_padding(&problem.x), 0);
     back = must(calloc((size_t)rank * rank, sizeof *back));
@@ -497,7 +430,7 @@ static void test_ranges(void)
                 CU_ASSERT_EQUAL(
                     memcmp(whole.sums.largest, ranged.sums.largest, rank * sizeof(double)), 0);
             }
-            CU_ASSERT_TRUE(backward_error(&ranged) <=
+            CU_ASSERT_TRUE(problem_error(&ranged) <=
                            (type == SLC_F32 ? 1e-7 : 2.0 * rank * DBL_EPSILON));
             CU_ASSERT_EQUAL(count_padding(&ranged.x), 0);
             check_sums(&ranged);
