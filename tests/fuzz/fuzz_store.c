@@ -11,7 +11,8 @@ static char path[128];
 
 static void remove_all(void)
 {
-    static const char *const names[] = {"fuzz.blk", "tensor.json", "fuzz.npy", "wide.blk"};
+    static const char *const names[] = {"fuzz.blk", "tensor.json", "fuzz.npy", "wide.blk",
+                                        "fibers.blk"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         (void)unlink(fuzz_path(names[i]));
