@@ -37,6 +37,15 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 #endif
 
+/* Before a loop: every turn has code of its own, or all have the same. */
+#ifdef SLC_EMULATED
+#define SLC_UNROLL
+#define SLC_ROLL
+#else
+#define SLC_UNROLL _Pragma("unroll")
+#define SLC_ROLL   _Pragma("unroll 1")
+#endif
+
 enum { SLC_WARP = 32 };
 #define SLC_ALL_LANES 0xffffffffU
 

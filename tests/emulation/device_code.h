@@ -299,6 +299,14 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 {
     return (unsigned)((((uint64_t)high << 32) | low) >> (shift & 31U));
 }
+/* The products of bytes of `a` and `b`, added to `sum`. */
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
+{
+    for (int shift = 0; shift < 32; shift += 8) {
+        sum += (a >> shift & 0xffU) * (b >> shift & 0xffU);
+    }
+    return sum;
+}
 static inline unsigned __brev(unsigned bits)
 {
     unsigned reversed = 0;

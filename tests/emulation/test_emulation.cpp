@@ -230,6 +230,13 @@ static void test_streams(void)
     MUST(cudaStreamDestroy(other));
 }
 
+static void test_instructions(void)
+{
+    check(__dp4a(0x01ff02feU, 0x01010101U, 5) == 5 + 1 + 255 + 2 + 254, "a sum of bytes");
+    check(__dp4a(0xffffffffU, 0xffffffffU, 0) == 4 * 255 * 255, "products of bytes");
+    check(__funnelshift_r(0x89abcdefU, 0x01234567U, 12) == 0x56789abcU, "bits of two words");
+}
+
 static void test_limits(void)
 {
     bench b(4);
@@ -450,6 +457,7 @@ int main(int argc, char **argv)
         {"barriers of a block, shared memory, atomic addition", test_blocks},
         {"blocks that share work", test_shared_work},
         {"streams and events", test_streams},
+        {"instructions", test_instructions},
         {"limits", test_limits},
         {"calls that are refused", test_refused},
     };
