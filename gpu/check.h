@@ -12,6 +12,8 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
 {
     int name = 0;
 
+    /* The runtime keeps it for whoever asks next, and launches ask. */
+    (void)cudaGetLastError();
     while (call[name] != '\0' && call[name] != '(') {
         name++;
     }
@@ -28,5 +30,19 @@ slc_gpu_fail(cudaError_t error, const char *call, struct slc_error *err)
             return slc_gpu_fail(slc_gpu_error, #call, err);                                        \
         }                                                                                          \
     } while (0)
+
+/* Whether what came before a recorded event has been done. */
+static inline enum slc_status
+slc_gpu_reached(cudaEvent_t event, bool *reached, struct slc_error *err)
+{
+    const cudaError_t error = cudaEventQuery(event);
+
+    *reached = error == cudaSuccess;
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return SLC_OK;
+    }
+    return *reached ? SLC_OK : slc_gpu_fail(error, "cudaEventQuery", err);
+}
 
 #endif

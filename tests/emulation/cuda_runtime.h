@@ -19,6 +19,8 @@
 #define SLC_EMULATION_CUDA_RUNTIME_H
 
 #define SLC_EMULATED 1
+/* The toolkit whose interface it is: 13.0. */
+#define CUDART_VERSION 13000
 
 #include "device_code.h"
 

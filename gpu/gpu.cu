@@ -1,0 +1,163 @@
+/* Devices that CUDA knows: counting, creating and destroying them, and their table of operations.
+ */
+#include "gpu/check.h"
+#include "gpu/state.h"
+
+extern "C" {
+#include "base/checked.h"
+#include "gpu/gpu.h"
+}
+
+#include <cstdio>
+
+enum {
+    /* Older devices lack the instructions that warps of gpu/ meet by (__reduce_add_sync). */
+    OLDEST_MAJOR = 8
+};
+
+static enum slc_status no_device(cudaError_t error, struct slc_error *err)
+{
+    (void)cudaGetLastError();
+    return slc_fail(err, SLC_ERR_SYSTEM,
+                    "no CUDA device can be used: %s; is there one, and a driver for CUDA %d.%d?",
+                    cudaGetErrorString(error), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+}
+
+enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err)
+{
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+
+    *count = 0;
+    if (error != cudaSuccess || devices < 1) {
+        return no_device(error == cudaSuccess ? cudaErrorNoDevice : error, err);
+    }
+    *count = (unsigned)devices;
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err)
+{
+    if (!gpu->is_open) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d has not been opened", gpu->ordinal);
+    }
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    return SLC_OK;
+}
+
+static void info(const struct slc_device *device, struct slc_device_info *info)
+{
+    const struct slc_gpu *gpu = slc_gpu_of(device);
+    size_t free_bytes = 0, total_bytes = 0;
+
+    if (cudaSetDevice(gpu->ordinal) != cudaSuccess ||
+        cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        free_bytes = 0;
+    }
+    memcpy(info->name, gpu->name, sizeof info->name);
+    info->total_bytes = gpu->total_bytes;
+    info->free_bytes = slc_min_u64(free_bytes, gpu->cap_bytes - gpu->memory.device_bytes);
+    info->multiprocessors = gpu->machine.multiprocessors;
+    info->shared_bytes = gpu->machine.shared_bytes;
+}
+
+static void stats(const struct slc_device *device, struct slc_device_stats *stats)
+{
+    *stats = slc_gpu_of(device)->stats;
+}
+
+static void destroy(struct slc_device *device)
+{
+    if (device != nullptr) {
+        struct slc_gpu *gpu = slc_gpu_of(device);
+
+        slc_gpu_close(device);
+        slc_gpu_pages_release(gpu);
+        slc_free(gpu->pages);
+        slc_free(gpu);
+    }
+}
+
+static const struct slc_device_ops operations = {
+    "cuda",
+    info,
+    slc_gpu_memory_bytes,
+    slc_gpu_host_bytes,
+    slc_gpu_open,
+    slc_gpu_close,
+    slc_gpu_host_register,
+    slc_gpu_host_unregister,
+    slc_gpu_factor_write,
+    slc_gpu_factor_read,
+    slc_gpu_output_read,
+    slc_gpu_mttkrp_begin,
+    slc_gpu_block,
+    slc_gpu_resident,
+    slc_gpu_flush,
+    slc_gpu_copied,
+    slc_gpu_mttkrp_end,
+    slc_gpu_update,
+    slc_gpu_gram,
+    slc_gpu_scale,
+    stats,
+    destroy,
+};
+
+/* Learns what the device is and how much of its memory may be used. */
+static enum slc_status
+learn(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_error *err)
+{
+    struct cudaDeviceProp properties;
+    size_t free_bytes, total_bytes;
+
+    SLC_GPU_TRY(cudaGetDeviceProperties(&properties, gpu->ordinal), err);
+    if (properties.major < OLDEST_MAJOR) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "device %d (%s) has compute capability %d.%d; %d.0 is the oldest that "
+                        "sluice is built for",
+                        gpu->ordinal, properties.name, properties.major, properties.minor,
+                        OLDEST_MAJOR);
+    }
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    SLC_GPU_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);
+    (void)snprintf(gpu->name, sizeof gpu->name, "%.*s", (int)sizeof gpu->name - 1, properties.name);
+    gpu->total_bytes = total_bytes;
+    gpu->cap_bytes = options->memory_bytes != 0 ? options->memory_bytes : free_bytes / 10 * 9;
+    gpu->machine.multiprocessors = (unsigned)properties.multiProcessorCount;
+    gpu->machine.shared_bytes = (unsigned)properties.sharedMemPerBlockOptin;
+    gpu->machine.architecture = (unsigned)(properties.major * 10 + properties.minor);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
+                               struct slc_device **device,
+                               struct slc_error *err)
+{
+    struct slc_gpu *gpu;
+    unsigned count;
+    enum slc_status status = slc_gpu_count(&count, err);
+
+    *device = nullptr;
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (options->ordinal >= count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "there is no device %u: this machine has %u, numbered from 0",
+                        options->ordinal, count);
+    }
+    gpu = static_cast<struct slc_gpu *>(slc_calloc(1, sizeof *gpu));
+    if (gpu == nullptr) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for device %u", options->ordinal);
+    }
+    gpu->device.ops = &operations;
+    gpu->ordinal = (int)options->ordinal;
+    status = learn(gpu, options, err);
+    if (status != SLC_OK) {
+        destroy(&gpu->device);
+        return status;
+    }
+    *device = &gpu->device;
+    return SLC_OK;
+}

@@ -1,0 +1,195 @@
+/* An MTTKRP from the output's zeros to its end, when all batches have been added. */
+#include "gpu/check.h"
+#include "gpu/state.h"
+
+#include <cinttypes>
+
+enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err)
+{
+    if (!gpu->job.active) {
+        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP has begun on device %d", gpu->ordinal);
+    }
+    return slc_gpu_enter(gpu, err);
+}
+
+enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status)
+{
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+        gpu->job.broken = true;
+    }
+    return status;
+}
+
+/* ---- begin */
+
+static enum slc_status
+check(const struct slc_gpu *gpu, const struct slc_device_job *job, struct slc_error *err)
+{
+    const struct slc_device_problem *problem = &gpu->problem;
+
+    if (gpu->job.active || job->layout >= problem->layout_count || job->mode >= problem->order ||
+        (problem->deterministic && !(job->magnitude >= 0))) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "an MTTKRP of layout %u and mode %u, of magnitude %g, cannot begin on "
+                        "device %d: it has %u layouts and %u modes%s",
+                        job->layout, job->mode, job->magnitude, gpu->ordinal, problem->layout_count,
+                        problem->order, gpu->job.active ? ", and another one is under way" : "");
+    }
+    if (gpu->residents.lost) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "an MTTKRP failed on device %d while blocks were to stay there: it has to "
+                        "be opened again",
+                        gpu->ordinal);
+    }
+    return SLC_OK;
+}
+
+/* Exact sums are bounded by the largest numbers of the factors' columns. */
+static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
+{
+    const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
+
+    for (unsigned n = 0; n < job->order; n++) {
+        if (n != job->mode && !gpu->largest_known[n]) {
+            SLC_GPU_TRY(slc_exact_sum_largest(&job->factor[n], slc_gpu_factor_type(job->arithmetic),
+                                              gpu->memory.largest + (uint64_t)n * job->rank,
+                                              gpu->main),
+                        err);
+            gpu->largest_known[n] = true;
+        }
+    }
+    SLC_GPU_TRY(slc_exact_sum_begin(&job->exact, job->output.rows, job->rank, gpu->memory.largest,
+                                    job->order, job->mode, magnitude, gpu->main),
+                err);
+    return SLC_OK;
+}
+
+static enum slc_status begin(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
+{
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    const uint64_t element = slc_value_bytes(slc_gpu_output_type(gpu->problem.arithmetic));
+    enum slc_status status = SLC_OK;
+
+    if (gpu->problem.deterministic) {
+        status = begin_exact(gpu, magnitude, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    } else {
+        SLC_GPU_TRY(
+            cudaMemsetAsync(output->data, 0, output->rows * output->pitch * element, gpu->main),
+            err);
+    }
+    SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
+    SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
+                                     const struct slc_device_job *job,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    struct slc_gpu_mttkrp *mttkrp = &gpu->job.mttkrp;
+    enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status == SLC_OK) {
+        status = check(gpu, job, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    gpu->job = {};
+    mttkrp->order = gpu->problem.order;
+    mttkrp->mode = job->mode;
+    mttkrp->rank = gpu->problem.rank;
+    mttkrp->arithmetic = gpu->problem.arithmetic;
+    memcpy(mttkrp->factor, gpu->memory.factor, sizeof mttkrp->factor);
+    mttkrp->output = gpu->memory.output;
+    mttkrp->output.rows = gpu->problem.dims[job->mode];
+    mttkrp->exact = gpu->memory.exact;
+    gpu->job.layout = gpu->memory.layouts + job->layout;
+    gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
+    status = begin(gpu, job->magnitude, err);
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+        return status;
+    }
+    gpu->job.active = true;
+    return SLC_OK;
+}
+
+/* ---- end */
+
+static enum slc_status report(const struct slc_gpu_fault *fault, struct slc_error *err)
+{
+    static const char *const what[] = {
+        "its bytes contradict their description",                          /* SOUND */
+        "a coordinate lies outside of the tile's bounds",                  /* OFFSET */
+        "its gaps do not lead to the keys where decoding starts, or ends", /* KEYS */
+        "a value is zero, not finite, or not in the dictionary",           /* VALUE */
+        "its compressed bytes do not expand to the size that is stored",   /* LZ4 */
+        "exceptions of a group do not stand in ascending places",          /* PATCH */
+    };
+    const unsigned kind = fault->kind < sizeof what / sizeof what[0] ? fault->kind : 0;
+    const enum slc_status status = slc_fail(err, SLC_ERR_DAMAGED, "tile %" PRIu64 " is damaged: %s",
+                                            (uint64_t)fault->tile, what[kind]);
+
+    slc_error_locate_block(err, nullptr, fault->block_number, fault->block_offset);
+    return status;
+}
+
+/* All batches, the finished output and the fault. */
+static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
+{
+    const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
+    enum slc_status status = slc_gpu_slot_launch(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
+        if (gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED) {
+            SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].done, 0), err);
+        }
+    }
+    if (gpu->problem.deterministic) {
+        SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, job->output.rows, 0, &job->output,
+                                         slc_gpu_output_type(job->arithmetic), gpu->main),
+                    err);
+    }
+    SLC_GPU_TRY(cudaMemcpyAsync(gpu->memory.host_fault, gpu->memory.fault,
+                                sizeof *gpu->memory.fault, cudaMemcpyDeviceToHost, gpu->main),
+                err);
+    gpu->stats.bytes_to_host += sizeof *gpu->memory.fault;
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    for (unsigned s = 0; s < gpu->problem.streams && status == SLC_OK; s++) {
+        if (gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED) {
+            status = slc_gpu_slot_retire(gpu, &gpu->slots[s], err);
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = slc_gpu_enter_job(gpu, err);
+
+    if (status == SLC_OK && gpu->job.broken) {
+        status = slc_fail(err, SLC_ERR_SYSTEM,
+                          "the MTTKRP on device %d is not complete: an earlier call of it failed",
+                          gpu->ordinal);
+    }
+    if (status == SLC_OK) {
+        status = join(gpu, err);
+    }
+    if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
+        status = report(gpu->memory.host_fault, err);
+    }
+    (void)slc_gpu_leave_job(gpu, status);
+    gpu->job.has_output = status == SLC_OK;
+    gpu->job.active = false;
+    return status;
+}

@@ -1,0 +1,209 @@
+/* Memory of an open device: measured and taken by the same walk over its parts. See memory.h. */
+#include "gpu/memory.h"
+
+#include "gpu/check.h"
+#include "gpu/dense.h"
+
+extern "C" {
+#include "base/checked.h"
+}
+
+enum {
+    /* Parts begin at such places: whole lines of every cache, and what gpu/dense.h asks for. */
+    PART_ALIGN = 256,
+    /* At least so many bytes behind a part of the device's memory belong to nobody: tests find who
+     * writes there. */
+    GAP_BYTES = 32
+};
+
+/* A piece of memory of which parts are cut off one after the other. */
+struct piece {
+    uintptr_t begin;
+    uint64_t used;
+    uint64_t gap_bytes;
+    bool overflow;
+};
+
+template <typename T> static T *part(struct piece *piece, uint64_t count)
+{
+    const uint64_t at = piece->used;
+    uint64_t bytes, end;
+
+    if (count == 0) {
+        return nullptr;
+    }
+    if (!slc_mul_u64(count, sizeof(T), &bytes) || !slc_add_u64(at, bytes, &end) ||
+        !slc_add_u64(end, piece->gap_bytes, &end) ||
+        !slc_round_up_u64(end, PART_ALIGN, &piece->used)) {
+        piece->overflow = true;
+        return nullptr;
+    }
+    if (piece->begin != 0 && piece->gap_bytes > 0) {
+        slc_memory_gap(reinterpret_cast<void *>(piece->begin + at + bytes),
+                       piece->used - at - bytes);
+    }
+    return reinterpret_cast<T *>(piece->begin + at);
+}
+
+static void matrix_part(struct piece *piece,
+                        enum slc_value_type type,
+                        uint64_t rows,
+                        uint32_t cols,
+                        struct slc_gpu_matrix *matrix)
+{
+    const uint32_t together = 16 / slc_value_bytes(type);
+    const uint32_t pitch = (cols + together - 1) / together * together;
+    uint64_t bytes;
+
+    if (!slc_mul_u64(rows, (uint64_t)pitch * slc_value_bytes(type), &bytes)) {
+        piece->overflow = true;
+        bytes = 0;
+    }
+    *matrix = {part<unsigned char>(piece, bytes), rows, cols, pitch};
+}
+
+static uint64_t longest(const struct slc_device_problem *problem)
+{
+    uint64_t length = 0;
+
+    for (unsigned n = 0; n < problem->order; n++) {
+        length = slc_max_u64(length, problem->dims[n]);
+    }
+    return length;
+}
+
+/* Two numbers per column and a Gram matrix. */
+static uint64_t sums_count(const struct slc_device_problem *problem)
+{
+    return (uint64_t)problem->rank * problem->rank + 2 * (uint64_t)problem->rank;
+}
+
+static void device_parts(const struct slc_device_problem *problem,
+                         struct piece *piece,
+                         struct slc_gpu_memory *memory)
+{
+    const uint64_t rows = longest(problem);
+    const uint64_t rank = problem->rank;
+    const enum slc_value_type factor_type = slc_gpu_factor_type(problem->arithmetic);
+
+    for (unsigned n = 0; n < problem->order; n++) {
+        matrix_part(piece, factor_type, problem->dims[n], problem->rank, &memory->factor[n]);
+    }
+    matrix_part(piece, slc_gpu_output_type(problem->arithmetic), rows, problem->rank,
+                &memory->output);
+    if (problem->deterministic) {
+        const uint64_t words = slc_exact_sum_words(rows, problem->rank);
+
+        memory->exact.words = part<unsigned long long>(piece, words);
+        memory->exact.scale = part<double>(piece, rank);
+        memory->largest = part<double>(piece, problem->order * rank);
+    }
+    memory->layouts = part<struct slc_encoded_layout>(piece, problem->layout_count);
+    memory->fault = part<struct slc_gpu_fault>(piece, 1);
+    memory->solver =
+        reinterpret_cast<double *>(part<unsigned char>(piece, slc_gpu_solver_bytes(problem->rank)));
+    memory->sums = part<double>(piece, sums_count(problem));
+    memory->scratch = part<unsigned char>(piece, slc_gpu_dense_scratch_bytes(rows, problem->rank));
+    for (unsigned s = 0; s < problem->streams; s++) {
+        struct slc_gpu_slot_memory *slot = &memory->slot[s];
+
+        slot->data = part<uint8_t>(piece, problem->slot_bytes);
+        slot->expanded = part<uint8_t>(piece, problem->expanded_bytes);
+        slot->tiles = part<struct slc_gpu_tile>(piece, problem->slot_tiles);
+        slot->chunk_begin = part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
+    }
+    memory->resident = part<uint8_t>(piece, problem->resident_bytes);
+    memory->resident_tiles = part<struct slc_gpu_tile>(piece, problem->resident_tiles);
+}
+
+static void registered_parts(const struct slc_device_problem *problem,
+                             struct piece *piece,
+                             struct slc_gpu_memory *memory)
+{
+    memory->piece[0] = part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
+    memory->piece[1] = part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
+    memory->host_solver = reinterpret_cast<double *>(
+        part<unsigned char>(piece, slc_max_u64(slc_gpu_solver_bytes(problem->rank),
+                                               sums_count(problem) * sizeof(double))));
+    memory->host_fault = part<struct slc_gpu_fault>(piece, 1);
+    for (unsigned s = 0; s < problem->streams; s++) {
+        struct slc_gpu_slot_memory *slot = &memory->slot[s];
+
+        slot->host_tiles = part<struct slc_gpu_tile>(piece, problem->slot_tiles);
+        slot->host_chunk_begin = part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
+    }
+}
+
+static void plain_parts(const struct slc_device_problem *problem,
+                        struct piece *piece,
+                        struct slc_gpu_memory *memory)
+{
+    memory->resident_blocks = part<struct slc_gpu_resident_block>(piece, problem->resident_tiles);
+    memory->resident_nnz = part<uint32_t>(piece, problem->resident_tiles);
+    for (unsigned s = 0; s < problem->streams; s++) {
+        /* Of residents, each of one tile or more. */
+        memory->slot[s].ranges = part<struct slc_gpu_range>(
+            piece, problem->resident_tiles > 0 ? problem->slot_tiles : 0);
+    }
+}
+
+static bool lay_out(const struct slc_device_problem *problem, struct slc_gpu_memory *memory)
+{
+    struct piece device = {reinterpret_cast<uintptr_t>(memory->device), 0, GAP_BYTES, false};
+    struct piece registered = {reinterpret_cast<uintptr_t>(memory->registered.data), 0, 0, false};
+    struct piece plain = {reinterpret_cast<uintptr_t>(memory->plain.data), 0, 0, false};
+
+    device_parts(problem, &device, memory);
+    registered_parts(problem, &registered, memory);
+    plain_parts(problem, &plain, memory);
+    memory->device_bytes = device.used;
+    memory->registered_bytes = registered.used;
+    memory->plain_bytes = plain.used;
+    return !device.overflow && !registered.overflow && !plain.overflow;
+}
+
+bool slc_gpu_memory_measure(const struct slc_device_problem *problem, struct slc_gpu_memory *memory)
+{
+    *memory = {};
+    return lay_out(problem, memory);
+}
+
+enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
+                                    struct slc_gpu_memory *memory,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (!slc_gpu_memory_measure(problem, memory)) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "the parts of the device's memory add up to more than 2^64 bytes");
+    }
+    status = slc_buffer_create(&memory->plain, memory->plain_bytes, SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status =
+            slc_buffer_create(&memory->registered, memory->registered_bytes, SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(cudaMalloc(&memory->device, memory->device_bytes), err);
+    SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
+                                 cudaHostRegisterPortable),
+                err);
+    memory->is_registered = true;
+    (void)lay_out(problem, memory);
+    return SLC_OK;
+}
+
+void slc_gpu_memory_release(struct slc_gpu_memory *memory)
+{
+    if (memory->is_registered) {
+        (void)cudaHostUnregister(memory->registered.data);
+    }
+    if (memory->device != nullptr) {
+        (void)cudaFree(memory->device);
+    }
+    slc_buffer_destroy(&memory->registered);
+    slc_buffer_destroy(&memory->plain);
+    *memory = {};
+}

@@ -1,0 +1,102 @@
+/*
+ * What an open device holds: one piece of its own memory and two of the host's, each cut into parts
+ * that are laid out by one walk, so that what a plan is told is what is taken. Private to gpu/.
+ */
+#ifndef SLC_GPU_MEMORY_H
+#define SLC_GPU_MEMORY_H
+
+#include "gpu/mttkrp.h"
+
+extern "C" {
+#include "base/memory.h"
+}
+
+enum {
+    /*
+     * Bytes of the two pieces of registered memory through which matrices travel. One thread of the
+     * host packs them: a piece should stay in its cache until the copy reads it, and be large
+     * enough for a copy's start not to matter.
+     */
+    SLC_GPU_PIECE_BYTES = 1 << 20
+};
+
+/* Consecutive tiles of resident blocks. */
+struct slc_gpu_range {
+    uint32_t first, count;
+};
+
+/* A block in the memory for residents. */
+struct slc_gpu_resident_block {
+    uint32_t first_tile, tile_count;
+    uint64_t bytes, nnz;
+    /* By which it came: until that batch has been computed, other streams have to wait for it. */
+    unsigned slot;
+    uint64_t batch;
+};
+
+struct slc_gpu_slot_memory {
+    uint8_t *data, *expanded;
+    struct slc_gpu_tile *tiles;
+    uint32_t *chunk_begin;
+    /* Of the host; what the two tables are copied from is registered. */
+    struct slc_gpu_tile *host_tiles;
+    uint32_t *host_chunk_begin;
+    struct slc_gpu_range *ranges;
+};
+
+struct slc_gpu_memory {
+    void *device; /* the one piece */
+    uint64_t device_bytes, registered_bytes, plain_bytes;
+    struct slc_buffer registered, plain;
+    bool is_registered;
+
+    /* The device's. */
+    struct slc_gpu_matrix factor[SLC_MAX_ORDER], output; /* rows: of the longest mode */
+    struct slc_exact_sum exact;
+    double *largest; /* order x rank; with exact sums alone */
+    struct slc_encoded_layout *layouts;
+    struct slc_gpu_fault *fault;
+    double *solver; /* packed */
+    double *sums;  /* 2 * rank of columns, rank * rank of a Gram matrix; or one number per column */
+    void *scratch; /* of gpu/dense.h */
+    uint8_t *resident;
+    struct slc_gpu_tile *resident_tiles;
+
+    /* The host's. */
+    uint8_t *piece[2];
+    double *host_solver; /* for what solver and sums are copied from and to */
+    struct slc_gpu_fault *host_fault;
+    struct slc_gpu_resident_block *resident_blocks; /* at most one per tile */
+    uint32_t *resident_nnz;                         /* of each tile */
+
+    struct slc_gpu_slot_memory slot[SLC_DEVICE_STREAMS];
+};
+
+/* The types that factors and outputs have. */
+static inline enum slc_value_type slc_gpu_factor_type(enum slc_arithmetic arithmetic)
+{
+    return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
+}
+static inline enum slc_value_type slc_gpu_output_type(enum slc_arithmetic arithmetic)
+{
+    return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
+}
+
+/*
+ * Says what taking the memory of a problem takes, and where its parts would be if the pieces began
+ * at 0. False on overflow.
+ */
+bool slc_gpu_memory_measure(const struct slc_device_problem *problem,
+                            struct slc_gpu_memory *memory);
+
+/*
+ * Takes it, on the device that is set. Owns: slc_gpu_memory_release, which takes all-zero memory,
+ * and memory that this function failed to take.
+ * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ */
+enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
+                                    struct slc_gpu_memory *memory,
+                                    struct slc_error *err) SLC_NODISCARD;
+void slc_gpu_memory_release(struct slc_gpu_memory *memory);
+
+#endif

@@ -1,0 +1,208 @@
+/* Opening and closing a device: its memory, streams and events. */
+#include "gpu/check.h"
+#include "gpu/state.h"
+
+#include <cinttypes>
+
+/* Tiles of a slot at most: the runs of all of them, 128 each, are counted in 32 bits. */
+static const uint32_t slot_tiles_max = 1U << 24;
+
+static bool sound(const struct slc_device_problem *problem)
+{
+    bool good = problem->order >= 1 && problem->order <= SLC_MAX_ORDER && problem->rank >= 1 &&
+                problem->rank <= SLC_MAX_RANK && problem->layout_count >= 1 &&
+                problem->streams >= 1 && problem->streams <= SLC_DEVICE_STREAMS &&
+                problem->slot_bytes >= 1 && problem->slot_tiles >= 1 &&
+                problem->slot_tiles <= slot_tiles_max;
+
+    for (unsigned n = 0; good && n < problem->order; n++) {
+        good = problem->dims[n] >= 1 && problem->dims[n] <= SLC_MAX_MODE_LENGTH;
+    }
+    return good;
+}
+
+uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
+                              const struct slc_device_problem *problem)
+{
+    struct slc_gpu_memory memory;
+
+    (void)device;
+    return sound(problem) && slc_gpu_memory_measure(problem, &memory) ? memory.device_bytes
+                                                                      : UINT64_MAX;
+}
+
+uint64_t slc_gpu_host_bytes(const struct slc_device *device,
+                            const struct slc_device_problem *problem)
+{
+    struct slc_gpu_memory memory;
+
+    (void)device;
+    if (!sound(problem) || !slc_gpu_memory_measure(problem, &memory)) {
+        return UINT64_MAX;
+    }
+    return slc_buffer_footprint(memory.registered_bytes, SLC_PAGES_SMALL) +
+           slc_buffer_footprint(memory.plain_bytes, SLC_PAGES_SMALL);
+}
+
+static enum slc_status
+check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struct slc_error *err)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+    uint64_t need;
+
+    if (gpu->is_open) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
+    }
+    if (!sound(problem)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a device cannot be opened for %u modes, rank %" PRIu32
+                        ", %u layouts, %u streams with slots of %" PRIu64 " bytes and %" PRIu32
+                        " tiles: modes have a length, ranks are 1 to %d, streams 1 to %d",
+                        problem->order, problem->rank, problem->layout_count, problem->streams,
+                        problem->slot_bytes, problem->slot_tiles, SLC_MAX_RANK, SLC_DEVICE_STREAMS);
+    }
+    need = slc_gpu_memory_bytes(&gpu->device, problem);
+    if (need > gpu->cap_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "factors, output, %u slots and resident blocks on device %d need "
+                        "--device-memory %" PRIu64 "MiB or more; %" PRIu64 ".%" PRIu64
+                        " MiB of it may be used",
+                        problem->streams, gpu->ordinal, need / mib + (need % mib != 0),
+                        gpu->cap_bytes / mib, gpu->cap_bytes % mib * 10 / mib);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->computing, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->done, cudaEventDefault), err);
+    for (unsigned c = 0; c < SLC_GPU_COPIES; c++) {
+        SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->copies[c].begin, cudaEventDefault), err);
+        SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->copies[c].end, cudaEventDefault), err);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamCreateWithFlags(&gpu->main, cudaStreamNonBlocking), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->begun, cudaEventDisableTiming), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->piece_done[0], cudaEventDisableTiming), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->piece_done[1], cudaEventDisableTiming), err);
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
+        const enum slc_status status = open_slot(&gpu->slots[s], err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        gpu->slots[s].memory = gpu->memory.slot[s];
+    }
+    return SLC_OK;
+}
+
+/* Factors are zero, padding included, before anybody writes them. */
+static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
+{
+    const uint64_t element = slc_value_bytes(slc_gpu_factor_type(gpu->problem.arithmetic));
+
+    for (unsigned n = 0; n < gpu->problem.order; n++) {
+        const struct slc_gpu_matrix *factor = &gpu->memory.factor[n];
+
+        SLC_GPU_TRY(
+            cudaMemsetAsync(factor->data, 0, factor->rows * factor->pitch * element, gpu->main),
+            err);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status take(struct slc_gpu *gpu, struct slc_error *err)
+{
+    const struct slc_encoded_layout *layouts = gpu->problem.layouts;
+    enum slc_status status;
+
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    status = slc_gpu_memory_take(&gpu->problem, &gpu->memory, err);
+    if (status == SLC_OK) {
+        status = open_streams(gpu, err);
+    }
+    if (status == SLC_OK) {
+        status = clear_factors(gpu, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_gpu_layouts_write(gpu, layouts, err);
+    }
+    gpu->problem.layouts = nullptr;
+    return status;
+}
+
+enum slc_status slc_gpu_open(struct slc_device *device,
+                             const struct slc_device_problem *problem,
+                             struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = check(gpu, problem, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    gpu->problem = *problem;
+    gpu->is_open = true;
+    gpu->stats = {};
+    status = take(gpu, err);
+    if (status != SLC_OK) {
+        slc_gpu_close(device);
+    }
+    return status;
+}
+
+static void destroy_event(cudaEvent_t *event)
+{
+    if (*event != nullptr) {
+        (void)cudaEventDestroy(*event);
+        *event = nullptr;
+    }
+}
+
+static void close_slot(struct slc_gpu_slot *slot)
+{
+    for (unsigned c = 0; c < SLC_GPU_COPIES; c++) {
+        destroy_event(&slot->copies[c].begin);
+        destroy_event(&slot->copies[c].end);
+    }
+    destroy_event(&slot->computing);
+    destroy_event(&slot->done);
+    if (slot->stream != nullptr) {
+        (void)cudaStreamDestroy(slot->stream);
+    }
+    *slot = {};
+}
+
+void slc_gpu_close(struct slc_device *device)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+
+    if (!gpu->is_open) {
+        return;
+    }
+    slc_gpu_settle(gpu);
+    for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
+        close_slot(&gpu->slots[s]);
+    }
+    destroy_event(&gpu->begun);
+    destroy_event(&gpu->piece_done[0]);
+    destroy_event(&gpu->piece_done[1]);
+    if (gpu->main != nullptr) {
+        (void)cudaStreamDestroy(gpu->main);
+        gpu->main = nullptr;
+    }
+    slc_gpu_memory_release(&gpu->memory);
+    /* What these calls say is of no use to whoever asks next. */
+    (void)cudaGetLastError();
+    gpu->is_open = false;
+    gpu->batches = 0;
+    gpu->residents = {};
+    gpu->job = {};
+    memset(gpu->largest_known, 0, sizeof gpu->largest_known);
+}

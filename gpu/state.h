@@ -1,0 +1,235 @@
+/*
+ * A device of base/device.h as gpu/ sees it, and what its parts ask of one another. Private to
+ * gpu/.
+ *
+ * Order of work: one stream of its own (`main`) has all that is not a batch: zeroing outputs,
+ * algebra, copies of matrices. Batches run on the streams of slots. A job's batches wait for the
+ * event `begun`, which follows the zeroing; mttkrp_end lets `main` wait for all slots. Nothing of a
+ * slot is written by the host before the host has waited for its last batch.
+ *
+ * Every entry sets the device of the calling thread first. After an error that leaves work under
+ * way, slc_gpu_settle waits for all of it, so that nobody's memory is read later.
+ */
+#ifndef SLC_GPU_STATE_H
+#define SLC_GPU_STATE_H
+
+#include "gpu/memory.h"
+
+enum {
+    /* Copies of a slot that are timed, and told apart by tickets, at a time. Enough to keep the
+     * copy engine busy with blocks of some KiB. */
+    SLC_GPU_COPIES = 16
+};
+
+struct slc_gpu_copy {
+    cudaEvent_t begin, end;
+};
+
+enum slc_gpu_slot_state {
+    SLC_GPU_SLOT_FREE,
+    SLC_GPU_SLOT_FILLING,
+    SLC_GPU_SLOT_LAUNCHED /* its last batch may be under way */
+};
+
+struct slc_gpu_slot {
+    enum slc_gpu_slot_state state;
+    struct slc_gpu_slot_memory memory;
+    cudaStream_t stream;
+    cudaEvent_t computing, done; /* around the batch's kernels */
+    struct slc_gpu_copy copies[SLC_GPU_COPIES];
+
+    /* The batch, which is the last one where the slot is not filling. */
+    uint64_t batch; /* its number, from 1 */
+    uint64_t data_used, expanded_used;
+    uint32_t tile_count;               /* that came with it; they begin the table */
+    uint32_t range_count, range_tiles; /* of residents; they end the table */
+    uint32_t copy_count, copies_timed; /* blocks that came; the first of them known to be there */
+    bool expands;                      /* some of what came is compressed */
+    bool keeps;                        /* some of what came stays */
+};
+
+/* The memory for residents. */
+struct slc_gpu_residents {
+    uint64_t used_bytes;
+    uint32_t tile_count, block_count;
+    /* Some came by a batch that was never launched: what they need expanded is not there. */
+    bool lost;
+};
+
+/* An MTTKRP between mttkrp_begin and mttkrp_end, and its output after that. */
+struct slc_gpu_job {
+    bool active;
+    bool broken;     /* a call failed: some blocks are missing */
+    bool has_output; /* after mttkrp_end, until the next begin */
+    struct slc_gpu_mttkrp mttkrp;
+    const struct slc_encoded_layout *layout;
+    uint32_t chunk_runs;
+};
+
+/* Registered memory of the host. */
+struct slc_gpu_pages {
+    unsigned char *begin;
+    uint64_t bytes;
+    bool own; /* false: another device of this process had registered it before */
+};
+
+struct slc_gpu {
+    struct slc_device device; /* first: what the engine has a pointer to */
+    int ordinal;
+    uint64_t cap_bytes; /* of the device's memory that may be used */
+    char name[128];
+    uint64_t total_bytes;
+    struct slc_gpu_machine machine;
+
+    struct slc_gpu_pages *pages;
+    size_t pages_count, pages_room;
+
+    bool is_open;
+    struct slc_device_problem problem; /* its layouts are the device's copy alone */
+    struct slc_gpu_memory memory;
+    cudaStream_t main;
+    cudaEvent_t begun;
+    cudaEvent_t piece_done[2]; /* the last copy from or to each piece of registered memory */
+    struct slc_gpu_slot slots[SLC_DEVICE_STREAMS];
+    struct slc_gpu_slot *filling;
+    uint64_t batches; /* begun so far */
+    struct slc_gpu_residents residents;
+    bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
+    struct slc_gpu_job job;
+    struct slc_device_stats stats;
+};
+
+static inline struct slc_gpu *slc_gpu_of(struct slc_device *device)
+{
+    return reinterpret_cast<struct slc_gpu *>(device);
+}
+static inline const struct slc_gpu *slc_gpu_of(const struct slc_device *device)
+{
+    return reinterpret_cast<const struct slc_gpu *>(device);
+}
+
+/* Makes the device that of the calling thread. SLC_ERR_USAGE unless it is open. */
+enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+/* The same, unless it is between mttkrp_begin and mttkrp_end. */
+enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+/* Where a call of a job has failed: nothing stays under way, and the job cannot succeed. Returns
+ * `status`. */
+enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status);
+
+/* ---- open.cu */
+
+uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
+                              const struct slc_device_problem *problem);
+uint64_t slc_gpu_host_bytes(const struct slc_device *device,
+                            const struct slc_device_problem *problem);
+enum slc_status slc_gpu_open(struct slc_device *device,
+                             const struct slc_device_problem *problem,
+                             struct slc_error *err);
+void slc_gpu_close(struct slc_device *device);
+
+/* ---- pages.cu */
+
+enum slc_status slc_gpu_host_register(struct slc_device *device,
+                                      void *memory,
+                                      uint64_t bytes,
+                                      struct slc_error *err);
+void slc_gpu_host_unregister(struct slc_device *device, void *memory);
+/* Whether all of it lies in one piece of registered memory. */
+bool slc_gpu_is_registered(const struct slc_gpu *gpu, const void *memory, uint64_t bytes);
+/* Unregisters all that is left. */
+void slc_gpu_pages_release(struct slc_gpu *gpu);
+
+/* ---- transfer.cu */
+
+enum slc_status slc_gpu_factor_write(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_matrix *from,
+                                     struct slc_error *err);
+enum slc_status slc_gpu_factor_read(struct slc_device *device,
+                                    unsigned mode,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err);
+enum slc_status
+slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err);
+/* The problem's layouts. Whoever fails settles the device. */
+enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
+                                      const struct slc_encoded_layout *layouts,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* ---- slots.cu */
+
+/*
+ * The slot that is being filled; begins a batch in a free slot where none is, waiting for the batch
+ * that began first where none is free.
+ */
+enum slc_status slc_gpu_slot_fill(struct slc_gpu *gpu,
+                                  struct slc_gpu_slot **slot,
+                                  struct slc_error *err) SLC_NODISCARD;
+/* Launches the batch that is being filled, if any. */
+enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+/* Enqueues the copy of a block on the slot's stream. */
+enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
+                                  struct slc_gpu_slot *slot,
+                                  void *to,
+                                  const void *from,
+                                  uint64_t bytes,
+                                  struct slc_error *err) SLC_NODISCARD;
+/* Waits for the slot's batch and adds up its times: the slot is free. */
+enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
+                                    struct slc_gpu_slot *slot,
+                                    struct slc_error *err) SLC_NODISCARD;
+/* Waits for all streams, whatever they say. */
+void slc_gpu_wait(struct slc_gpu *gpu);
+/* The same; all slots are free then, and the batch that was being filled is lost. */
+void slc_gpu_settle(struct slc_gpu *gpu);
+
+/* ---- blocks.cu */
+
+enum slc_status slc_gpu_block(struct slc_device *device,
+                              const struct slc_encoded_block *block,
+                              uint32_t *keep,
+                              uint64_t *ticket,
+                              struct slc_error *err);
+enum slc_status slc_gpu_flush(struct slc_device *device, struct slc_error *err);
+enum slc_status slc_gpu_copied(
+    struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
+
+/* ---- resident.cu */
+
+/* Where a block's bytes and expanded bytes would go. False where there is no room for it. */
+bool slc_gpu_resident_room(const struct slc_gpu *gpu,
+                           const struct slc_encoded_block *block,
+                           uint8_t **data,
+                           uint8_t **expanded);
+/*
+ * Keeps a block whose copy has been enqueued on the slot's stream and whose tiles stand in the
+ * slot's table of the host from `tiles` on. Returns its name.
+ */
+enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
+                                      struct slc_gpu_slot *slot,
+                                      const struct slc_encoded_block *block,
+                                      const struct slc_gpu_tile *tiles,
+                                      uint32_t *keep,
+                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struct slc_error *err);
+
+/* ---- job.cu */
+
+enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
+                                     const struct slc_device_job *job,
+                                     struct slc_error *err);
+enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
+
+/* ---- algebra.cu */
+
+enum slc_status slc_gpu_update(struct slc_device *device,
+                               unsigned mode,
+                               const struct slc_solver *solver,
+                               const struct slc_update_sums *sums,
+                               struct slc_error *err);
+enum slc_status
+slc_gpu_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_error *err);
+enum slc_status
+slc_gpu_scale(struct slc_device *device, unsigned mode, const double *scale, struct slc_error *err);
+
+#endif

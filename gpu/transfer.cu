@@ -1,0 +1,244 @@
+/*
+ * Matrices between the device and any memory of the host, through two pieces of registered memory:
+ * one is packed while the other travels. Rows are as long on the host as its kernels like them, and
+ * on the device as its own do.
+ */
+#include "gpu/check.h"
+#include "gpu/state.h"
+
+extern "C" {
+#include "base/checked.h"
+}
+
+#include <cinttypes>
+
+/* Rows on their way: `count` of them from `first` on, between a piece and the host's memory. */
+typedef void (*move_rows)(unsigned char *piece, uint64_t first, uint64_t count, void *context);
+
+static enum slc_status to_device(struct slc_gpu *gpu,
+                                 void *to,
+                                 uint64_t rows,
+                                 uint64_t row_bytes,
+                                 move_rows pack,
+                                 void *context,
+                                 struct slc_error *err)
+{
+    const uint64_t step = SLC_GPU_PIECE_BYTES / row_bytes;
+    unsigned turn = 0;
+
+    for (uint64_t first = 0; first < rows; first += step, turn ^= 1U) {
+        const uint64_t count = slc_min_u64(step, rows - first);
+        unsigned char *piece = gpu->memory.piece[turn];
+
+        SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err);
+        pack(piece, first, count, context);
+        SLC_GPU_TRY(cudaMemcpyAsync(static_cast<unsigned char *>(to) + first * row_bytes, piece,
+                                    count * row_bytes, cudaMemcpyHostToDevice, gpu->main),
+                    err);
+        SLC_GPU_TRY(cudaEventRecord(gpu->piece_done[turn], gpu->main), err);
+    }
+    gpu->stats.bytes_to_device += rows * row_bytes;
+    return SLC_OK;
+}
+
+static enum slc_status to_host(struct slc_gpu *gpu,
+                               const void *from,
+                               uint64_t rows,
+                               uint64_t row_bytes,
+                               move_rows unpack,
+                               void *context,
+                               struct slc_error *err)
+{
+    const uint64_t step = SLC_GPU_PIECE_BYTES / row_bytes;
+    const uint64_t pieces = slc_div_up_u64(rows, step);
+
+    /* Piece p is on its way while piece p - 1 is unpacked. */
+    for (uint64_t p = 0; p <= pieces; p++) {
+        const unsigned turn = p % 2;
+
+        if (p < pieces) {
+            const uint64_t count = slc_min_u64(step, rows - p * step);
+
+            /* A copy to the device may still be reading it. */
+            SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err);
+            SLC_GPU_TRY(
+                cudaMemcpyAsync(gpu->memory.piece[turn],
+                                static_cast<const unsigned char *>(from) + p * step * row_bytes,
+                                count * row_bytes, cudaMemcpyDeviceToHost, gpu->main),
+                err);
+            SLC_GPU_TRY(cudaEventRecord(gpu->piece_done[turn], gpu->main), err);
+        }
+        if (p > 0) {
+            const uint64_t first = (p - 1) * step;
+
+            SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn ^ 1U]), err);
+            unpack(gpu->memory.piece[turn ^ 1U], first, slc_min_u64(step, rows - first), context);
+        }
+    }
+    gpu->stats.bytes_to_host += rows * row_bytes;
+    gpu->stats.factor_bytes_to_host += rows * row_bytes;
+    return SLC_OK;
+}
+
+/* ---- matrices */
+
+struct matrix_rows {
+    struct slc_matrix *host;
+    enum slc_value_type type; /* of the device's elements */
+    uint32_t pitch;           /* of the device's rows */
+};
+
+static uint64_t row_bytes(const struct matrix_rows *rows)
+{
+    return (uint64_t)rows->pitch * slc_value_bytes(rows->type);
+}
+
+static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
+{
+    return static_cast<unsigned char *>(host->buffer.data) +
+           row * host->pitch * slc_value_bytes(host->type);
+}
+
+static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct matrix_rows *rows = static_cast<const struct matrix_rows *>(context);
+    const uint64_t bytes = row_bytes(rows);
+    const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
+
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
+        memset(piece + i * bytes + used, 0, bytes - used);
+    }
+}
+
+static void
+convert_row(struct slc_matrix *host, uint64_t row, const struct matrix_rows *rows, const void *from)
+{
+    for (uint32_t r = 0; r < host->cols; r++) {
+        slc_matrix_set(host, row, r,
+                       rows->type == SLC_F64 ? static_cast<const double *>(from)[r]
+                                             : (double)static_cast<const float *>(from)[r]);
+    }
+}
+
+static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct matrix_rows *rows = static_cast<const struct matrix_rows *>(context);
+    const uint64_t bytes = row_bytes(rows);
+    const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows->host->type == rows->type) {
+            memcpy(host_row(rows->host, first + i), piece + i * bytes, used);
+        } else {
+            convert_row(rows->host, first + i, rows, piece + i * bytes);
+        }
+    }
+}
+
+/* Work that is left under way after an error would read or write pieces later. */
+static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
+{
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+    }
+    return status;
+}
+
+/* What both directions need of a factor. */
+static enum slc_status enter_factor(const struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_matrix *host,
+                                    struct slc_error *err)
+{
+    const enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (gpu->job.active || mode >= gpu->problem.order ||
+        host->type != slc_gpu_factor_type(gpu->problem.arithmetic) ||
+        host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %" PRIu64 " x %" PRIu32 " is no factor of mode %u on device "
+                        "%d, or an MTTKRP is under way there",
+                        host->rows, host->cols, mode, gpu->ordinal);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_factor_write(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_matrix *from,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    struct slc_matrix host = *from;
+    enum slc_status status = enter_factor(gpu, mode, from, err);
+
+    if (status == SLC_OK) {
+        const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+        struct matrix_rows rows = {&host, from->type, factor->pitch};
+
+        gpu->largest_known[mode] = false;
+        status = settled(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
+                                        pack_matrix, &rows, err));
+    }
+    return status;
+}
+
+enum slc_status slc_gpu_factor_read(struct slc_device *device,
+                                    unsigned mode,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter_factor(gpu, mode, to, err);
+
+    if (status == SLC_OK) {
+        const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+        struct matrix_rows rows = {to, to->type, factor->pitch};
+
+        status = settled(gpu, to_host(gpu, factor->data, factor->rows, row_bytes(&rows),
+                                      unpack_matrix, &rows, err));
+    }
+    return status;
+}
+
+enum slc_status
+slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!gpu->job.has_output || to->rows != output->rows || to->cols != output->cols) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %" PRIu64 " x %" PRIu32 " is not the output of an MTTKRP that "
+                        "has ended on device %d",
+                        to->rows, to->cols, gpu->ordinal);
+    }
+    struct matrix_rows rows = {to, slc_gpu_output_type(gpu->problem.arithmetic), output->pitch};
+
+    return settled(
+        gpu, to_host(gpu, output->data, output->rows, row_bytes(&rows), unpack_matrix, &rows, err));
+}
+
+/* ---- layouts */
+
+static void pack_layouts(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    memcpy(piece, static_cast<const struct slc_encoded_layout *>(context) + first,
+           count * sizeof(struct slc_encoded_layout));
+}
+
+enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
+                                      const struct slc_encoded_layout *layouts,
+                                      struct slc_error *err)
+{
+    return to_device(gpu, gpu->memory.layouts, gpu->problem.layout_count, sizeof *layouts,
+                     pack_layouts, const_cast<struct slc_encoded_layout *>(layouts), err);
+}
