@@ -116,6 +116,9 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
             rows_max = slc_max_u64(rows_max, info->dims[n]);
         }
     }
+    if (request->accelerator != NULL && request->operation == SLC_OP_CPD) {
+        plan->output_bytes = 0; /* it never leaves the device */
+    }
     if (request->operation == SLC_OP_CPD) {
         plan->dense_bytes =
             slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max);
@@ -148,7 +151,7 @@ unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks)
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
     const uint64_t busy = plan->fusion.modes != 0
                               ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
-                              : slc_min_u64(plan->threads, depth);
+                              : slc_min_u64(plan->threads + plan->accelerator.streams, depth);
 
     return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
                                  slc_plan_slots_least(plan));
@@ -165,14 +168,16 @@ static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc
     return slc_plan_slots_wanted(plan, blocks);
 }
 
-/* Padded bytes of all layouts that are read. */
+/* Padded bytes of all layouts that are read, but of blocks that stay on a device. */
 static uint64_t read_layouts_bytes(const struct slc_plan *plan)
 {
     uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count; l++) {
-        bytes =
-            slc_plan_plus(bytes, plan->layouts[l].passes > 0 ? plan->layouts[l].store_bytes : 0);
+        const struct slc_plan_layout *layout = &plan->layouts[l];
+
+        bytes = slc_plan_plus(
+            bytes, layout->passes > 0 ? layout->store_bytes - layout->resident_bytes : 0);
     }
     return bytes;
 }
@@ -209,7 +214,8 @@ static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan,
             slc_plan_plus(plan->iteration_bytes, passes_bytes(layout, layout->store_bytes));
         plan->iteration_read_bytes =
             slc_plan_plus(plan->iteration_read_bytes,
-                          passes_bytes(layout, layout->store_bytes - layout->cache_bytes));
+                          passes_bytes(layout, layout->store_bytes - layout->cache_bytes -
+                                                   layout->resident_bytes));
     }
 }
 
@@ -221,7 +227,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
     struct slc_tensor_shape shape;
 
     if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
-        request->deterministic || !request->cache || request->devices > 0) {
+        request->deterministic || !request->cache || request->devices > 0 ||
+        request->accelerator != NULL) {
         return UINT64_MAX;
     }
     /* A tile's place in the copies follows from its number: all but the last have to be full. */
@@ -318,8 +325,11 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
     slc_plan_modes(info, &plan->request, &first, &end);
     for (unsigned n = first; n < end; n++) {
         plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
+        /* A device takes blocks in any order, whatever rows they have. */
         plan->partitions[n] =
-            slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
+            plan->request.accelerator != NULL
+                ? 0
+                : slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
     }
     if (plan->request.operation == SLC_OP_CPD) {
         slc_plan_count_passes(info->order, plan);
@@ -331,7 +341,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
         const struct slc_reader *reader = layouts->reader[l];
         const uint64_t count = slc_reader_info(reader)->block_count;
 
-        plan->layouts[l].store_bytes = slc_plan_kept_bytes(reader, count);
+        plan->layouts[l].store_bytes = slc_plan_store_bytes(reader);
         plan->slot_bytes =
             slc_max_u64(plan->slot_bytes,
                         slc_max_u64(slc_reader_info(reader)->max_block_bytes, SLC_PAGE_BYTES));
@@ -374,7 +384,10 @@ static void plan_fixed(const struct slc_layouts *layouts,
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        plan->schedule = request->deterministic || slc_plan_blocks_near_equal(layouts->reader[0])
+        /* What an accelerator adds up does not depend on the order where that is asked for. */
+        const bool fixed = request->deterministic && request->accelerator == NULL;
+
+        plan->schedule = fixed || slc_plan_blocks_near_equal(layouts->reader[0])
                              ? SLC_SCHEDULE_FILE
                              : SLC_SCHEDULE_LARGEST;
     }
@@ -421,11 +434,17 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
     }
     plan_fixed(layouts, request, fusion, mode_order, plan);
     plan->slot_count = slc_plan_slots_least(plan);
+    if (request->accelerator != NULL) {
+        status = slc_plan_accelerator_make(layouts, plan, err);
+    }
 
     /* The frugal plan sets the minimum; the usual one is taken when it fits. */
     slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;
+    if (status != SLC_OK) {
+        return status;
+    }
     if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
         return fail_budget(layouts, plan, err);
     }

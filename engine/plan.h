@@ -6,6 +6,7 @@
 #define SLC_ENGINE_PLAN_H
 
 #include "base/backend.h"
+#include "base/device.h"
 #include "base/error.h"
 #include "base/placement.h"
 #include "engine/device_shares.h"
@@ -76,6 +77,13 @@ struct slc_plan_request {
     bool mode_order_set;
     enum slc_pin pin; /* whether threads are bound to processors */
     /*
+     * A device with memory of its own, which computes in place of the backend; NULL: none. Whether
+     * copies are held and passes update two modes, and layouts are chosen, is then not left open:
+     * they are not, and `blco` is read unless sorted ones are asked for. Borrowed.
+     */
+    const struct slc_device *accelerator;
+    unsigned streams; /* of it, 1 to SLC_DEVICE_STREAMS; 0: chosen */
+    /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be
      * deterministic.
@@ -85,23 +93,45 @@ struct slc_plan_request {
 
 /* What a plan does with one layout. */
 struct slc_plan_layout {
-    double passes;          /* over it per iteration, halves; 0: it is open, but not read */
-    uint64_t store_bytes;   /* padded bytes of all its blocks */
-    uint64_t cached_blocks; /* how many are kept; slc_plan_keeps says which */
-    uint64_t cache_bytes;   /* of these, encoded */
+    double passes;            /* over it per iteration, halves; 0: it is open, but not read */
+    uint64_t store_bytes;     /* padded bytes of all its blocks */
+    uint64_t resident_blocks; /* how many stay in the accelerator's memory (slc_plan_keeps) */
+    uint64_t resident_bytes;  /* padded bytes of these */
+    uint64_t cached_blocks;   /* how many others are kept; slc_plan_caches says which */
+    uint64_t cache_bytes;     /* of these, encoded */
+};
+
+/* What an accelerator holds in its own memory. */
+struct slc_plan_accelerator {
+    char name[128]; /* "": there is none */
+    uint64_t budget_bytes;
+    uint64_t minimum_bytes;  /* smallest budget that works */
+    uint64_t total_bytes;    /* sum of what follows */
+    uint64_t factor_bytes;   /* factors, output, dense algebra, streams with the smallest slots */
+    uint64_t slots_bytes;    /* what more and larger slots take beyond those */
+    uint64_t resident_bytes; /* blocks that stay, and what belongs to them */
+
+    /* As the device is opened (base/device.h). */
+    unsigned streams;
+    uint64_t slot_bytes, expanded_bytes;
+    uint32_t slot_tiles;
+    uint64_t kept_bytes;
+    uint32_t kept_tiles;
+    uint64_t kept_blocks;
 };
 
 /* Why passes update two modes, or do not. */
 enum slc_fusion_reason {
     SLC_FUSION_TAKEN,
-    SLC_FUSION_NOT_ASKED,  /* plain passes were asked for, or there is one mode to compute */
-    SLC_FUSION_FIXED_BITS, /* deterministic: what the budget decides may not decide the bits */
-    SLC_FUSION_COPIES,     /* copies per mode will serve */
-    SLC_FUSION_DEVICES,    /* devices update one mode at a time, together */
-    SLC_FUSION_NO_RANGES,  /* no layout has ranges of rows that the ring could hold */
-    SLC_FUSION_FEW_RANGES, /* those have fewer ranges than there are threads */
-    SLC_FUSION_NO_MEMORY,  /* for the slots of a range and a second output */
-    SLC_FUSION_NO_GAIN     /* as much would be read, or more */
+    SLC_FUSION_NOT_ASKED,   /* plain passes were asked for, or there is one mode to compute */
+    SLC_FUSION_FIXED_BITS,  /* deterministic: what the budget decides may not decide the bits */
+    SLC_FUSION_COPIES,      /* copies per mode will serve */
+    SLC_FUSION_DEVICES,     /* devices update one mode at a time, together */
+    SLC_FUSION_ACCELERATOR, /* whole blocks go to a device */
+    SLC_FUSION_NO_RANGES,   /* no layout has ranges of rows that the ring could hold */
+    SLC_FUSION_FEW_RANGES,  /* those have fewer ranges than there are threads */
+    SLC_FUSION_NO_MEMORY,   /* for the slots of a range and a second output */
+    SLC_FUSION_NO_GAIN      /* as much would be read, or more */
 };
 
 /* Passes that update two modes. */
@@ -136,8 +166,10 @@ struct slc_plan {
     uint64_t factor_bytes;  /* all factor matrices, of every device */
     /* MTTKRP output, the largest, of every device; of TTM, rows and buffers (ttm.h) */
     uint64_t output_bytes;
-    uint64_t dense_bytes;   /* dense algebra, R x R matrices */
-    uint64_t device_bytes;  /* of several devices: the ring that rows travel, who owns what */
+    uint64_t dense_bytes; /* dense algebra, R x R matrices */
+    /* Of several devices: the ring that rows travel, who owns what. Of an accelerator: descriptions
+     * of blocks, and what else it needs of the host's memory. */
+    uint64_t device_bytes;
     uint64_t scratch_bytes; /* kernels, the largest over modes, of every device */
     uint64_t decoder_bytes; /* all workers */
     uint64_t label_bytes;   /* the longest permutation, while rows of a relabelled mode are moved;
@@ -156,7 +188,8 @@ struct slc_plan {
     uint64_t copies_wanted_bytes, copies_room_bytes;
     uint64_t total_bytes; /* sum of what is held */
     uint64_t budget_bytes;
-    uint64_t minimum_bytes;             /* smallest budget this request works with */
+    uint64_t minimum_bytes; /* smallest budget this request works with */
+    struct slc_plan_accelerator accelerator;
     unsigned mode_order[SLC_MAX_ORDER]; /* of CP-ALS */
     struct slc_plan_fusion fusion;
     double passes; /* per iteration of CP-ALS: N, or down to N/2 by fusion; 1 for MTTKRP */
@@ -224,6 +257,20 @@ static inline bool slc_plan_starts_with_copies(const struct slc_plan *plan)
 static inline bool slc_plan_keeps(uint64_t kept, uint64_t count, uint64_t block)
 {
     return kept > 0 && (block == 0 || block * kept / count != (block - 1) * kept / count);
+}
+
+/*
+ * The same of what is cached beside the blocks that stay in an accelerator's memory: among the
+ * others, which are counted without them.
+ */
+static inline bool
+slc_plan_caches(const struct slc_plan_layout *layout, uint64_t count, uint64_t block)
+{
+    const uint64_t resident = layout->resident_blocks;
+    const uint64_t before = resident > 0 && block > 0 ? (block - 1) * resident / count + 1 : 0;
+
+    return !slc_plan_keeps(resident, count, block) &&
+           slc_plan_keeps(layout->cached_blocks, count - resident, block - before);
 }
 
 /*

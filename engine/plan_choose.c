@@ -26,6 +26,10 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     bool sorted_fits, alone_fits, take_sorted;
 
     *layout_count = layouts->count;
+    if (request->accelerator != NULL && request->layouts != SLC_LAYOUTS_SORTED) {
+        *layout_count = 1;
+        return slc_plan_make(&blco, request, plan, err);
+    }
     if (layouts->count == 1 || request->deterministic || request->layouts == SLC_LAYOUTS_SORTED) {
         return slc_plan_make(layouts, request, plan, err);
     }
@@ -122,8 +126,9 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
         status = insist_on_fused(layouts, request, plan, &layout_count, err);
     } else {
         status = choose_plain(layouts, request, plan, &layout_count, err);
-        if (status == SLC_OK && many && request->devices > 0) {
-            plan->fusion.reason = SLC_FUSION_DEVICES;
+        if (status == SLC_OK && many && (request->devices > 0 || request->accelerator != NULL)) {
+            plan->fusion.reason =
+                request->devices > 0 ? SLC_FUSION_DEVICES : SLC_FUSION_ACCELERATOR;
         } else if (status == SLC_OK && many) {
             status = consider_fused(layouts, request, plan, &layout_count, err);
         }

@@ -101,8 +101,20 @@ void slc_plan_modes(const struct slc_layout_info *info,
  */
 void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal);
 
-/* Bytes of a layout's cached set of `kept` blocks. */
-uint64_t slc_plan_kept_bytes(const struct slc_reader *reader, uint64_t kept);
+/* Padded bytes of all blocks of a layout. */
+uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
+
+/* Keeps as many blocks of the plan's layouts in the accelerator's memory as `room` has place for.
+ */
+void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
+
+/*
+ * Divides what may be used of the accelerator's memory. Errors: SLC_ERR_BUDGET, naming the smallest
+ * that works, which *plan holds then too.
+ */
+enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
+                                          struct slc_plan *plan,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /* Keeps as many blocks of the plan's layouts as `room` has place for. */
 void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);

@@ -130,6 +130,9 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
     }
     plan->scratch_bytes = 0;
     plan->fusion.scratch_bytes = 0;
+    if (request->accelerator != NULL) {
+        return;
+    }
     slc_plan_modes(info, request, &first, &end);
     for (unsigned n = first; n < end && request->operation != SLC_OP_TTM; n++) {
         job.mode = n;

@@ -79,6 +79,37 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
+/* What a device that takes whole blocks cannot do. */
+static enum slc_status check_accelerator(const struct slc_plan_request *request,
+                                         struct slc_error *err)
+{
+    if (request->streams > SLC_DEVICE_STREAMS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u streams of a device are asked for; at most %d are possible",
+                        request->streams, (int)SLC_DEVICE_STREAMS);
+    }
+    if (request->accelerator == NULL) {
+        return SLC_OK;
+    }
+    if (request->operation == SLC_OP_TTM) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "products with a matrix are computed by the CPU: ask for no other device");
+    }
+    if (request->devices > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "work is divided between devices of the CPU alone: leave --devices out, or "
+                        "ask for --device cpu");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s are made by the CPU alone: ask for --%s auto, or for --device cpu",
+                        request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
+                                                             : "passes that update two modes",
+                        request->copies == SLC_COPIES_ALWAYS ? "copies" : "passes");
+    }
+    return SLC_OK;
+}
+
 enum slc_status
 slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_error *err)
 {
@@ -100,6 +131,8 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
 {
+    enum slc_status status;
+
     if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
         return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
                         request->rank, (int)SLC_MAX_RANK);
@@ -159,16 +192,18 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                         "copies auto or never, or for passes auto or plain");
     }
     if (request->mode_order_set) {
-        const enum slc_status status = slc_plan_check_order(info->order, request->mode_order, err);
+        status = slc_plan_check_order(info->order, request->mode_order, err);
 
         if (status != SLC_OK) {
             return status;
         }
     }
-    if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST) {
+    if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST &&
+        request->accelerator == NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "deterministic passes take blocks in file order; use the schedule file or "
                         "auto");
     }
-    return check_devices(request, err);
+    status = check_accelerator(request, err);
+    return status == SLC_OK ? check_devices(request, err) : status;
 }

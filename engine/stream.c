@@ -75,20 +75,22 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
     return SLC_OK;
 }
 
-/* Gives every block of the layout's planned set its place in the cache, from *used on. */
-static enum slc_status place_cached(struct slc_stream_layout *layout,
+/* Gives every block of the layout's cached set its place in the cache, from *used on; those of the
+ * other set belong into a device's memory. */
+static enum slc_status place_blocks(struct slc_stream_layout *layout,
                                     const struct slc_plan_layout *plan,
                                     uint64_t *used,
                                     struct slc_error *err)
 {
     const uint64_t count = layout->info->block_count;
-    const uint64_t kept = slc_min_u64(plan->cached_blocks, count);
     const uint64_t before = *used;
 
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
-        if (slc_plan_keeps(kept, count, b)) {
+        if (slc_plan_keeps(plan->resident_blocks, count, b)) {
+            layout->cached[b] = SLC_CACHE_RESIDENT_WANTED;
+        } else if (slc_plan_caches(plan, count, b)) {
             slc_reader_entry(layout->reader, b, &entry);
             layout->cached[b] = SLC_CACHE_WANTED;
             layout->cache_offset[b] = *used;
@@ -99,7 +101,7 @@ static enum slc_status place_cached(struct slc_stream_layout *layout,
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan keeps %" PRIu64 " blocks, which take %" PRIu64
                         " bytes, in a cache of %" PRIu64,
-                        kept, *used - before, plan->cache_bytes);
+                        plan->cached_blocks, *used - before, plan->cache_bytes);
     }
     return SLC_OK;
 }
@@ -123,8 +125,9 @@ static enum slc_status make_layout(struct slc_stream *stream,
     layout->partition_done =
         slc_calloc(layout->info->partition_count, sizeof *layout->partition_done);
     layout->uses = slc_calloc(count, sizeof *layout->uses);
+    layout->keep = slc_calloc(count, sizeof *layout->keep);
     if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
-        layout->partition_done == NULL || layout->uses == NULL) {
+        layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "no memory for the tables of a stream of %" PRIu64 " blocks", count);
     }
@@ -161,7 +164,7 @@ make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_er
     uint64_t used = 0;
 
     for (unsigned l = 0; l < stream->layout_count && status == SLC_OK; l++) {
-        status = place_cached(&stream->layouts[l], &plan->layouts[l], &used, err);
+        status = place_blocks(&stream->layouts[l], &plan->layouts[l], &used, err);
     }
     if (status == SLC_OK) {
         status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
@@ -251,6 +254,7 @@ enum slc_status slc_stream_open(const struct slc_files *files,
     }
     stream->worker_count = plan->threads;
     stream->slot_count = plan->slot_count;
+    stream->slot_bytes = plan->slot_bytes;
     stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
     stream->read_limit.bytes_per_second = plan->request.read_limit;
     pthread_mutex_init(&stream->mutex, NULL);
@@ -268,6 +272,7 @@ void slc_stream_close(struct slc_stream *stream)
     if (stream == NULL) {
         return;
     }
+    slc_stream_detach(stream);
     slc_io_close(stream->io);
     slc_ring_destroy(stream->ring);
     for (unsigned w = 0; stream->workers != NULL && w < stream->worker_count; w++) {
@@ -281,6 +286,7 @@ void slc_stream_close(struct slc_stream *stream)
         slc_free(stream->layouts[l].cache_offset);
         slc_free(stream->layouts[l].partition_done);
         slc_free(stream->layouts[l].uses);
+        slc_free(stream->layouts[l].keep);
     }
     slc_free(stream->layouts);
     slc_free(stream->requests);
@@ -301,6 +307,10 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     (void)workers;
     if (stream->pass->ranges != NULL) {
         slc_stream_ranges_run(stream, number);
+        return;
+    }
+    if (stream->pass->device != NULL) {
+        slc_stream_feed_run(stream, number);
         return;
     }
     while (slc_stream_tile_take(stream, number, &block, &tile)) {
@@ -331,6 +341,8 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
         if (stream->layout->cached[b] == SLC_CACHE_NEW) {
             stream->layout->cached[b] = SLC_CACHE_YES;
             stats->cache_blocks++;
+        } else if (stream->layout->cached[b] == SLC_CACHE_RESIDENT_NEW) {
+            stream->layout->cached[b] = SLC_CACHE_RESIDENT;
         }
     }
     for (unsigned w = 0; w < stream->worker_count; w++) {
@@ -347,6 +359,7 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
     stats->blocks += atomic_load(&stream->blocks_done);
     stats->bytes_read = atomic_load(&stream->bytes_read);
     stats->bytes_cached = atomic_load(&stream->bytes_cached);
+    stats->bytes_resident = atomic_load(&stream->bytes_resident);
     stats->pass_seconds += slc_seconds_since(start_ns);
 }
 
@@ -372,6 +385,12 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE, "%u workers cannot be divided into groups of %u",
                         stream->worker_count, pass->division->group_workers);
     }
+    if (pass->device != NULL &&
+        (pass->device != slc_stream_device(stream) || pass->every_worker || pass->by_partition ||
+         pass->ranges != NULL || pass->division != NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "whole blocks go to the device that the stream has, in any order");
+    }
     if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
                                  pass->ranges->max_blocks > stream->slot_count)) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -390,8 +409,8 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     stream->pass = pass;
     stream->layout = &stream->layouts[pass->layout];
     stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
-    stream->strict =
-        stream->in_order && !pass->by_partition && pass->ranges == NULL && pass->division == NULL;
+    stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL &&
+                     pass->division == NULL && pass->device == NULL;
     atomic_store(&stream->given_up, false);
     atomic_store(&stream->blocks_done, 0);
     slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
@@ -402,6 +421,9 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     if (pass->ranges != NULL) {
         stream->order = pass->ranges->block_order;
         slc_stream_ranges_begin(stream);
+    }
+    if (pass->device != NULL) {
+        slc_stream_feed_begin(stream);
     }
 }
 

@@ -11,6 +11,7 @@
 #define SLC_ENGINE_STREAM_H
 
 #include "base/block.h"
+#include "base/device.h"
 #include "base/error.h"
 #include "engine/layouts.h"
 #include "engine/plan.h"
@@ -25,15 +26,16 @@ struct slc_stream;
 
 struct slc_stream_stats {
     uint64_t passes;
-    uint64_t blocks;        /* delivered */
-    uint64_t bytes_read;    /* from the drive */
-    uint64_t bytes_cached;  /* served from the cache */
-    uint64_t cache_blocks;  /* held now */
-    double wait_seconds;    /* workers idle for want of data, summed over workers */
-    double decode_seconds;  /* summed over workers */
-    double compute_seconds; /* inside the consumer without decoding, summed over workers */
-    double pass_seconds;    /* wall time inside slc_stream_pass */
-    bool direct;            /* reads bypass the page cache */
+    uint64_t blocks;         /* delivered */
+    uint64_t bytes_read;     /* from the drive */
+    uint64_t bytes_cached;   /* served from the cache */
+    uint64_t bytes_resident; /* that the device had in its memory */
+    uint64_t cache_blocks;   /* held now */
+    double wait_seconds;     /* workers idle for want of data, summed over workers */
+    double decode_seconds;   /* summed over workers */
+    double compute_seconds;  /* inside the consumer without decoding, summed over workers */
+    double pass_seconds;     /* wall time inside slc_stream_pass */
+    bool direct;             /* reads bypass the page cache */
     enum slc_io_kind io;
     char note[160]; /* what I/O had to do without, or "" */
 };
@@ -89,6 +91,13 @@ struct slc_pass {
      * by_partition says otherwise; not with every_worker or ranges.
      */
     const struct slc_pass_division *division;
+    /*
+     * Not NULL: the device of the stream (slc_stream_attach), which takes whole blocks, checked and
+     * described, in any order, in place of `tile`. It has begun with a job; to end that is the
+     * caller's part, also where the pass failed, and before the next pass: until then the device
+     * may be reading slots. Not with every_worker, by_partition, ranges or division.
+     */
+    struct slc_device *device;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
@@ -108,6 +117,22 @@ enum slc_status slc_stream_open(const struct slc_files *files,
                                 const struct slc_plan *plan,
                                 struct slc_stream **stream,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Makes a device, which has been opened for all layouts of the stream, the one that passes may give
+ * whole blocks to: it is told of the memory that blocks lie in. Blocks that the plan keeps in its
+ * memory are read once. The device has to stay open until slc_stream_detach or slc_stream_close.
+ * Errors: SLC_ERR_USAGE where there is a device already; SLC_ERR_MEMORY; those of host_register.
+ */
+enum slc_status slc_stream_attach(struct slc_stream *stream,
+                                  struct slc_device *device,
+                                  struct slc_error *err) SLC_NODISCARD;
+/* Takes a stream without a device. */
+void slc_stream_detach(struct slc_stream *stream);
+/* NULL where there is none. */
+const struct slc_device *slc_stream_device(const struct slc_stream *stream);
+/* What attaching takes of the host's memory, for plans; UINT64_MAX on overflow. */
+uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 
 /*
  * One pass over all blocks of a layout. Errors: the first I/O error, damaged block (file, block,

@@ -72,7 +72,7 @@ static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint
     worker->compute_ns += spent_ns - decode_ns;
 }
 
-static bool stop_wanted(const struct slc_pass *pass)
+bool slc_stream_stop_wanted(const struct slc_pass *pass)
 {
     /* Set by a signal handler or another thread: read as an atomic, once a tile. */
     return pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0;
@@ -133,7 +133,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     uint64_t open_ns;
     enum slc_status status;
 
-    if (stop_wanted(stream->pass)) {
+    if (slc_stream_stop_wanted(stream->pass)) {
         return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped by a signal");
     }
     status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);

@@ -1,8 +1,8 @@
 /*
  * The parts of a stream: stream.c opens it and runs passes, stream_reader.c keeps reads in flight,
  * stream_tiles.c opens blocks that have arrived and hands out their tiles, stream_compute.c gives
- * them to the consumer, and stream_ranges.c goes through passes in two phases. Private to
- * engine/stream*.c.
+ * them to the consumer, stream_ranges.c goes through passes in two phases, and stream_feed.c gives
+ * whole blocks to a device. Private to engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_IMPL_H
 #define SLC_ENGINE_STREAM_IMPL_H
@@ -16,12 +16,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Whether a block lies in the cache. */
+/* Whether a block lies in the cache, or in the memory of the stream's device. */
 enum slc_cache_state {
-    SLC_CACHE_NO,     /* does not belong to the cached set */
-    SLC_CACHE_WANTED, /* belongs to it and has not been read yet */
+    SLC_CACHE_NO,     /* belongs to neither set */
+    SLC_CACHE_WANTED, /* belongs to the cached set and has not been read yet */
     SLC_CACHE_YES,
-    SLC_CACHE_NEW /* copied in this pass, in which it was also read: serves from the next one on */
+    SLC_CACHE_NEW, /* copied in this pass, in which it was also read: serves from the next one on */
+    /* The same of those that belong into the device's memory. */
+    SLC_CACHE_RESIDENT_WANTED,
+    SLC_CACHE_RESIDENT,
+    SLC_CACHE_RESIDENT_NEW
 };
 
 /* Where the data of an open block lies. */
@@ -68,6 +72,7 @@ struct slc_stream_layout {
     uint64_t *order;          /* all blocks in the order of the schedule; a partition's together */
     uint64_t *cache_offset;   /* per block of the cached set: where it lies in the cache */
     uint8_t *cached;          /* enum slc_cache_state per block */
+    uint32_t *keep;           /* per block in the device's memory: its name there */
     uint64_t *partition_done; /* by_partition: blocks of each partition that are done */
     uint32_t *uses;           /* ranges: per block, how many of them are not through with it */
 };
@@ -81,12 +86,14 @@ struct slc_stream {
     struct slc_io *io;
     struct slc_ring *ring;
     unsigned slot_count;
+    uint64_t slot_bytes;
     struct slc_io_request *requests; /* one per slot */
     bool *delivered;                 /* per slot: read, and not yet released */
     bool io_failed;                  /* the block reader is beyond use */
     struct slc_read_limit read_limit;
 
     struct slc_buffer cache; /* of all layouts */
+    struct slc_feed *feed;   /* of the device that takes whole blocks; NULL: there is none */
 
     struct slc_stream_worker *workers;
 
@@ -107,8 +114,7 @@ struct slc_stream {
     uint64_t next_range;   /* of those not begun, under the mutex */
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
-    atomic_uint_fast64_t bytes_cached;
-    atomic_uint_fast64_t bytes_read; /* since open */
+    atomic_uint_fast64_t bytes_cached, bytes_resident, bytes_read; /* since open */
 
     struct slc_stream_stats stats;
 };
@@ -130,6 +136,18 @@ bool slc_stream_tile_take(struct slc_stream *stream,
                           unsigned worker,
                           struct slc_open_block **block,
                           uint32_t *tile);
+
+/*
+ * Checks a block that has arrived in a slot, and keeps a copy where it belongs to the cached set.
+ * The slot's record is then an open block. Errors: those of slc_block_open and slc_io_check.
+ */
+enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
+                                         unsigned slot,
+                                         uint64_t block,
+                                         struct slc_error *fault);
+
+/* Where a block of the cached set lies, or will. */
+void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block);
 
 /* A tile has been computed; the last one of a block returns its slot. */
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block);
@@ -153,11 +171,18 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
                                         slc_tile_fn *fn,
                                         struct slc_error *fault);
 
+/* Whether the pass is to be stopped. */
+bool slc_stream_stop_wanted(const struct slc_pass *pass);
+
 /* Reports progress where it is time, if this is worker 0. */
 void slc_stream_progress(struct slc_stream *stream, unsigned worker);
 
 /* Prepares a pass in two phases, before any thread has started; and one worker's part of it. */
 void slc_stream_ranges_begin(struct slc_stream *stream);
 void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker);
+
+/* The same of a pass that gives whole blocks to the device. */
+void slc_stream_feed_begin(struct slc_stream *stream);
+void slc_stream_feed_run(struct slc_stream *stream, unsigned worker);
 
 #endif

@@ -23,8 +23,14 @@
 /* The first position in the schedule from `position` on whose block has to be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
-    while (position < stream->layout->info->block_count &&
-           stream->layout->cached[stream->order[position]] == SLC_CACHE_YES) {
+    const bool feeds = stream->pass->device != NULL;
+
+    while (position < stream->layout->info->block_count) {
+        const uint8_t state = stream->layout->cached[stream->order[position]];
+
+        if (state != SLC_CACHE_YES && !(feeds && state == SLC_CACHE_RESIDENT)) {
+            break;
+        }
         position++;
     }
     return position;

@@ -248,7 +248,7 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
     return record;
 }
 
-static void *cache_place(const struct slc_stream *stream, uint64_t block)
+void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block)
 {
     return (char *)stream->cache.data + stream->layout->cache_offset[block];
 }
@@ -258,7 +258,7 @@ static void open_cached(struct slc_stream *stream, struct slc_open_block *record
     const uint64_t block = record->view.block;
     struct slc_error fault = SLC_ERROR_INIT;
 
-    if (slc_block_open(stream->layout->reader, block, cache_place(stream, block), true,
+    if (slc_block_open(stream->layout->reader, block, slc_stream_cache_place(stream, block), true,
                        &record->view, &fault) != SLC_OK) {
         slc_stream_give_up(stream, &fault);
         return;
@@ -267,33 +267,45 @@ static void open_cached(struct slc_stream *stream, struct slc_open_block *record
     publish(stream, record);
 }
 
-/* Checks a block that has arrived, keeps a copy where it belongs to the cached set. */
-static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
+enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
+                                         unsigned slot,
+                                         uint64_t block,
+                                         struct slc_error *fault)
 {
     struct slc_open_block *record = &stream->slot_blocks[slot];
-    struct slc_error fault = SLC_ERROR_INIT;
     const void *data = stream->requests[slot].data;
+    enum slc_status status;
 
     record->slot = slot;
-    if (slc_block_open(stream->layout->reader, block, data, false, &record->view, &fault) !=
-        SLC_OK) {
-        slc_stream_give_up(stream, &fault);
-        return;
+    status = slc_block_open(stream->layout->reader, block, data, false, &record->view, fault);
+    if (status != SLC_OK) {
+        return status;
     }
     /* Only this worker touches the state of a block that is being opened, and only it writes here.
      */
     if (stream->layout->cached[block] == SLC_CACHE_WANTED) {
-        memcpy(cache_place(stream, block), data, record->view.entry.padded_bytes);
-        if (slc_io_check(stream->io, &stream->requests[slot], &fault) != SLC_OK) {
-            slc_error_locate_block(&fault, NULL, block, SLC_NOWHERE);
-            slc_stream_give_up(stream, &fault);
-            return;
+        memcpy(slc_stream_cache_place(stream, block), data, record->view.entry.padded_bytes);
+        status = slc_io_check(stream->io, &stream->requests[slot], fault);
+        if (status != SLC_OK) {
+            slc_error_locate_block(fault, NULL, block, SLC_NOWHERE);
+            return status;
         }
         pthread_mutex_lock(&stream->mutex);
         stream->layout->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);
     }
-    publish(stream, record);
+    return SLC_OK;
+}
+
+static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_stream_check_arrived(stream, slot, block, &fault) == SLC_OK) {
+        publish(stream, &stream->slot_blocks[slot]);
+    } else {
+        slc_stream_give_up(stream, &fault);
+    }
 }
 
 /* Takes a block that has arrived, if there is one or by waiting, and opens it. */

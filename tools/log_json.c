@@ -174,6 +174,7 @@ static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
         [SLC_FUSION_FIXED_BITS] = "deterministic",
         [SLC_FUSION_COPIES] = "copies",
         [SLC_FUSION_DEVICES] = "devices",
+        [SLC_FUSION_ACCELERATOR] = "device",
         [SLC_FUSION_NO_RANGES] = "no ranges",
         [SLC_FUSION_FEW_RANGES] = "few ranges",
         [SLC_FUSION_NO_MEMORY] = "no memory",

@@ -1,0 +1,109 @@
+/*
+ * One MTTKRP by a device: begin, one pass that gives it every block, end. A pass that fails ends
+ * the job all the same, so that nothing of it is under way when the next one begins.
+ */
+#include "engine/accelerator.h"
+
+#include "base/memory.h"
+#include "storage/describe.h"
+
+#include <math.h>
+#include <string.h>
+
+void slc_accelerator_problem(const struct slc_layouts *layouts,
+                             const struct slc_plan *plan,
+                             struct slc_device_problem *problem)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+
+    *problem = (struct slc_device_problem){
+        .order = info->order,
+        .rank = plan->request.rank,
+        .arithmetic = plan->request.precision == SLC_F32 ? SLC_ARITHMETIC_F32 : SLC_ARITHMETIC_F64,
+        .deterministic = plan->request.deterministic,
+        .layout_count = layouts->count,
+        .streams = accelerator->streams,
+        .slot_bytes = accelerator->slot_bytes,
+        .expanded_bytes = accelerator->expanded_bytes,
+        .slot_tiles = accelerator->slot_tiles,
+        .resident_bytes = accelerator->kept_bytes,
+        .resident_tiles = accelerator->kept_tiles,
+    };
+    memcpy(problem->dims, info->dims, sizeof problem->dims);
+}
+
+enum slc_status slc_accelerator_open(struct slc_device *device,
+                                     const struct slc_layouts *layouts,
+                                     const struct slc_plan *plan,
+                                     struct slc_stream *stream,
+                                     struct slc_error *err)
+{
+    struct slc_encoded_layout *described = slc_calloc(layouts->count, sizeof *described);
+    struct slc_device_problem problem;
+    enum slc_status status;
+
+    if (described == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe %u layouts", layouts->count);
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        slc_describe_layout(slc_reader_info(layouts->reader[l]), &described[l]);
+    }
+    slc_accelerator_problem(layouts, plan, &problem);
+    problem.layouts = described;
+    status = device->ops->open(device, &problem, err);
+    slc_free(described);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_attach(stream, device, err);
+    if (status != SLC_OK) {
+        device->ops->close(device);
+    }
+    return status;
+}
+
+void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
+{
+    slc_stream_detach(stream);
+    device->ops->close(device);
+}
+
+enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       unsigned mode,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err)
+{
+    const unsigned layout = plan->mode_layout[mode];
+    const struct slc_reader *reader = slc_stream_reader(stream, layout);
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const struct slc_device_job job = {.layout = layout,
+                                       .mode = mode,
+                                       .magnitude =
+                                           sqrt((double)info->nnz) * sqrt(info->sum_of_squares)};
+    const struct slc_pass pass = {.layout = layout,
+                                  .device = device,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_pass(stream, &pass, err);
+    if (status != SLC_OK) {
+        /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
+        (void)device->ops->mttkrp_end(device, NULL);
+        return status;
+    }
+    status = device->ops->mttkrp_end(device, err);
+    if (status == SLC_ERR_DAMAGED) {
+        slc_error_locate_file(err, slc_reader_path(reader));
+    }
+    return status;
+}

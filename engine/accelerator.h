@@ -1,0 +1,43 @@
+/*
+ * MTTKRPs by a device with memory of its own that takes whole encoded blocks (base/device.h), fed
+ * by a stream.
+ */
+#ifndef SLC_ENGINE_ACCELERATOR_H
+#define SLC_ENGINE_ACCELERATOR_H
+
+#include "base/device.h"
+#include "engine/plan.h"
+#include "engine/stream.h"
+
+/* What the plan's device is opened for; its layouts are not described (NULL). */
+void slc_accelerator_problem(const struct slc_layouts *layouts,
+                             const struct slc_plan *plan,
+                             struct slc_device_problem *problem);
+
+/*
+ * Opens the device for the plan and the layouts of the stream, and makes it the stream's. Owns:
+ * slc_accelerator_close, before the stream is closed and the device destroyed. Errors: those of
+ * open and slc_stream_attach; the device is closed then.
+ */
+enum slc_status slc_accelerator_open(struct slc_device *device,
+                                     const struct slc_layouts *layouts,
+                                     const struct slc_plan *plan,
+                                     struct slc_stream *stream,
+                                     struct slc_error *err) SLC_NODISCARD;
+void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream);
+
+/*
+ * The MTTKRP in `mode`, from the factors that the device has, into the device's output. Order: the
+ * bits of the device, where the plan is deterministic the same ones every time. Errors: those of
+ * the stream and the device; the first fault wins, and the device is ready for another job.
+ */
+enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       unsigned mode,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * Dividing the memory of a device that takes whole blocks.
+ *
+ * What it cannot do without is asked for first: factors, output and slots of the largest block, one
+ * for each stream that was asked for, or one alone. Then come slots that gather several blocks, for
+ * copies and launches of some megabytes cost less each, and more of them, so that copying and
+ * computing overlap; but no more than a share, because a block that stays in the device's memory
+ * saves its bytes in every pass, while a larger slot saves a few microseconds. All else is for
+ * blocks that stay.
+ */
+#include "engine/plan_impl.h"
+
+#include "base/checked.h"
+#include "engine/accelerator.h"
+#include "storage/describe.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * Copies of 16 MiB and more reach the full rate of a bus; published measurements have 4 MiB at 96 %
+ * of it.
+ */
+#define SLOT_BYTES (UINT64_C(16) << 20)
+
+enum {
+    STREAMS = 4,     /* worth having: one copied to, one computed, and one of each to be ready */
+    SLOTS_SHARE = 4, /* a slot in so many of the bytes left may be spent on slots */
+    /* Times that a guess of what residents take is corrected. */
+    CORRECTIONS = 8
+};
+
+/* What the largest block of the layouts takes. */
+struct largest {
+    uint64_t bytes, expanded_bytes;
+    uint64_t tiles;
+};
+
+static struct largest find_largest(const struct slc_layouts *layouts)
+{
+    struct largest largest = {0, 0, 0};
+
+    for (unsigned l = 0; l < layouts->count; l++) {
+        const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
+
+        for (uint64_t b = 0; b < info->block_count; b++) {
+            struct slc_block_entry entry;
+
+            slc_reader_entry(layouts->reader[l], b, &entry);
+            largest.bytes = slc_max_u64(largest.bytes, entry.padded_bytes);
+            largest.expanded_bytes =
+                slc_max_u64(largest.expanded_bytes, slc_describe_expanded_bound(info, &entry));
+            largest.tiles = slc_max_u64(largest.tiles, entry.tile_count);
+        }
+    }
+    /* A tensor without nonzeros has no blocks, and a device slots all the same. */
+    largest.bytes = slc_max_u64(largest.bytes, SLC_PAGE_BYTES);
+    largest.tiles = slc_max_u64(largest.tiles, 1);
+    return largest;
+}
+
+/* Slots that take so many of the largest blocks. */
+static void
+take_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
+{
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+
+    /* Places begin at whole lines; what expands is a little of a block, or one of few tiles. */
+    accelerator->streams = streams;
+    accelerator->slot_bytes =
+        blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
+    accelerator->expanded_bytes = slc_plan_times(
+        blocks * SLC_DEVICE_ALIGN, slc_div_up_u64(largest->expanded_bytes, SLC_DEVICE_ALIGN));
+    accelerator->slot_tiles = (uint32_t)slc_min_u64(blocks * largest->tiles, UINT32_MAX);
+}
+
+static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const struct slc_device *device = plan->request.accelerator;
+    struct slc_device_problem problem;
+
+    slc_accelerator_problem(layouts, plan, &problem);
+    return device->ops->memory_bytes(device, &problem);
+}
+
+/* Larger slots, and more of them, in a share of the room that the smallest leave. */
+static void
+widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
+{
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const unsigned asked = plan->request.streams;
+    const uint64_t minimum = accelerator->minimum_bytes;
+    const uint64_t allowed = (accelerator->budget_bytes - minimum) / SLOTS_SHARE;
+    const uint64_t blocks_most =
+        slc_max_u64(slc_min_u64(SLOT_BYTES, plan->layouts[0].store_bytes) / largest->bytes, 1);
+
+    for (unsigned streams = asked != 0 ? asked : STREAMS; streams > 0; streams--) {
+        for (uint64_t blocks = blocks_most; blocks > 0; blocks /= 2) {
+            take_slots(plan, largest, streams, blocks);
+            if (device_bytes(layouts, plan) - minimum <= allowed) {
+                return;
+            }
+        }
+        if (asked != 0) {
+            break;
+        }
+    }
+    take_slots(plan, largest, asked != 0 ? asked : 1, 1);
+}
+
+/* Blocks that stay, in all that is left. */
+static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    uint64_t room = accelerator->budget_bytes - device_bytes(layouts, plan);
+
+    for (unsigned i = 0; i < CORRECTIONS; i++) {
+        uint64_t taken;
+
+        slc_plan_residents(layouts, plan, room);
+        taken = device_bytes(layouts, plan);
+        if (taken <= accelerator->budget_bytes) {
+            return;
+        }
+        room -= slc_min_u64(taken - accelerator->budget_bytes, room);
+    }
+    slc_plan_residents(layouts, plan, 0);
+}
+
+static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_error *err)
+{
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    if (accelerator->minimum_bytes == UINT64_MAX) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "the factors of this rank need more memory than a device can have; use a "
+                        "smaller rank");
+    }
+    return slc_fail(err, SLC_ERR_BUDGET,
+                    "rank %" PRIu32 " with slots of %" PRIu64 " KiB on %s needs --device-memory "
+                    "%" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
+                    plan->request.rank, slc_div_up_u64(accelerator->slot_bytes, 1024),
+                    accelerator->name, slc_div_up_u64(accelerator->minimum_bytes, mib),
+                    accelerator->budget_bytes / mib);
+}
+
+enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
+                                          struct slc_plan *plan,
+                                          struct slc_error *err)
+{
+    const struct slc_device *device = plan->request.accelerator;
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct largest largest = find_largest(layouts);
+    struct slc_device_problem problem;
+    struct slc_device_info info;
+    uint64_t slots;
+
+    device->ops->info(device, &info);
+    memcpy(accelerator->name, info.name, sizeof accelerator->name);
+    accelerator->budget_bytes = info.free_bytes;
+    take_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
+    accelerator->minimum_bytes = device_bytes(layouts, plan);
+    accelerator->total_bytes = accelerator->minimum_bytes;
+    accelerator->factor_bytes = accelerator->minimum_bytes;
+    slc_accelerator_problem(layouts, plan, &problem);
+    if (accelerator->minimum_bytes > accelerator->budget_bytes ||
+        accelerator->minimum_bytes == UINT64_MAX) {
+        return fail_accelerator(plan, err);
+    }
+    widen_slots(layouts, plan, &largest);
+    slots = device_bytes(layouts, plan);
+    accelerator->slots_bytes = slots - accelerator->minimum_bytes;
+    if (plan->request.cache) {
+        keep_residents(layouts, plan);
+    }
+    accelerator->total_bytes = device_bytes(layouts, plan);
+    accelerator->resident_bytes = accelerator->total_bytes - slots;
+    slc_accelerator_problem(layouts, plan, &problem);
+    plan->device_bytes = slc_plan_plus(slc_stream_device_bytes(layouts, plan),
+                                       device->ops->host_bytes(device, &problem));
+    return SLC_OK;
+}

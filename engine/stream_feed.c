@@ -1,0 +1,502 @@
+/*
+ * Passes that give whole blocks to a device (base/device.h).
+ *
+ * Each worker checks and describes the blocks it takes from the ring, which is what costs time, and
+ * hands them over under one mutex: so one thread at a time uses the device. A slot is in the
+ * device's hands until its copy has been made. Copies stand in a queue in the order in which they
+ * were asked for; whoever hands over a block looks how far they are, and gives back slots.
+ *
+ * Blocks that have arrived go first, because their slots are wanted for more reads; blocks of the
+ * cache and those that stay in the device's memory fill the time between. A worker that finds none
+ * of them has the device begin with what it has gathered, then waits for the oldest copy, for
+ * without its slot there may be nothing more to read, and sleeps in the ring when there is none.
+ * It does not line up for that: who holds the mutex comes here next.
+ *
+ * Data that lies in a map cannot be registered page by page. It is copied to one of two buffers of
+ * its own, so that the device copies one while the other is filled, and its slot is free at once.
+ */
+#include "engine/assert.h"
+#include "engine/stream_impl.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/memory.h"
+#include "storage/describe.h"
+
+#include <string.h>
+
+enum {
+    BOUNCES = 2, /* buffers for blocks of a map */
+    REGIONS = 3  /* of memory that a device is told of: slots, cache, buffers */
+};
+
+/* A copy that the device makes. */
+struct copy {
+    uint64_t ticket;
+    uint32_t slot; /* that it reads; SLC_NO_SLOT: a buffer */
+};
+
+struct slc_feed {
+    struct slc_device *device;
+    pthread_mutex_t mutex; /* whoever holds it uses the device and what follows */
+    struct copy *copies;   /* a circle of copy_most */
+    unsigned copy_most, first, count;
+    unsigned next_bounce;
+    bool gathered; /* blocks that the device may not have begun with */
+
+    struct slc_buffer tiles; /* descriptions: tiles_most of each worker */
+    uint64_t tiles_most;
+    struct slc_buffer bounces;
+    void *registered[REGIONS];
+    unsigned registered_count;
+};
+
+/* Tiles of the block with the most. */
+static uint64_t tiles_most(const struct slc_reader *reader)
+{
+    const uint64_t count = slc_reader_info(reader)->block_count;
+    uint64_t most = 0;
+
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        most = slc_max_u64(most, entry.tile_count);
+    }
+    return most;
+}
+
+uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const uint64_t bounces = plan->request.io == SLC_IO_MMAP ? BOUNCES : 0;
+    uint64_t most = 0, tiles, all;
+
+    for (unsigned l = 0; l < layouts->count; l++) {
+        most = slc_max_u64(most, tiles_most(layouts->reader[l]));
+    }
+    if (!slc_mul_u64(most * plan->threads, sizeof(struct slc_encoded_tile), &tiles) ||
+        !slc_add_u64(slc_buffer_footprint(tiles, SLC_PAGES_SMALL),
+                     slc_buffer_footprint(bounces * plan->slot_bytes, SLC_PAGES_MIXED), &all)) {
+        return UINT64_MAX;
+    }
+    return all;
+}
+
+static enum slc_status
+tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (bytes == 0) {
+        return SLC_OK;
+    }
+    status = feed->device->ops->host_register(feed->device, memory, bytes, err);
+    if (status == SLC_OK) {
+        feed->registered[feed->registered_count++] = memory;
+    }
+    return status;
+}
+
+static enum slc_status
+make_feed(const struct slc_stream *stream, struct slc_feed *feed, struct slc_error *err)
+{
+    const bool mapped = slc_io_kind(stream->io) == SLC_IO_MMAP;
+    enum slc_status status;
+
+    feed->copy_most = mapped ? BOUNCES : stream->slot_count;
+    feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
+    if (feed->copies == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
+    }
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        feed->tiles_most = slc_max_u64(feed->tiles_most, tiles_most(stream->layouts[l].reader));
+    }
+    status = slc_buffer_create(
+        &feed->tiles, feed->tiles_most * stream->worker_count * sizeof(struct slc_encoded_tile),
+        SLC_PAGES_SMALL, err);
+    if (status == SLC_OK && mapped) {
+        status =
+            slc_buffer_create(&feed->bounces, BOUNCES * stream->slot_bytes, SLC_PAGES_MIXED, err);
+    }
+    return status;
+}
+
+enum slc_status
+slc_stream_attach(struct slc_stream *stream, struct slc_device *device, struct slc_error *err)
+{
+    struct slc_feed *feed;
+    enum slc_status status;
+    uint64_t bytes;
+    void *slots = slc_io_slots(stream->io, &bytes);
+
+    if (stream->feed != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "the stream has a device already");
+    }
+    feed = slc_calloc(1, sizeof *feed);
+    if (feed == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to feed a device");
+    }
+    feed->device = device;
+    pthread_mutex_init(&feed->mutex, NULL);
+    stream->feed = feed;
+    status = make_feed(stream, feed, err);
+    if (status == SLC_OK) {
+        status = tell_device(feed, slots, bytes, err);
+    }
+    if (status == SLC_OK) {
+        status = tell_device(feed, stream->cache.data, stream->cache.bytes, err);
+    }
+    if (status == SLC_OK) {
+        status = tell_device(feed, feed->bounces.data, feed->bounces.bytes, err);
+    }
+    if (status != SLC_OK) {
+        slc_stream_detach(stream);
+    }
+    return status;
+}
+
+void slc_stream_detach(struct slc_stream *stream)
+{
+    struct slc_feed *feed = stream->feed;
+
+    if (feed == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < feed->registered_count; i++) {
+        feed->device->ops->host_unregister(feed->device, feed->registered[i]);
+    }
+    slc_buffer_destroy(&feed->bounces);
+    slc_buffer_destroy(&feed->tiles);
+    slc_free(feed->copies);
+    pthread_mutex_destroy(&feed->mutex);
+    slc_free(feed);
+    stream->feed = NULL;
+    /* Nobody has the blocks that stayed in its memory any more. */
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        struct slc_stream_layout *layout = &stream->layouts[l];
+
+        for (uint64_t b = 0; b < layout->info->block_count; b++) {
+            if (layout->cached[b] == SLC_CACHE_RESIDENT) {
+                layout->cached[b] = SLC_CACHE_RESIDENT_WANTED;
+            }
+        }
+    }
+}
+
+const struct slc_device *slc_stream_device(const struct slc_stream *stream)
+{
+    return stream->feed != NULL ? stream->feed->device : NULL;
+}
+
+void slc_stream_feed_begin(struct slc_stream *stream)
+{
+    struct slc_feed *feed = stream->feed;
+
+    /* What a pass that failed has left here the end of its job has waited for. */
+    feed->first = 0;
+    feed->count = 0;
+    feed->gathered = false;
+    stream->cache_cursor = 0;
+}
+
+/*
+ * Gives back the slots whose copies have been made; with `wait` the oldest copy is waited for.
+ * Under the mutex, as are the following.
+ */
+static enum slc_status settle(struct slc_stream *stream, bool wait, struct slc_error *fault)
+{
+    struct slc_feed *feed = stream->feed;
+
+    while (feed->count > 0) {
+        const struct copy *oldest = &feed->copies[feed->first];
+        bool done = false;
+        const enum slc_status status =
+            feed->device->ops->copied(feed->device, oldest->ticket, wait, &done, fault);
+
+        if (status != SLC_OK || !done) {
+            return status;
+        }
+        if (oldest->slot != SLC_NO_SLOT) {
+            slc_stream_block_release(stream, &stream->slot_blocks[oldest->slot]);
+        }
+        feed->first = (feed->first + 1) % feed->copy_most;
+        feed->count--;
+        wait = false;
+    }
+    return SLC_OK;
+}
+
+/* Has the device take a block; one that belongs into its memory is noted to be there. */
+static enum slc_status hand_over(struct slc_stream *stream,
+                                 const struct slc_encoded_block *block,
+                                 uint64_t *ticket,
+                                 struct slc_error *fault)
+{
+    struct slc_feed *feed = stream->feed;
+    uint8_t *state = &stream->layout->cached[block->block];
+    /* Only whoever feeds a block touches its state while it is not held. */
+    const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
+    uint32_t keep = SLC_NOT_RESIDENT;
+    const enum slc_status status =
+        feed->device->ops->block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
+
+    feed->gathered = true;
+    if (status == SLC_OK && keep != SLC_NOT_RESIDENT) {
+        pthread_mutex_lock(&stream->mutex);
+        stream->layout->keep[block->block] = keep;
+        *state = SLC_CACHE_RESIDENT_NEW;
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    return status;
+}
+
+static void note_copy(struct slc_feed *feed, uint64_t ticket, uint32_t slot)
+{
+    SLC_ASSERT(feed->count < feed->copy_most);
+    feed->copies[(feed->first + feed->count++) % feed->copy_most] = (struct copy){ticket, slot};
+}
+
+/* Hands a block of the map over by way of a buffer, and gives its slot back. */
+static enum slc_status hand_over_bounced(struct slc_stream *stream,
+                                         const struct slc_open_block *record,
+                                         struct slc_encoded_block *block,
+                                         struct slc_error *fault)
+{
+    struct slc_feed *feed = stream->feed;
+    char *bounce = (char *)feed->bounces.data + feed->next_bounce * stream->slot_bytes;
+    enum slc_status status = settle(stream, feed->count == feed->copy_most, fault);
+    uint64_t ticket;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    memcpy(bounce, block->data, block->bytes);
+    status = slc_io_check(stream->io, &stream->requests[record->slot], fault);
+    if (status != SLC_OK) {
+        slc_error_locate_block(fault, NULL, block->block, SLC_NOWHERE);
+        return status;
+    }
+    block->data = bounce;
+    status = hand_over(stream, block, &ticket, fault);
+    if (status == SLC_OK) {
+        note_copy(feed, ticket, SLC_NO_SLOT);
+        feed->next_bounce = (feed->next_bounce + 1) % BOUNCES;
+        slc_stream_block_release(stream, record);
+    }
+    return status;
+}
+
+static enum slc_status hand_over_slot(struct slc_stream *stream,
+                                      const struct slc_open_block *record,
+                                      const struct slc_encoded_block *block,
+                                      struct slc_error *fault)
+{
+    enum slc_status status;
+    uint64_t ticket;
+
+    slc_ring_copy(stream->ring, record->slot);
+    status = hand_over(stream, block, &ticket, fault);
+    if (status != SLC_OK) {
+        return status;
+    }
+    note_copy(stream->feed, ticket, record->slot);
+    return settle(stream, false, fault);
+}
+
+static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, unsigned number)
+{
+    return (struct slc_encoded_tile *)stream->feed->tiles.data + number * stream->feed->tiles_most;
+}
+
+/* A block that has arrived: checked, described and handed over. */
+static enum slc_status feed_arrived(struct slc_stream *stream,
+                                    unsigned number,
+                                    unsigned slot,
+                                    uint64_t number_of_block,
+                                    struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    struct slc_open_block *record = &stream->slot_blocks[slot];
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_encoded_block block;
+    uint64_t described_ns;
+    enum slc_status status = slc_stream_check_arrived(stream, slot, number_of_block, fault);
+
+    if (status == SLC_OK) {
+        status = slc_describe_block(worker->decoder, &record->view, worker_tiles(stream, number),
+                                    &block, fault);
+    }
+    described_ns = slc_clock_ns();
+    worker->decode_ns += described_ns - start_ns;
+    if (status != SLC_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&stream->feed->mutex);
+    status = stream->feed->bounces.data != NULL ? hand_over_bounced(stream, record, &block, fault)
+                                                : hand_over_slot(stream, record, &block, fault);
+    pthread_mutex_unlock(&stream->feed->mutex);
+    worker->compute_ns += slc_clock_ns() - described_ns;
+    atomic_fetch_add(&stream->blocks_done, 1);
+    return status;
+}
+
+/* Takes the next block that need not be read, if there is one. */
+static bool claim_held(struct slc_stream *stream, uint64_t *block)
+{
+    const struct slc_stream_layout *layout = stream->layout;
+    const uint64_t count = layout->info->block_count;
+    uint64_t *cursor = &stream->cache_cursor;
+    bool found;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES &&
+           layout->cached[stream->order[*cursor]] != SLC_CACHE_RESIDENT) {
+        ++*cursor;
+    }
+    found = *cursor < count;
+    if (found) {
+        *block = stream->order[(*cursor)++];
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return found;
+}
+
+/* A block of the device's memory. */
+static enum slc_status
+feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault)
+{
+    struct slc_feed *feed = stream->feed;
+    struct slc_block_entry entry;
+    enum slc_status status;
+
+    slc_reader_entry(stream->layout->reader, block, &entry);
+    atomic_fetch_add(&stream->bytes_resident, entry.padded_bytes);
+    pthread_mutex_lock(&feed->mutex);
+    status = feed->device->ops->resident(feed->device, stream->layout->keep[block], fault);
+    feed->gathered = true;
+    if (status == SLC_OK) {
+        status = settle(stream, false, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+/* A block of the cache, which stays there longer than any copy takes. */
+static enum slc_status feed_cached(struct slc_stream *stream,
+                                   unsigned number,
+                                   uint64_t number_of_block,
+                                   struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_block_view view;
+    struct slc_encoded_block block;
+    uint64_t ticket, described_ns;
+    enum slc_status status =
+        slc_block_open(stream->layout->reader, number_of_block,
+                       slc_stream_cache_place(stream, number_of_block), true, &view, fault);
+
+    if (status == SLC_OK) {
+        status =
+            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
+    }
+    described_ns = slc_clock_ns();
+    worker->decode_ns += described_ns - start_ns;
+    if (status != SLC_OK) {
+        return status;
+    }
+    atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
+    pthread_mutex_lock(&stream->feed->mutex);
+    status = hand_over(stream, &block, &ticket, fault);
+    if (status == SLC_OK) {
+        status = settle(stream, false, fault);
+    }
+    pthread_mutex_unlock(&stream->feed->mutex);
+    worker->compute_ns += slc_clock_ns() - described_ns;
+    return status;
+}
+
+static enum slc_status
+feed_held(struct slc_stream *stream, unsigned number, uint64_t block, struct slc_error *fault)
+{
+    const enum slc_status status = stream->layout->cached[block] == SLC_CACHE_RESIDENT
+                                       ? feed_resident(stream, block, fault)
+                                       : feed_cached(stream, number, block, fault);
+
+    atomic_fetch_add(&stream->blocks_done, 1);
+    slc_ring_skip(stream->ring);
+    return status;
+}
+
+/*
+ * What is left to do while there is no block: *worked says whether there was a copy to wait for.
+ */
+static enum slc_status
+rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+{
+    struct slc_feed *feed = stream->feed;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    *worked = false;
+    if (pthread_mutex_trylock(&feed->mutex) != 0) {
+        return SLC_OK;
+    }
+    if (feed->gathered) {
+        feed->gathered = false;
+        status = feed->device->ops->flush(feed->device, fault);
+    }
+    *worked = feed->count > 0;
+    if (status == SLC_OK) {
+        status = settle(stream, true, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    stream->workers[number].compute_ns += slc_clock_ns() - start_ns;
+    return status;
+}
+
+/* One step of a worker. *end: the pass has ended. */
+static enum slc_status
+step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
+{
+    const uint64_t news = slc_ring_news(stream->ring);
+    uint64_t *wait_ns = &stream->workers[number].wait_ns;
+    enum slc_ring_event event;
+    enum slc_status status;
+    uint64_t block;
+    unsigned slot;
+    bool worked;
+
+    event = slc_ring_take(stream->ring, news, false, &slot, &block, wait_ns);
+    if (event == SLC_RING_NOTHING && claim_held(stream, &block)) {
+        return feed_held(stream, number, block, fault);
+    }
+    if (event == SLC_RING_NOTHING) {
+        status = rest(stream, number, &worked, fault);
+        if (status != SLC_OK || worked) {
+            return status;
+        }
+        event = slc_ring_take(stream->ring, news, true, &slot, &block, wait_ns);
+    }
+    *end = event == SLC_RING_END;
+    return event == SLC_RING_BLOCK ? feed_arrived(stream, number, slot, block, fault) : SLC_OK;
+}
+
+void slc_stream_feed_run(struct slc_stream *stream, unsigned number)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    bool end = false;
+
+    while (!end) {
+        enum slc_status status = slc_stream_stop_wanted(stream->pass)
+                                     ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal")
+                                     : step(stream, number, &end, &fault);
+
+        if (status != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
+        slc_stream_progress(stream, number);
+    }
+}

@@ -1,0 +1,66 @@
+/* What the files of the fake device share; private to fake_*.c. */
+#ifndef SLC_TEST_FAKE_IMPL_H
+#define SLC_TEST_FAKE_IMPL_H
+
+#include "fake_device.h"
+
+#include <pthread.h>
+
+enum { REGIONS = 8, NO_BLOCK = -1 };
+
+/* A block that the thread is to copy, or one that it has. */
+struct work {
+    struct work *next;
+    const void *host; /* NULL: the device has it */
+    uint64_t hash;    /* of the host's bytes when it was enqueued */
+    uint64_t ticket;
+    uint64_t block, bytes, padded_bytes;
+    void *data;
+    bool stays;
+};
+
+struct fake {
+    struct slc_device device;
+    struct fake_options options;
+    struct fake_counts counts;
+    struct slc_device_stats stats;
+    struct slc_device_problem problem;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    struct slc_matrix output; /* f64; rows of the job's mode */
+    struct slc_device_job job;
+    bool open, working;
+    uint64_t refuse_at, calls;
+    int64_t damaged; /* block */
+
+    struct {
+        char *memory;
+        uint64_t bytes;
+    } region[REGIONS];
+    struct work *kept[FAKE_BLOCKS];
+    uint32_t kept_count;
+    uint64_t kept_bytes;
+
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of all that follows */
+    pthread_cond_t changed;
+    struct work *first, **end;
+    unsigned queued; /* of these, and the one at hand */
+    uint64_t asked, done;
+    int64_t found_damaged;
+    bool leave;
+};
+
+/* Zeroed memory; ends the program where there is none. */
+void *fake_take(size_t bytes);
+
+/* Notes that a rule was broken, and says which; either thread. */
+void fake_require(struct fake *fake, bool holds, const char *what);
+
+/* The thread; `context` is the device. */
+void *fake_run(void *context);
+
+/* Hands work to it, when less than `most` is waiting; and waits until it has done all. */
+void fake_enqueue(struct fake *fake, struct work *work, unsigned most);
+void fake_drain(struct fake *fake);
+
+#endif
