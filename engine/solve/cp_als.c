@@ -11,6 +11,7 @@
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
 #include "base/clock.h"
+#include "engine/accelerator.h"
 #include "engine/mttkrp.h"
 #include "engine/owned.h"
 #include "engine/solve/cp_state.h"
@@ -169,12 +170,18 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
 
 static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
+    void (*progress)(void *, uint64_t, uint64_t, uint64_t) =
+        state->options->progress != NULL ? cp_report_progress : NULL;
+
+    if (state->accelerator != NULL) {
+        return slc_accelerator_mttkrp(state->accelerator, state->stream, state->plan, mode,
+                                      state->options->stop, progress, state, err);
+    }
     if (state->devices == NULL) {
         return one_mttkrp(state, mode, err);
     }
-    return slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop,
-                              state->options->progress != NULL ? cp_report_progress : NULL, state,
-                              err);
+    return slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop, progress,
+                              state, err);
 }
 
 /* Whether copies per mode are to be made before the next iteration. */
@@ -408,8 +415,8 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
             return status;
         }
     }
-    cp_devices_take_stats(state);
-    return cp_finish(state, err);
+    status = cp_devices_finish(state, err);
+    return status == SLC_OK ? cp_finish(state, err) : status;
 }
 
 /* The strategies that MTTKRPs from the stream will have, if there are any. */

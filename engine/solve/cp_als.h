@@ -86,6 +86,9 @@ struct slc_cp_als_options {
     bool deterministic;
     /* Where the plan has devices: a backend for each, and the layouts of the stream. Borrowed. */
     struct slc_backend *const *devices;
+    /* Where the plan has an accelerator: that device, opened for the stream (slc_accelerator_open).
+     * Borrowed. */
+    struct slc_device *accelerator;
     const struct slc_layouts *layouts;
     const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
     /* Called after every iteration by the calling thread; may be NULL. */
@@ -123,6 +126,7 @@ struct slc_cp_result {
     struct slc_cp_times times;
     unsigned device_count; /* 0: the backend alone */
     struct slc_devices_stats devices[SLC_MAX_DEVICES];
+    struct slc_device_stats accelerator; /* what it has done; zeros where there is none */
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
@@ -143,7 +147,9 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * modes first, so that at most one (the last of them) stays negative.
  * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
  * works: its Gram matrix (all ones) is singular and solved as such.
- * Devices: where the plan has some they compute in place of `backend`, which is then not looked at.
+ * Devices: where the plan has some they compute in place of `backend`, which is then not looked at;
+ * so does an accelerator. That is given the start, and the factors come back when the run ends:
+ * between, what leaves it are sums over rows, R x R and less.
  * Passes: where the plan has such that update two modes (slc_plan_fusion), the factors are those of
  * the same order of modes without, to rounding, and so is the fit. An MTTKRP that the last pass has
  * left for an iteration that is not begun is dropped.

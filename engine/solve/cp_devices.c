@@ -1,9 +1,30 @@
 /*
- * CP-ALS on several devices: what the loop and the update hand to engine/devices.h in place of the
- * backend and the dense algebra of one. The first device works on the factors of the result, so
- * that start, finish and whatever a stop leaves behind are as with one.
+ * CP-ALS on other devices than the one backend: what the loop and the update hand to them in place
+ * of that and its dense algebra.
+ *
+ * Of several devices of the CPU (engine/devices.h) the first works on the factors of the result, so
+ * that start, finish and whatever a stop leaves behind are as with one. An accelerator has factors
+ * and MTTKRPs of its own. It gets the start, and the factors of the result are what they were then
+ * until the run ends, for whatever reason, and they are read back.
  */
 #include "engine/solve/cp_state.h"
+
+/* Gives the accelerator the factors of the start. */
+static enum slc_status start_accelerator(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_device *device = state->options->accelerator;
+    enum slc_status status = SLC_OK;
+
+    if (device != state->plan->request.accelerator || device != slc_stream_device(state->stream)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "plan, stream and options have to have the same device (accelerator)");
+    }
+    state->accelerator = device;
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status = device->ops->factor_write(device, n, &state->result->factors[n], err);
+    }
+    return status;
+}
 
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
 {
@@ -16,6 +37,9 @@ enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
                                             .rank = state->rank};
     enum slc_status status;
 
+    if (state->plan->request.accelerator != NULL || state->options->accelerator != NULL) {
+        return start_accelerator(state, err);
+    }
     if (state->plan->devices == 0) {
         return SLC_OK;
     }
@@ -27,12 +51,22 @@ enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
     return status == SLC_OK ? slc_devices_load(state->devices, err) : status;
 }
 
-void cp_devices_take_stats(struct cp_state *state)
+enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err)
 {
+    struct slc_device *device = state->accelerator;
+    enum slc_status status = SLC_OK;
+
     state->result->device_count = state->plan->devices;
     for (unsigned d = 0; d < state->plan->devices; d++) {
         slc_devices_stats(state->devices, d, &state->result->devices[d]);
     }
+    for (unsigned n = 0; device != NULL && n < state->order && status == SLC_OK; n++) {
+        status = device->ops->factor_read(device, n, &state->result->factors[n], err);
+    }
+    if (device != NULL) {
+        device->ops->stats(device, &state->result->accelerator);
+    }
+    return status;
 }
 
 enum slc_status cp_dense_update(struct cp_state *state,
@@ -42,7 +76,11 @@ enum slc_status cp_dense_update(struct cp_state *state,
                                 struct slc_error *err)
 {
     const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
+    struct slc_device *device = state->accelerator;
 
+    if (device != NULL) {
+        return device->ops->update(device, mode, &state->solver, sums, err);
+    }
     if (state->devices != NULL) {
         return slc_devices_update(state->devices, &state->solver, mode, sums, err);
     }
@@ -53,6 +91,11 @@ enum slc_status cp_dense_update(struct cp_state *state,
 enum slc_status
 cp_dense_scale(struct cp_state *state, unsigned mode, const double *scale, struct slc_error *err)
 {
+    struct slc_device *device = state->accelerator;
+
+    if (device != NULL) {
+        return device->ops->scale(device, mode, scale, err);
+    }
     return state->devices != NULL
                ? slc_devices_scale(state->devices, mode, scale, err)
                : slc_dense_scale(state->dense, &state->result->factors[mode], scale, err);

@@ -87,7 +87,9 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     }
     take_squares(state);
     /* One matrix of the longest mode's shape; the state keeps only its memory. */
-    status = slc_matrix_create(&output, type, rows_max, state->rank, err);
+    if (state->plan->request.accelerator == NULL) {
+        status = slc_matrix_create(&output, type, rows_max, state->rank, err);
+    }
     if (status != SLC_OK) {
         return status;
     }

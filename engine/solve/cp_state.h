@@ -18,7 +18,8 @@ struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
-    struct slc_devices *devices; /* in place of it; NULL: none */
+    struct slc_devices *devices;    /* in place of it; NULL: none */
+    struct slc_device *accelerator; /* the same; has the factors while the run goes on */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;
@@ -65,11 +66,12 @@ void cp_state_destroy(struct cp_state *state);
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Where the plan has devices: makes them from the factors of the start, and has the result say what
- * they have done. Errors: those of slc_devices_create and slc_devices_load.
+ * Where the plan has devices: gives them the factors of the start; and at the end has the result
+ * hold the factors and say what they have done. Errors: those of slc_devices_create and
+ * slc_devices_load, or of the accelerator; SLC_ERR_USAGE where those are not given.
  */
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-void cp_devices_take_stats(struct cp_state *state);
+enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* slc_dense_update, from the MTTKRP in `output` or the devices', and slc_dense_scale of the
  * result's factor `mode`, by the devices if any. */
 enum slc_status cp_dense_update(struct cp_state *state,
