@@ -13,6 +13,8 @@
 enum { WARP = 32, BLOCK_THREADS_MAX = 1024 };
 /* Blocks that run at the same time: enough for each to get a share of what a grid divides. */
 enum { LIVE_BLOCKS = 3 };
+/* Two would do where all threads of a warp meet in each; parts of one may be further apart. */
+enum { WARP_PHASES = 8 };
 /* What shared memory holds before a kernel writes it: an integer out of any range, a double of
  * 1e120. */
 static const unsigned char shared_pattern = 0x58;
@@ -30,6 +32,11 @@ struct grid_thread {
     slc_warp_call call;
     unsigned mask, parameter, width;
     uint64_t value, result;
+    /* Addresses for ThreadSanitizer: of the __syncwarp it is in; of a warp's first thread, those of
+     * __syncwarp in turns. Threads go on from one when others have come to the next already. */
+    const void *sync;
+    char phase[WARP_PHASES];
+    unsigned syncs;
 };
 
 struct grid_run {
@@ -108,11 +115,25 @@ static void wait_as(thread_state state)
     slc_fiber_give_way();
 }
 
+/* That in which others of the mask wait already, or the warp's next. */
+static const void *sync_of(grid_thread *self)
+{
+    grid_thread *warp = self - self->visible.lane;
+
+    for (unsigned l = 0; l < WARP; l++) {
+        if ((self->mask >> l & 1U) != 0 && warp + l <= &self->block->threads.back() &&
+            warp[l].state == MEETS_WARP && warp[l].call == SLC_WARP_SYNC &&
+            warp[l].mask == self->mask) {
+            return warp[l].sync;
+        }
+    }
+    return &warp->phase[warp->syncs++ % WARP_PHASES];
+}
+
 uint64_t slc_emulated_warp(
     slc_warp_call call, unsigned mask, uint64_t value, unsigned parameter, unsigned width)
 {
     grid_thread *self = here;
-    const void *warp = self - self->visible.lane;
 
     self->call = call;
     self->mask = mask;
@@ -123,11 +144,12 @@ uint64_t slc_emulated_warp(
         fail_thread(self, "the thread is not in its own mask");
     }
     if (call == SLC_WARP_SYNC) {
-        slc_fiber_release(warp);
+        self->sync = sync_of(self);
+        slc_fiber_release(self->sync);
     }
     wait_as(MEETS_WARP);
     if (call == SLC_WARP_SYNC) {
-        slc_fiber_acquire(warp);
+        slc_fiber_acquire(self->sync);
     }
     return self->result;
 }

@@ -331,6 +331,18 @@ __global__ static void no_warp_barrier(unsigned *data)
     data[threadIdx.x] = shared[threadIdx.x ^ 1U];
 }
 
+/* One too few between two that are there. */
+__global__ static void no_warp_barrier_between(unsigned *data)
+{
+    SLC_DYNAMIC_SHARED(unsigned, shared);
+
+    __syncwarp();
+    shared[threadIdx.x] = threadIdx.x;
+    data[threadIdx.x] = shared[threadIdx.x ^ 1U];
+    __syncwarp();
+    data[threadIdx.x] += shared[threadIdx.x ^ 2U];
+}
+
 /* The next tile is written while others may still read the one before. */
 __global__ static void write_after_read(unsigned *data)
 {
@@ -436,6 +448,7 @@ static const struct {
 } planted[] = {
     {"missing __syncthreads", [] { run_planted(no_block_barrier, 64); }},
     {"missing __syncwarp", [] { run_planted(no_warp_barrier, 32); }},
+    {"missing __syncwarp between others", [] { run_planted(no_warp_barrier_between, 32); }},
     {"write after read", [] { run_planted(write_after_read, 64); }},
     {"plain add", [] { run_planted(plain_add, 64); }},
     {"beyond shared memory", [] { run_planted(beyond_shared, 64); }},

@@ -12,6 +12,7 @@ SEEDS = 4
 REPORTED = {
     "missing __syncthreads": {"thread": "data race"},
     "missing __syncwarp": {"thread": "data race"},
+    "missing __syncwarp between others": {"thread": "data race"},
     "write after read": {"thread": "data race"},
     "plain add": {"thread": "data race"},
     "beyond shared memory": {"address": "heap-buffer-overflow"},
