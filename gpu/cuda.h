@@ -22,6 +22,14 @@ extern "C" {
     extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
     type *name = reinterpret_cast<type *>(slc_dynamic_shared)
 
+/*
+ * What tests leave out, or replace by something wrong, to see that it is noticed
+ * (tests/unit/gpu/test_planted.py): a statement that kernels are not right without. Each has a name
+ * of its own.
+ */
+#define SLC_PLANT(fault, statement)              statement
+#define SLC_PLANT_OTHER(fault, statement, wrong) statement
+
 /* kernel<<<grid, block, shared_bytes, stream>>>(arguments) */
 template <typename... Parameters, typename... Arguments>
 static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
@@ -75,7 +83,7 @@ template <int count> __device__ static inline void slc_reduce_add(float *to, con
     }
 #else
     for (int i = 0; i < count; i++) {
-        atomicAdd(to + i, values[i]);
+        SLC_PLANT_OTHER(plain_add_f32, atomicAdd(to + i, values[i]), to[i] += values[i]);
     }
 #endif
 }
@@ -84,7 +92,7 @@ template <int count> __device__ static inline void slc_reduce_add(float *to, con
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {
-        atomicAdd(to + i, values[i]);
+        SLC_PLANT_OTHER(plain_add_f64, atomicAdd(to + i, values[i]), to[i] += values[i]);
     }
 }
 

@@ -207,12 +207,12 @@ __global__ static void __launch_bounds__(GRAM_THREADS)
     for (uint64_t row = begin; row < end; row += stage_rows) {
         const unsigned rows = end - row < stage_rows ? (unsigned)(end - row) : stage_rows;
 
-        __syncthreads();
+        SLC_PLANT(gram_stage_overwritten, __syncthreads());
         load_stage(&job, data, row, rows, tile.left, shared);
         if (tile.left != tile.right) {
             load_stage(&job, data, row, rows, tile.right, shared + STAGE_ELEMENTS);
         }
-        __syncthreads();
+        SLC_PLANT(gram_stage_unfinished, __syncthreads());
         for (unsigned r = slice; slice < slices && r < rows; r += slices) {
             add_products(shared + r * width + 2 * i, right + r * width + 2 * j, width, sums);
         }

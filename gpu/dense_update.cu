@@ -259,14 +259,14 @@ __global__ static void __launch_bounds__(SLC_WARP)
             const unsigned valid = end - row < rows ? (unsigned)(end - row) : rows;
 
             load_panel(&job, mttkrp, row, valid, rows, panel);
-            __syncwarp();
+            SLC_PLANT(update_panel_unfinished, __syncwarp());
             if (job.singular) {
                 multiply(mine, job.forward, job.width);
             } else {
                 substitute<true>(mine, job.forward, job.forward_inverse, job.width);
                 substitute<false>(mine, job.backward, job.backward_inverse, job.width);
             }
-            __syncwarp();
+            SLC_PLANT(update_rows_unsolved, __syncwarp());
             store_panel(&job, mttkrp, factor, row, valid, panel + (job.singular ? SLC_WARP : 0),
                         group, row == begin);
             __syncwarp();

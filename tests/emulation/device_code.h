@@ -269,6 +269,21 @@ static inline unsigned long long atomicMax(unsigned long long *to, unsigned long
     return slc_emulated_max(to, value);
 }
 
+/* ---- planted faults */
+
+/* The fault that SLC_EMULATION_FAULT names, where it does: tests/unit/gpu/test_planted.py. */
+extern const char *const slc_emulated_fault;
+
+#define SLC_PLANT_OTHER(fault, statement, wrong)                                                   \
+    do {                                                                                           \
+        if (slc_emulated_fault == nullptr || strcmp(slc_emulated_fault, #fault) != 0) {            \
+            statement;                                                                             \
+        } else {                                                                                   \
+            wrong;                                                                                 \
+        }                                                                                          \
+    } while (0)
+#define SLC_PLANT(fault, statement) SLC_PLANT_OTHER(fault, statement, (void)0)
+
 /* ---- instructions */
 
 template <typename T> static inline T __ldg(const T *from)

@@ -35,6 +35,7 @@ static std::map<unsigned char *, size_t> gaps;
 static std::vector<size_t> used_bytes(64); /* of each device */
 static unsigned long long refused_call, calls;
 static thread_local int current_device;
+const char *const slc_emulated_fault = getenv("SLC_EMULATION_FAULT");
 static thread_local cudaError_t last_error;
 
 cudaError_t slc_emulation_remember(cudaError_t error)

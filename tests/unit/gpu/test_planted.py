@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda.h) is reported by the tests that there are: by what they
+check, or by the sanitizer that they were built with. Without one they pass, as they do by themselves.
+
+    test_planted.py SANITIZER PROGRAM..
+"""
+
+import os
+import subprocess
+import sys
+
+SANITIZER = sys.argv[1]
+PROGRAMS = {os.path.basename(path): path for path in sys.argv[2:]}
+
+# Some faults depend on the order of threads, and hardly any order has them: these take a sanitizer.
+RACE = {"thread": "WARNING: ThreadSanitizer: data race"}
+WRONG = {"none": "not ok ", **RACE}
+# Fault: the program that runs into it, its test, and what says so by the sanitizer of the build.
+FAULTS = {
+    "gram_stage_overwritten": ("test_gpu_dense", "Gram matrices", WRONG),
+    "gram_stage_unfinished": ("test_gpu_dense", "Gram matrices", WRONG),
+    "update_panel_unfinished": ("test_gpu_dense", "hundreds of rows", WRONG),
+    "update_rows_unsolved": ("test_gpu_dense", "hundreds of rows", WRONG),
+}
+
+
+def expected(fault):
+    """What this build says of it; None where it cannot see it."""
+    return next((text for kind, text in FAULTS[fault][2].items() if kind in SANITIZER), None)
+
+
+def output(fault):
+    program, test, _ = FAULTS[fault]
+    # One report is enough, and a wrong result need not be shown for each number.
+    environment = {**os.environ, "SLC_EMULATION_FAULT": fault, "SLC_TEST_QUICK": "2",
+                   "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " halt_on_error=1"}
+    done = subprocess.run([PROGRAMS[program], test], capture_output=True, text=True, timeout=120, env=environment)
+    return done.stdout + done.stderr
+
+
+def main():
+    faults = [fault for fault in FAULTS if expected(fault) is not None]
+    unseen = [fault for fault in FAULTS if fault not in faults]
+    if unseen:
+        print(f"# left to builds under other sanitizers: {', '.join(unseen)}")
+    print(f"1..{len(faults)}")
+    failed = 0
+    for number, fault in enumerate(faults, 1):
+        said = output(fault)
+        good = expected(fault) in said
+        if not good:
+            failed += 1
+            for line in said.splitlines()[:40]:
+                print(f"# {line}")
+        print(f"{'ok' if good else 'not ok'} {number} - planted: {fault}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+main()
