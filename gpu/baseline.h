@@ -35,12 +35,13 @@ static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_m
     return made;
 }
 
-/* The value of nonzero i, whatever the list's type: a branch that all threads take alike. */
+/* The value of nonzero i, whatever its type: a branch that all threads take alike. */
 template <typename Sum>
-__device__ static inline Sum slc_baseline_value(const struct slc_gpu_coo *coo, uint64_t i)
+__device__ static inline Sum
+slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
 {
-    return coo->type == SLC_F32 ? static_cast<Sum>(static_cast<const float *>(coo->values)[i])
-                                : static_cast<Sum>(static_cast<const double *>(coo->values)[i]);
+    return type == SLC_F32 ? static_cast<Sum>(static_cast<const float *>(values)[i])
+                           : static_cast<Sum>(static_cast<const double *>(values)[i]);
 }
 
 /* Element `column` of the row of factor f that the coordinates name. */
@@ -55,14 +56,17 @@ __device__ static inline Element slc_baseline_element(const struct slc_baseline_
     return factor[static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f] + column];
 }
 
-/* value times the elements of `column` in the rows that the coordinates name. */
-template <typename Element, typename Sum>
+/*
+ * value times the elements of `column` in the rows that the coordinates name. `factors` as a
+ * constant lets all of them be loaded before the first is multiplied; 0: any number.
+ */
+template <typename Element, typename Sum, unsigned factors = 0>
 __device__ static inline Sum slc_baseline_product(const struct slc_baseline_job *job,
                                                   const uint32_t *coords,
                                                   Sum value,
                                                   uint32_t column)
 {
-    for (unsigned f = 0; f < job->others; f++) {
+    for (unsigned f = 0; f < (factors > 0 ? factors : job->others); f++) {
         value *= static_cast<Sum>(slc_baseline_element<Element>(job, f, coords, column));
     }
     return value;
@@ -74,10 +78,53 @@ __device__ static inline Sum *slc_baseline_row(const struct slc_baseline_job *jo
     return static_cast<Sum *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
 }
 
-/* Each in a file of its own; see baselines.h. */
+/* Threads of a block, where nothing else is said of it. */
+enum { SLC_BASELINE_THREADS = 256 };
+
+/* Blocks of vectors, each as long as the rank needs: a power of two, up to a warp. */
+static inline dim3 slc_baseline_block(uint32_t rank)
+{
+    uint32_t vector = 1;
+
+    while (vector < rank && vector < SLC_WARP) {
+        vector *= 2;
+    }
+    return dim3(vector, SLC_BASELINE_THREADS / vector);
+}
+
+/* function<type of factors, type of sums>(arguments), by the job's arithmetic. */
+#define SLC_BASELINE_BY_TYPES(job, function, ...)                                                  \
+    ((job)->arithmetic == SLC_ARITHMETIC_F64   ? function<double, double>(__VA_ARGS__)             \
+     : (job)->arithmetic == SLC_ARITHMETIC_F32 ? function<float, float>(__VA_ARGS__)               \
+                                               : function<float, double>(__VA_ARGS__))
+
+/* Kernels by files; see baselines.h. All options are there, and at least one nonzero. */
+cudaError_t slc_baseline_blco_registers(const struct slc_gpu_forms *forms,
+                                        const struct slc_gpu_mttkrp *job,
+                                        const struct slc_gpu_baseline_options *options,
+                                        cudaStream_t stream);
+cudaError_t slc_baseline_blco_stash(const struct slc_gpu_forms *forms,
+                                    const struct slc_gpu_mttkrp *job,
+                                    const struct slc_gpu_baseline_options *options,
+                                    cudaStream_t stream);
 cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
                                const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_machine *machine,
                                cudaStream_t stream);
+cudaError_t slc_baseline_genten_each(const struct slc_gpu_coo *coo,
+                                     const struct slc_gpu_mttkrp *job,
+                                     cudaStream_t stream);
+cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
+                                      const struct slc_gpu_mttkrp *job,
+                                      cudaStream_t stream);
+cudaError_t slc_baseline_genten_permuted(const struct slc_gpu_coo *coo,
+                                         const struct slc_gpu_mttkrp *job,
+                                         cudaStream_t stream);
+cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
+                                    const struct slc_gpu_mttkrp *job,
+                                    cudaStream_t stream);
+cudaError_t slc_baseline_fiber_elements(const struct slc_gpu_fibers *fibers,
+                                        const struct slc_gpu_mttkrp *job,
+                                        cudaStream_t stream);
 
 #endif

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(block_rows *block_columns_max)
 
     for (uint64_t i = begin + threadIdx.y; i < end; i += block_rows) {
         const uint32_t *coords = coo.coords + i * coo.order;
-        const Sum value = slc_baseline_value<Sum>(&coo, i);
+        const Sum value = slc_baseline_value<Sum>(coo.type, coo.values, i);
         Sum *row = slc_baseline_row<Sum>(&job, coords[job.mode]);
 
         for (uint32_t c = threadIdx.x; c < job.rank; c += blockDim.x) {
@@ -23,21 +23,22 @@ __global__ void __launch_bounds__(block_rows *block_columns_max)
     }
 }
 
+template <typename Element, typename Sum>
+static cudaError_t launch(const struct slc_gpu_coo *coo,
+                          const struct slc_gpu_mttkrp *job,
+                          const struct slc_gpu_machine *machine,
+                          cudaStream_t stream)
+{
+    const dim3 block(job->rank < block_columns_max ? job->rank : block_columns_max, block_rows);
+
+    return slc_launch(slc_amped<Element, Sum>, dim3(machine->multiprocessors), block, 0, stream,
+                      *coo, slc_baseline_job_of(job));
+}
+
 cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
                                const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_machine *machine,
                                cudaStream_t stream)
 {
-    const struct slc_baseline_job given = slc_baseline_job_of(job);
-    const dim3 grid(machine->multiprocessors);
-    const dim3 block(job->rank < block_columns_max ? job->rank : block_columns_max, block_rows);
-
-    switch (job->arithmetic) {
-    case SLC_ARITHMETIC_F64:
-        return slc_launch(slc_amped<double, double>, grid, block, 0, stream, *coo, given);
-    case SLC_ARITHMETIC_F32:
-        return slc_launch(slc_amped<float, float>, grid, block, 0, stream, *coo, given);
-    default:
-        return slc_launch(slc_amped<float, double>, grid, block, 0, stream, *coo, given);
-    }
+    return SLC_BASELINE_BY_TYPES(job, launch, coo, job, machine, stream);
 }

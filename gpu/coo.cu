@@ -75,61 +75,71 @@ count_rows(const uint32_t *coords, unsigned order, uint64_t nnz, uint64_t length
     return true;
 }
 
-/* A counting sort: `begin` has a number per row, zero at first. */
-static cudaError_t sort_list(const struct slc_gpu_coo *coo,
-                             unsigned mode,
-                             uint64_t length,
-                             uint32_t *list,
-                             uint32_t *begin,
-                             uint32_t *sorted,
-                             cudaStream_t stream)
+cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
+                                    struct slc_buffer *coords,
+                                    cudaStream_t stream)
 {
-    const cudaError_t error = slc_staged_to_host(list, coo->coords, list_bytes(coo), stream);
+    cudaError_t error;
 
-    if (error != cudaSuccess) {
-        return error;
+    *coords = SLC_BUFFER_INIT;
+    if (slc_buffer_create(coords, list_bytes(coo), SLC_PAGES_HUGE, nullptr) != SLC_OK) {
+        return cudaErrorMemoryAllocation;
     }
-    if (!count_rows(list + mode, coo->order, coo->nnz, length, begin)) {
-        return cudaErrorInvalidValue;
+    error = slc_staged_to_host(coords->data, coo->coords, list_bytes(coo), stream);
+    if (error != cudaSuccess) {
+        slc_buffer_destroy(coords);
+    }
+    return error;
+}
+
+/* A counting sort: `begin` has a number per row, zero at first. False for a row beyond `length`. */
+static bool sort_list(const struct slc_gpu_coo *coo,
+                      unsigned mode,
+                      uint64_t length,
+                      const uint32_t *coords,
+                      uint32_t *begin,
+                      uint32_t *sorted)
+{
+    if (!count_rows(coords + mode, coo->order, coo->nnz, length, begin)) {
+        return false;
     }
     for (uint64_t i = 0; i < coo->nnz; i++) {
-        sorted[begin[list[i * coo->order + mode]]++] = static_cast<uint32_t>(i);
+        sorted[begin[coords[i * coo->order + mode]]++] = static_cast<uint32_t>(i);
     }
-    return slc_staged_to_device(coo->permutation[mode], sorted, coo->nnz * sizeof(uint32_t),
-                                stream);
+    return true;
 }
 
 cudaError_t
 slc_gpu_coo_permute(struct slc_gpu_coo *coo, unsigned mode, uint64_t length, cudaStream_t stream)
 {
     const uint64_t index_bytes = coo->nnz * sizeof(uint32_t);
-    struct slc_buffer list = SLC_BUFFER_INIT, begin = SLC_BUFFER_INIT, sorted = SLC_BUFFER_INIT;
-    cudaError_t error = cudaErrorMemoryAllocation;
+    struct slc_buffer coords, begin = SLC_BUFFER_INIT, sorted = SLC_BUFFER_INIT;
+    void *permutation = nullptr;
+    cudaError_t error;
 
     if (mode >= coo->order || coo->nnz > UINT32_MAX || length > UINT64_C(1) << 32) {
         return cudaErrorInvalidValue;
     }
-    if (coo->permutation[mode] == nullptr) {
-        error = allocate(&coo->permutation[mode], index_bytes);
-        if (error != cudaSuccess) {
-            return error;
-        }
+    error = slc_gpu_coo_read_coords(coo, &coords, stream);
+    if (error != cudaSuccess) {
+        return error;
     }
-    if (slc_buffer_create(&list, list_bytes(coo), SLC_PAGES_HUGE, nullptr) == SLC_OK &&
-        slc_buffer_create(&begin, length * sizeof(uint32_t), SLC_PAGES_HUGE, nullptr) == SLC_OK &&
-        slc_buffer_create(&sorted, index_bytes, SLC_PAGES_HUGE, nullptr) == SLC_OK) {
-        error = sort_list(coo, mode, length, static_cast<uint32_t *>(list.data),
-                          static_cast<uint32_t *>(begin.data), static_cast<uint32_t *>(sorted.data),
-                          stream);
-    } else {
+    if (slc_buffer_create(&begin, length * sizeof(uint32_t), SLC_PAGES_HUGE, nullptr) != SLC_OK ||
+        slc_buffer_create(&sorted, index_bytes, SLC_PAGES_HUGE, nullptr) != SLC_OK) {
         error = cudaErrorMemoryAllocation;
+    } else if (!sort_list(coo, mode, length, static_cast<const uint32_t *>(coords.data),
+                          static_cast<uint32_t *>(begin.data),
+                          static_cast<uint32_t *>(sorted.data))) {
+        error = cudaErrorInvalidValue;
+    } else {
+        error = slc_staged_create(&permutation, sorted.data, index_bytes, stream);
     }
-    slc_buffer_destroy(&list);
+    slc_buffer_destroy(&coords);
     slc_buffer_destroy(&begin);
     slc_buffer_destroy(&sorted);
-    if (error != cudaSuccess) {
+    if (error == cudaSuccess) {
         (void)cudaFree(coo->permutation[mode]);
-        coo->permutation[mode] = nullptr;
+        coo->permutation[mode] = static_cast<uint32_t *>(permutation);
     }
     return error;
 }

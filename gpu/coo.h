@@ -41,6 +41,14 @@ cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               cudaStream_t stream);
 
 /*
+ * The coordinates, in a new buffer of the host: the caller's. Waits for the stream. Errors:
+ * cudaErrorMemoryAllocation, with the buffer empty.
+ */
+cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
+                                    struct slc_buffer *coords,
+                                    cudaStream_t stream);
+
+/*
  * Makes the permutation of a mode of `length` rows, on the host: a benchmark does this once, and
  * its time is no part of what is measured. Waits for the stream. Errors: cudaErrorInvalidValue for
  * a mode that is not there, a coordinate that is not below `length`, and 2^32 nonzeros or more;

@@ -64,3 +64,19 @@ cudaError_t slc_staged_to_host(void *to, const void *from, uint64_t bytes, cudaS
 {
     return copy_staged(to, from, bytes, false, stream);
 }
+
+cudaError_t slc_staged_create(void **memory, const void *from, uint64_t bytes, cudaStream_t stream)
+{
+    cudaError_t error;
+
+    *memory = nullptr;
+    error = cudaMalloc(memory, bytes > 0 ? bytes : 1);
+    if (error == cudaSuccess) {
+        error = slc_staged_to_device(*memory, from, bytes, stream);
+    }
+    if (error != cudaSuccess) {
+        (void)cudaFree(*memory);
+        *memory = nullptr;
+    }
+    return error;
+}

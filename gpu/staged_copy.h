@@ -14,4 +14,7 @@
 cudaError_t slc_staged_to_device(void *to, const void *from, uint64_t bytes, cudaStream_t stream);
 cudaError_t slc_staged_to_host(void *to, const void *from, uint64_t bytes, cudaStream_t stream);
 
+/* Memory of the device with a copy; NULL after an error. Of one byte where there are none. */
+cudaError_t slc_staged_create(void **memory, const void *from, uint64_t bytes, cudaStream_t stream);
+
 #endif

@@ -14,6 +14,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __constant__     static const
 #define __align__(bytes) alignas(bytes)
 

@@ -5,6 +5,10 @@ extern "C" {
 #include "base/random.h"
 }
 
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
 /* Streams of random numbers. */
 enum { PLACES, VALUES, ELEMENTS };
 
@@ -20,6 +24,31 @@ host_list random_list(const std::vector<uint64_t> &dims, uint64_t nnz, uint64_t 
         list.values.push_back((double)slc_random_below(seed, VALUES, i, 9) - 4);
     }
     return list;
+}
+
+void sort_fibers(host_list *list, unsigned mode)
+{
+    const unsigned order = list->order();
+    const host_list before = *list;
+    std::vector<uint64_t> places(list->nnz());
+
+    std::iota(places.begin(), places.end(), 0);
+    std::stable_sort(places.begin(), places.end(), [&](uint64_t a, uint64_t b) {
+        for (unsigned m = 0; m < order; m++) {
+            const uint32_t in_a = before.coords[a * order + m], in_b = before.coords[b * order + m];
+
+            if (m != mode && in_a != in_b) {
+                return in_a < in_b;
+            }
+        }
+        return before.coords[a * order + mode] < before.coords[b * order + mode];
+    });
+    for (uint64_t i = 0; i < places.size(); i++) {
+        list->values[i] = before.values[places[i]];
+        for (unsigned m = 0; m < order; m++) {
+            list->coords[i * order + m] = before.coords[places[i] * order + m];
+        }
+    }
 }
 
 oracle_list::oracle_list(const host_list &list)

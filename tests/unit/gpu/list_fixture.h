@@ -39,6 +39,9 @@ struct host_list {
 /* Nonzeros at random places, which may repeat, in random order; values are integers, -4 to 4. */
 host_list random_list(const std::vector<uint64_t> &dims, uint64_t nnz, uint64_t seed);
 
+/* Sorts fiber by fiber of a mode, by the coordinates of the others, mode 0 first. */
+void sort_fibers(host_list *list, unsigned mode);
+
 /* The same for the oracle. */
 struct oracle_list {
     std::vector<uint64_t> coords[SLC_MAX_ORDER];

@@ -16,6 +16,7 @@ struct problem {
     host_list list;
     uint32_t rank;
     enum slc_arithmetic arithmetic;
+    slc_gpu_baseline_options options = {};
     std::vector<std::unique_ptr<host_matrix>> factors;
 
     problem(const host_list &list_, uint32_t rank_, enum slc_arithmetic arithmetic_)
@@ -56,7 +57,7 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
     device_matrix output(p.output_type(), p.list.dims[mode], p.rank, device.stream);
     std::vector<std::unique_ptr<device_matrix>> factors;
     const slc_gpu_machine machine = {3, 160 << 10, 90};
-    slc_gpu_forms forms = {&list.coo};
+    slc_gpu_forms forms = {};
     slc_gpu_mttkrp job = {};
 
     job.order = p.list.order();
@@ -69,9 +70,13 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
         job.factor[m] = factors[m]->matrix;
     }
     job.factor[mode].data = nullptr;
+    forms.coo = &list.coo;
+    SLC_MUST(slc_gpu_forms_prepare(&forms, kernel, &job, p.list.dims.data(), &p.options, &machine,
+                                   device.stream));
     for (unsigned again = 0; again < 2; again++) {
-        SLC_MUST(slc_gpu_baseline(kernel, &forms, &job, &machine, device.stream));
+        SLC_MUST(slc_gpu_baseline_run(kernel, &forms, &job, &p.options, &machine, device.stream));
     }
+    slc_gpu_forms_destroy(&forms);
     return output.read(p.output_type(), device.stream);
 }
 
@@ -104,16 +109,40 @@ static void test_shapes(void)
 {
     static const uint32_t ranks[] = {1, 3, 7, 8, 16, 24, 32, 33, 48, 64, 100, 128};
     const std::vector<uint64_t> lengths = {40, 9, 21, 5, 1, 7, 13, 3};
+    const bool few = slc_test_threads_only();
 
     for (unsigned r = 0; r < SLC_COUNT(ranks); r++) {
         const unsigned order = 2 + r % 7;
         const std::vector<uint64_t> dims(lengths.begin(), lengths.begin() + order);
-        const problem p(random_list(dims, 400 / (1 + ranks[r] / 32), r), ranks[r],
-                        arithmetics[r % 3]);
+        problem p(random_list(dims, (few ? 150 : 400) / (1 + ranks[r] / 32), r), ranks[r],
+                  arithmetics[r % 3]);
 
+        p.options.fiber_mode = (r + 1) % order;
         check(p, r % order, r);
-        check(p, (r + 1) % order, r + 1);
+        if (!few) {
+            check(p, (r + 1) % order, r + 1);
+        }
     }
+}
+
+/* Options, and lists in an order in which fibers and rows are long. */
+static void test_options(void)
+{
+    for (unsigned mode = 0; mode < 3; mode++) {
+        problem p(random_list({300, 3, 8}, slc_test_threads_only() ? 500 : 2500, mode), 40,
+                  arithmetics[mode]);
+
+        sort_fibers(&p.list, 2 - mode);
+        p.options.coarsening = 3;
+        p.options.stash_rows = 1 + mode;
+        p.options.copies = 3;
+        p.options.index_bits = 4 + mode;
+        p.options.fiber_mode = 2 - mode;
+        check(p, mode, mode);
+    }
+    /* A rank whose rows fill the stash. */
+    problem wide(random_list({3, 2}, 40, 7), SLC_MAX_RANK, SLC_ARITHMETIC_F64);
+    check(wide, 0, 1);
 }
 
 static void test_edges(void)
@@ -131,6 +160,43 @@ static void test_edges(void)
     check(vector, 0, 1);
 }
 
+static void test_refused(void)
+{
+    emulated_device device(1);
+    const host_list host = random_list({4, 5}, 10, 1);
+    device_list list(host, SLC_F64, device.stream);
+    device_matrix output(SLC_F64, 4, 2, device.stream);
+    const slc_gpu_machine machine = {3, 160 << 10, 90};
+    slc_gpu_forms forms = {};
+    slc_gpu_mttkrp job = {};
+    slc_gpu_baseline_options options = {};
+    const uint64_t long_dims[] = {4, (uint64_t)1 << 32};
+
+    forms.coo = &list.coo;
+    job.order = 2;
+    job.rank = 2;
+    job.output = output.matrix;
+    for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
+        if (k != SLC_GPU_AMPED && k != SLC_GPU_GENTEN_EACH && k != SLC_GPU_GENTEN_TILES) {
+            CU_ASSERT_EQUAL(slc_gpu_baseline_run(static_cast<enum slc_gpu_kernel>(k), &forms, &job,
+                                                 &options, &machine, device.stream),
+                            cudaErrorInvalidValue);
+        }
+    }
+    job.order = 3;
+    CU_ASSERT_EQUAL(
+        slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job, &options, &machine, device.stream),
+        cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_blco_create(&forms.blco, &list.coo, long_dims, 64, device.stream),
+                    cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(
+        slc_gpu_blco_create(&forms.blco, &list.coo, host.dims.data(), 65, device.stream),
+        cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&forms.fibers, &list.coo, 2, nullptr, device.stream),
+                    cudaErrorInvalidValue);
+    slc_gpu_forms_destroy(&forms);
+}
+
 static void test_names(void)
 {
     for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
@@ -144,7 +210,9 @@ static void test_names(void)
 
 static const struct slc_test tests[] = {
     {"orders, ranks and arithmetics agree with the oracle", test_shapes},
+    {"options, long fibers, the largest rank", test_options},
     {"empty, single, one row, modes of length 1, one mode", test_edges},
+    {"what was not prepared, or fits no index, is refused", test_refused},
     {"names", test_names},
 };
 
