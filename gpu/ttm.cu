@@ -1,0 +1,217 @@
+/* See ttm.h. */
+#include "gpu/ttm.h"
+
+#include "gpu/baseline.h"
+
+#include <string.h>
+
+enum {
+    THREADS = 256,
+    /* Blocks of a multiprocessor for which registers are given out: without saying, nvcc 13 makes
+     * room for more and spills. */
+    BLOCKS = 4
+};
+
+const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
+{
+    static const char *const names[] = {"fibers", "elements"};
+
+    return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
+}
+
+/* 16 bytes of a row: two f64, or four f32. */
+template <typename Element> struct pack;
+template <> struct pack<double> {
+    enum { COUNT = 2 };
+    double2 wide;
+    __device__ double operator[](int k) const
+    {
+        return k == 0 ? wide.x : wide.y;
+    }
+};
+template <> struct pack<float> {
+    enum { COUNT = 4 };
+    float4 wide;
+    __device__ float operator[](int k) const
+    {
+        return k == 0 ? wide.x : k == 1 ? wide.y : k == 2 ? wide.z : wide.w;
+    }
+};
+
+/* sum = values times rows of the matrix, over nonzeros [begin, end), from `column` on. */
+template <typename Element, typename Sum>
+__device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
+                                           const struct slc_gpu_matrix *matrix,
+                                           uint32_t begin,
+                                           uint32_t end,
+                                           uint32_t column,
+                                           Sum *sum)
+{
+    const Element *columns = static_cast<const Element *>(matrix->data) + column;
+
+    for (int k = 0; k < pack<Element>::COUNT; k++) {
+        sum[k] = 0;
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        const Sum value = slc_baseline_value<Sum>(fibers->type, fibers->values, i);
+        const pack<Element> row = *reinterpret_cast<const pack<Element> *>(
+            columns + static_cast<uint64_t>(fibers->index[i]) * matrix->pitch);
+
+        for (int k = 0; k < pack<Element>::COUNT; k++) {
+            sum[k] += value * static_cast<Sum>(row[k]);
+        }
+    }
+}
+
+template <typename Sum, int count>
+__device__ static inline void store(Sum *row, uint32_t column, uint32_t cols, const Sum *sum)
+{
+    for (int k = 0; k < count; k++) {
+        if (column + static_cast<uint32_t>(k) < cols) {
+            row[column + static_cast<uint32_t>(k)] = sum[k];
+        }
+    }
+}
+
+/* A vector of threads (x) takes a group, 16 bytes of each row for each thread. */
+template <typename Element, typename Sum>
+__global__ static void __launch_bounds__(THREADS, BLOCKS)
+    slc_ttm_groups(const struct slc_gpu_fibers fibers,
+                   const struct slc_fiber_groups groups,
+                   const struct slc_gpu_matrix matrix,
+                   const struct slc_gpu_matrix rows,
+                   Sum *carries,
+                   uint32_t carry_pitch)
+{
+    enum { COUNT = pack<Element>::COUNT };
+    const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
+
+    if (group >= groups.count) {
+        return;
+    }
+    const struct slc_fiber_cut first = groups.cuts[group], last = groups.cuts[group + 1];
+
+    for (uint32_t c = threadIdx.x * COUNT; c < matrix.cols; c += blockDim.x * COUNT) {
+        uint32_t at = first.nonzero;
+        Sum sum[COUNT];
+
+        for (uint32_t f = first.fiber; f < last.fiber; f++) {
+            const uint32_t end = fibers.begin[f + 1];
+
+            sum_nonzeros<Element>(&fibers, &matrix, at, end, c, sum);
+            store<Sum, COUNT>(static_cast<Sum *>(rows.data) + static_cast<uint64_t>(f) * rows.pitch,
+                              c, matrix.cols, sum);
+            at = end;
+        }
+        sum_nonzeros<Element>(&fibers, &matrix, at, last.nonzero, c, sum);
+        store<Sum, COUNT>(carries + static_cast<uint64_t>(group) * carry_pitch, c, matrix.cols,
+                          sum);
+    }
+}
+
+/* A vector of threads takes a nonzero. */
+template <typename Element, typename Sum>
+__global__ static void __launch_bounds__(THREADS)
+    slc_ttm_elements(const struct slc_gpu_fibers fibers,
+                     const struct slc_gpu_matrix matrix,
+                     const struct slc_gpu_matrix rows)
+{
+    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+
+    if (i >= fibers.nnz) {
+        return;
+    }
+    const Sum value = slc_baseline_value<Sum>(fibers.type, fibers.values, i);
+    const Element *from = static_cast<const Element *>(matrix.data) +
+                          static_cast<uint64_t>(fibers.index[i]) * matrix.pitch;
+    Sum *to =
+        static_cast<Sum *>(rows.data) + static_cast<uint64_t>(fibers.fiber_of[i]) * rows.pitch;
+
+    for (uint32_t c = threadIdx.x; c < matrix.cols; c += blockDim.x) {
+        atomicAdd(to + c, value * static_cast<Sum>(from[c]));
+    }
+}
+
+template <typename Element, typename Sum>
+static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
+                                   const struct slc_gpu_matrix *matrix,
+                                   const struct slc_gpu_matrix *rows,
+                                   cudaStream_t stream)
+{
+    const uint32_t packs = (matrix->cols + pack<Element>::COUNT - 1) / pack<Element>::COUNT;
+    const dim3 block = slc_baseline_block(packs);
+    const dim3 grid((ttm->groups.count + block.y - 1) / block.y);
+    const cudaError_t error =
+        slc_launch(slc_ttm_groups<Element, Sum>, grid, block, 0, stream, *ttm->fibers, ttm->groups,
+                   *matrix, *rows, static_cast<Sum *>(ttm->carries), ttm->carry_pitch);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return slc_fiber_carries(ttm->fibers, &ttm->groups, ttm->carries, ttm->carry_pitch, rows,
+                             ttm->arithmetic == SLC_ARITHMETIC_F32, stream);
+}
+
+template <typename Element, typename Sum>
+static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
+                                     const struct slc_gpu_matrix *matrix,
+                                     const struct slc_gpu_matrix *rows,
+                                     cudaStream_t stream)
+{
+    const dim3 block = slc_baseline_block(matrix->cols);
+    const uint64_t blocks = (ttm->fibers->nnz + block.y - 1) / block.y;
+    const cudaError_t error =
+        cudaMemsetAsync(rows->data, 0, rows->rows * rows->pitch * sizeof(Sum), stream);
+
+    if (error != cudaSuccess || blocks == 0) {
+        return error;
+    }
+    return slc_launch(slc_ttm_elements<Element, Sum>, dim3(static_cast<unsigned>(blocks)), block, 0,
+                      stream, *ttm->fibers, *matrix, *rows);
+}
+
+cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
+                                 enum slc_gpu_ttm_form form,
+                                 const struct slc_gpu_matrix *matrix,
+                                 const struct slc_gpu_matrix *rows,
+                                 cudaStream_t stream)
+{
+    if (rows->rows != ttm->fibers->count || rows->cols != matrix->cols ||
+        matrix->cols > ttm->carry_pitch) {
+        return cudaErrorInvalidValue;
+    }
+    if (ttm->groups.count == 0) {
+        return cudaSuccess;
+    }
+    return form == SLC_GPU_TTM_FIBERS
+               ? SLC_BASELINE_BY_TYPES(ttm, multiply_fibers, ttm, matrix, rows, stream)
+               : SLC_BASELINE_BY_TYPES(ttm, multiply_elements, ttm, matrix, rows, stream);
+}
+
+cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
+                               const struct slc_gpu_fibers *fibers,
+                               uint32_t cols,
+                               enum slc_arithmetic arithmetic,
+                               uint32_t group_items,
+                               const struct slc_gpu_machine *machine,
+                               cudaStream_t stream)
+{
+    cudaError_t error;
+
+    ttm->fibers = fibers;
+    ttm->arithmetic = arithmetic;
+    ttm->carry_pitch = cols;
+    error = slc_fiber_groups_create(&ttm->groups, fibers, group_items, machine, stream);
+    if (error == cudaSuccess) {
+        error = cudaMalloc(&ttm->carries, (ttm->groups.count + UINT64_C(1)) * cols *
+                                              (arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8));
+    }
+    return error;
+}
+
+void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm)
+{
+    slc_fiber_groups_destroy(&ttm->groups);
+    (void)cudaFree(ttm->carries);
+    memset(ttm, 0, sizeof *ttm);
+}

@@ -1,0 +1,53 @@
+/*
+ * Tensor times matrix on the device, from fibers in its memory. Private to gpu/.
+ *
+ *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
+ *
+ * as cpu/ttm.h computes it. Two forms, both of XPLAT ("Exploring the Limits of Cross-Platform
+ * Sparse Tensor Processing"); which threads take what is ours: fibers    Fiber-centric: threads
+ * over the columns take a group of fibers (fiber_groups.h), sum each in registers and store its row
+ * once, without atomics. The same bits every time. elements  Element-centric: every nonzero is
+ * added to its fiber's row, atomically.
+ */
+#ifndef SLC_GPU_TTM_H
+#define SLC_GPU_TTM_H
+
+#include "gpu/fiber_groups.h"
+
+enum slc_gpu_ttm_form { SLC_GPU_TTM_FIBERS, SLC_GPU_TTM_ELEMENTS, SLC_GPU_TTM_FORMS };
+
+const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form); /* "fibers", "elements" */
+
+struct slc_gpu_ttm {
+    const struct slc_gpu_fibers *fibers;
+    enum slc_arithmetic arithmetic; /* the matrix is of its factors' type */
+    struct slc_fiber_groups groups;
+    void *carries; /* a row for each group */
+    uint32_t carry_pitch;
+};
+
+/*
+ * Prepares products with matrices of `cols` columns; `group_items` as in slc_fiber_groups_create.
+ * Borrows the fibers. Needs: all-zero. Owns: slc_gpu_ttm_destroy, also after an error.
+ */
+cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
+                               const struct slc_gpu_fibers *fibers,
+                               uint32_t cols,
+                               enum slc_arithmetic arithmetic,
+                               uint32_t group_items,
+                               const struct slc_gpu_machine *machine,
+                               cudaStream_t stream);
+/* Takes an all-zero struct. */
+void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);
+
+/*
+ * `rows` (a row for each fiber; f64, or f32 under SLC_ARITHMETIC_F32) is overwritten, its padding
+ * is not. Errors: cudaErrorInvalidValue where rows or columns do not fit; those of launches.
+ */
+cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
+                                 enum slc_gpu_ttm_form form,
+                                 const struct slc_gpu_matrix *matrix,
+                                 const struct slc_gpu_matrix *rows,
+                                 cudaStream_t stream);
+
+#endif

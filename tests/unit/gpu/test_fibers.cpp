@@ -1,0 +1,221 @@
+/*
+ * SpTV and TTM from fibers on the emulated device beside the oracle: integers are added up without
+ * rounding, so all agree bit for bit.
+ */
+#include "gpu/sptv.h"
+#include "gpu/ttm.h"
+#include "list_fixture.h"
+
+static const slc_gpu_machine machine = {3, 160 << 10, 90};
+
+/* The nonempty fibers of a list that is sorted by them, as the oracle numbers them. */
+struct oracle_fibers {
+    oracle_list wide;
+    std::vector<uint64_t> order, fiber;
+    uint64_t count;
+
+    oracle_fibers(const host_list &list, unsigned mode)
+        : wide(list), order(list.nnz()), fiber(list.nnz())
+    {
+        count = slc_reference_fibers(&wide.view, mode, order.data(), fiber.data());
+    }
+};
+
+/* A list with one fiber that has two thirds of all nonzeros, in the midst of short ones. */
+static host_list
+fibers_list(const std::vector<uint64_t> &dims, uint64_t nnz, unsigned mode, uint64_t seed)
+{
+    host_list list = random_list(dims, nnz, seed);
+
+    for (uint64_t i = 0; i < nnz; i++) {
+        for (unsigned m = 0; m < dims.size(); m++) {
+            if (m != mode && i % 3 != 0) {
+                list.coords[i * dims.size() + m] = (uint32_t)(dims[m] / 2);
+            }
+        }
+    }
+    sort_fibers(&list, mode);
+    return list;
+}
+
+static void check_sptv(const host_list &list,
+                       unsigned mode,
+                       const slc_gpu_sptv_options &options,
+                       bool keep_empty,
+                       unsigned seed)
+{
+    const oracle_fibers oracle(list, mode);
+    const host_matrix vector(SLC_F64, list.dims[mode], 1, seed);
+    std::vector<double> numbers(list.dims[mode]), want(oracle.count);
+    uint64_t nonempty = 0, wrong = 0;
+
+    for (uint64_t i = 0; i < numbers.size(); i++) {
+        numbers[i] = slc_matrix_get(&vector.matrix, i, 0);
+    }
+    slc_reference_ttv(&oracle.wide.view, mode, numbers.data(), oracle.order.data(),
+                      oracle.fiber.data(), want.data());
+
+    emulated_device device(seed);
+    const device_list on_device(list, seed % 2 == 0 ? SLC_F32 : SLC_F64, device.stream);
+    const device_array<double> on_vector(numbers, device.stream);
+    slc_gpu_fibers fibers = {};
+    slc_gpu_sptv sptv = {};
+
+    SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, mode,
+                                   keep_empty ? list.dims.data() : nullptr, device.stream));
+    SLC_MUST(
+        slc_gpu_sptv_create(&sptv, &fibers, list.dims[mode], &options, &machine, device.stream));
+    const device_array<double> sums(std::vector<double>(fibers.count, 1e300), device.stream);
+    SLC_MUST(slc_gpu_sptv_multiply(&sptv, on_vector.data, sums.data, device.stream));
+    const std::vector<double> got = sums.read(fibers.count, device.stream);
+    std::vector<uint32_t> begin(fibers.count + 1);
+    SLC_MUST(slc_staged_to_host(begin.data(), fibers.begin, begin.size() * 4, device.stream));
+    CU_ASSERT(slc_gpu_sptv_bytes(&sptv, list.dims[mode]) > 0);
+    for (uint64_t f = 0; f < fibers.count; f++) {
+        const bool empty = begin[f] == begin[f + 1];
+
+        wrong += got[f] != (empty || nonempty == oracle.count ? 0 : want[nonempty]);
+        nonempty += !empty;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(nonempty, oracle.count);
+    slc_gpu_sptv_destroy(&sptv);
+    slc_gpu_fibers_destroy(&fibers);
+}
+
+/* Every length of fibers from 1 to all, groups that cut them anywhere. */
+static void test_sptv(void)
+{
+    static const uint32_t group_items[] = {0, 1, 7, 64, 300, 1000000};
+    unsigned seed = 1;
+
+    for (uint32_t items : group_items) {
+        const slc_gpu_sptv_options options = {seed % 2 == 0, items};
+
+        check_sptv(fibers_list({20, 9, 30}, 2000, 2, seed), 2, options, false, seed);
+        check_sptv(fibers_list({20, 9, 30}, 1000, 0, seed), 0, options, true, seed);
+        check_sptv(fibers_list({1, 1, 50}, 1500, 2, seed), 2, options, false, seed);
+        check_sptv(fibers_list({40, 1, 30, 2}, 500, 1, seed), 1, options, true, seed);
+        seed++;
+    }
+}
+
+static void test_sptv_edges(void)
+{
+    const slc_gpu_sptv_options plain = {false, 0}, dropping = {true, 5};
+
+    check_sptv(fibers_list({20, 9}, 0, 1, 1), 1, plain, false, 1);
+    check_sptv(fibers_list({20, 9}, 0, 1, 1), 1, plain, true, 1);
+    check_sptv(fibers_list({20, 9}, 0, 1, 1), 1, dropping, true, 1);
+    check_sptv(fibers_list({20, 9}, 1, 1, 1), 1, dropping, true, 2);
+    check_sptv(fibers_list({20, 9}, 1, 1, 1), 1, plain, false, 2);
+    check_sptv(fibers_list({30}, 100, 0, 1), 0, plain, false, 2);
+    check_sptv(fibers_list({30}, 100, 0, 1), 0, dropping, true, 2);
+}
+
+static void check_ttm(const host_list &list,
+                      unsigned mode,
+                      uint32_t cols,
+                      enum slc_arithmetic arithmetic,
+                      uint32_t group_items,
+                      unsigned seed)
+{
+    const enum slc_value_type type = arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
+    const enum slc_value_type sums = arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
+    const oracle_fibers oracle(list, mode);
+    const host_matrix matrix(type, list.dims[mode], cols, seed);
+    std::vector<double> want(oracle.count * cols);
+
+    slc_reference_ttm(&oracle.wide.view, mode, &matrix.matrix, oracle.order.data(),
+                      oracle.fiber.data(), want.data());
+    for (unsigned form = 0; form < SLC_GPU_TTM_FORMS; form++) {
+        emulated_device device(seed);
+        const device_list on_device(list, seed % 2 == 0 ? SLC_F32 : SLC_F64, device.stream);
+        const device_matrix on_matrix(&matrix.matrix, device.stream);
+        slc_gpu_fibers fibers = {};
+        slc_gpu_ttm ttm = {};
+
+        SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, mode, nullptr, device.stream));
+        SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, arithmetic, group_items, &machine,
+                                    device.stream));
+        const device_matrix rows(sums, fibers.count, cols, device.stream);
+        /* Twice: rows are overwritten. */
+        for (unsigned again = 0; again < 2; again++) {
+            SLC_MUST(slc_gpu_ttm_multiply(&ttm, static_cast<enum slc_gpu_ttm_form>(form),
+                                          &on_matrix.matrix, &rows.matrix, device.stream));
+        }
+        const std::vector<double> got = rows.read(sums, device.stream);
+        CU_ASSERT(got == want);
+        slc_gpu_ttm_destroy(&ttm);
+        slc_gpu_fibers_destroy(&fibers);
+    }
+}
+
+static void test_ttm(void)
+{
+    static const uint32_t widths[] = {1, 3, 7, 8, 16, 24, 32, 33, 48, 64, 100, 128, 300};
+    static const uint32_t group_items[] = {0, 1, 7, 64, 100000};
+    static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
+                                                      SLC_ARITHMETIC_MIXED};
+
+    for (unsigned w = 0; w < SLC_COUNT(widths); w++) {
+        const unsigned mode = w % 3;
+
+        check_ttm(fibers_list({20, 9, 30}, 400, mode, w), mode, widths[w], arithmetics[w % 3],
+                  group_items[w % SLC_COUNT(group_items)], w + 1);
+    }
+    check_ttm(fibers_list({5, 1, 3, 2, 4, 1, 6, 7}, 300, 5, 1), 5, 4, SLC_ARITHMETIC_F64, 0, 1);
+    check_ttm(fibers_list({20, 9}, 0, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
+    check_ttm(fibers_list({20, 9}, 1, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
+    check_ttm(fibers_list({50}, 300, 0, 1), 0, 5, SLC_ARITHMETIC_F64, 20, 1);
+}
+
+static void test_refused(void)
+{
+    emulated_device device(1);
+    const host_list list = random_list({20, 9}, 100, 1); /* in no order */
+    const device_list on_device(list, SLC_F64, device.stream);
+    const device_matrix matrix(SLC_F64, 9, 4, device.stream);
+    const device_matrix rows(SLC_F64, 7, 4, device.stream);
+    const uint64_t too_many[] = {UINT32_MAX, 9}, too_short[] = {3, 9};
+    const slc_gpu_sptv_options dropping = {true, 0};
+    slc_gpu_fibers fibers = {};
+    slc_gpu_sptv sptv = {};
+    slc_gpu_ttm ttm = {};
+
+    CU_ASSERT_EQUAL(
+        slc_gpu_fibers_create(&fibers, &on_device.coo, 1, list.dims.data(), device.stream),
+        cudaErrorInvalidValue);
+    slc_gpu_fibers_destroy(&fibers);
+    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, too_many, device.stream),
+                    cudaErrorInvalidValue);
+    slc_gpu_fibers_destroy(&fibers);
+    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, too_short, device.stream),
+                    cudaErrorInvalidValue);
+    slc_gpu_fibers_destroy(&fibers);
+    SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, nullptr, device.stream));
+    CU_ASSERT_EQUAL(slc_gpu_sptv_create(&sptv, &fibers, 5, &dropping, &machine, device.stream),
+                    cudaErrorInvalidValue);
+    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, 4, SLC_ARITHMETIC_F64, 0, &machine, device.stream));
+    CU_ASSERT_EQUAL(
+        slc_gpu_ttm_multiply(&ttm, SLC_GPU_TTM_FIBERS, &matrix.matrix, &rows.matrix, device.stream),
+        cudaErrorInvalidValue);
+    CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_FIBERS), "fibers");
+    CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_ELEMENTS), "elements");
+    CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_FORMS), "?");
+    slc_gpu_ttm_destroy(&ttm);
+    slc_gpu_sptv_destroy(&sptv);
+    slc_gpu_fibers_destroy(&fibers);
+}
+
+static const struct slc_test tests[] = {
+    {"SpTV agrees with the oracle, however fibers are long and cut", test_sptv},
+    {"SpTV of nothing, of one nonzero, of one mode", test_sptv_edges},
+    {"TTM agrees with the oracle in both forms", test_ttm},
+    {"what does not fit is refused", test_refused},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("gpu fibers", tests, SLC_COUNT(tests), argc, argv);
+}
