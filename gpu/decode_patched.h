@@ -100,7 +100,7 @@ __device__ static inline bool slc_patched_add_word(const struct slc_patched_grou
     bool sound = true;
 
     *mine = make_uint4(0, 0, 0, 0);
-    __syncwarp();
+    SLC_PLANT(decode_parts_not_clear, __syncwarp());
     SLC_ROLL
     for (uint32_t first = 0; first < group.exceptions && sound; first += SLC_WARP) {
         const uint32_t k = first + place.lane;
@@ -120,7 +120,7 @@ __device__ static inline bool slc_patched_add_word(const struct slc_patched_grou
             scratch->parts[position] = bits;
         }
     }
-    __syncwarp();
+    SLC_PLANT(decode_parts_not_there, __syncwarp());
     numbers[0] |= (Word)mine->x << 32 * word;
     numbers[1] |= (Word)mine->y << 32 * word;
     numbers[2] |= (Word)mine->z << 32 * word;

@@ -71,7 +71,8 @@ __global__ static void __launch_bounds__(THREADS) exact_largest(const T *data,
             most = other > most ? other : most;
         }
         if (threadIdx.x % SLC_WARP < lanes && column < cols) {
-            atomicMax(largest + column, most);
+            SLC_PLANT_OTHER(exact_plain_largest, atomicMax(largest + column, most),
+                            largest[column] = most > largest[column] ? most : largest[column]);
         }
     }
 }
