@@ -34,7 +34,6 @@ void device_run_store(struct device_run *run,
 
     memset(run, 0, sizeof *run);
     SLC_ASSERT_OK(slc_store_open(files, path, &run->store, &err), &err);
-    run->layouts = slc_layouts_one(run->store.reader);
     run->device = fake_create(&options);
 }
 
@@ -46,7 +45,12 @@ enum slc_status device_run_start(struct device_run *run,
     enum slc_status status;
 
     wanted.accelerator = run->device;
-    status = slc_plan_choose(&run->layouts, &wanted, &run->plan, err);
+    slc_layouts_close(&run->layouts);
+    status =
+        slc_layouts_open(&run->store, wanted.layouts, UINT32_MAX, UINT64_MAX, &run->layouts, err);
+    if (status == SLC_OK) {
+        status = slc_plan_choose(&run->layouts, &wanted, &run->plan, err);
+    }
     if (status == SLC_OK) {
         status = slc_stream_open(run->store.files, &run->layouts, &run->plan, &run->stream, err);
     }
@@ -77,7 +81,25 @@ void device_run_close(struct device_run *run)
         CU_ASSERT_EQUAL(fake_counts(run->device)->opened, fake_counts(run->device)->closed);
         run->device->ops->destroy(run->device);
     }
+    slc_layouts_close(&run->layouts);
     slc_store_close(&run->store);
+}
+
+/* What a device with so much memory would hold. */
+static enum slc_status plan_for(const char *path,
+                                const struct slc_plan_request *request,
+                                uint64_t device_bytes,
+                                struct slc_plan *plan,
+                                struct slc_error *err)
+{
+    struct device_run run;
+    enum slc_status status;
+
+    device_run_store(&run, path, NULL, device_bytes, 0);
+    status = device_run_start(&run, request, err);
+    *plan = run.plan;
+    device_run_close(&run);
+    return status;
 }
 
 void device_run_limits(const char *path,
@@ -85,23 +107,18 @@ void device_run_limits(const char *path,
                        uint64_t *least,
                        uint64_t *all)
 {
-    struct slc_plan_request wanted = *request;
     struct slc_error err = SLC_ERROR_INIT;
-    struct device_run run;
+    struct slc_plan plan;
 
-    device_run_store(&run, path, NULL, 1, 0);
-    wanted.accelerator = run.device;
-    SLC_ASSERT_FAILS(slc_plan_choose(&run.layouts, &wanted, &run.plan, &err), SLC_ERR_BUDGET, &err,
+    SLC_ASSERT_FAILS(plan_for(path, request, 1, &plan, &err), SLC_ERR_BUDGET, &err,
                      "--device-memory");
-    *least = run.plan.accelerator.minimum_bytes;
-    device_run_close(&run);
-
-    device_run_store(&run, path, NULL, UINT64_C(1) << 40, 0);
-    wanted.accelerator = run.device;
+    *least = plan.accelerator.minimum_bytes;
     slc_error_clear(&err);
-    SLC_ASSERT_OK(slc_plan_choose(&run.layouts, &wanted, &run.plan, &err), &err);
-    CU_ASSERT_EQUAL(run.plan.layouts[0].resident_bytes,
-                    request->cache ? run.plan.layouts[0].store_bytes : 0);
-    *all = run.plan.accelerator.total_bytes;
-    device_run_close(&run);
+    SLC_ASSERT_OK(plan_for(path, request, UINT64_C(1) << 40, &plan, &err), &err);
+    for (unsigned l = 0; l < plan.layout_count; l++) {
+        CU_ASSERT_EQUAL(plan.layouts[l].resident_bytes, request->cache && plan.layouts[l].passes > 0
+                                                            ? plan.layouts[l].store_bytes
+                                                            : 0);
+    }
+    *all = plan.accelerator.total_bytes;
 }

@@ -4,6 +4,7 @@
  * that adds up.
  */
 #include "device_run.h"
+#include "make_sorted.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -117,6 +118,33 @@ static void test_same_fit(void)
     compare(&request, options, UINT64_C(1) << 20, 1e-10);
     options.iterations = 0;
     compare(&request, options, 0, 0.0);
+}
+
+/* Each mode from the layout sorted by it: all layouts share the device's memory. */
+static void test_sorted_layouts(void)
+{
+    static const uint64_t dims[3] = {90, 40, 30};
+    struct slc_plan_request request = fixture_request(RANK);
+    struct slc_cp_als_options options = fixture_options(RANK, 3);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_made_tensor made;
+    char blco_path[512];
+
+    make_problem();
+    slc_made_tensor_create(&made, 3, dims, 8000, SLC_MADE_COUNTS, slc_test_seed());
+    made.tile_nnz = 700;
+    memcpy(blco_path, path, sizeof path);
+    snprintf(path, sizeof path, "%.400s/sorted.slc", slc_test_folder());
+    SLC_ASSERT_OK(slc_made_store_write(&made, NULL, path, SLC_CODEC_LZ4, 4096, &err), &err);
+    for (unsigned n = 0; n < 3; n++) {
+        SLC_ASSERT_OK(slc_made_store_add_sorted(&made, path, n, 2000, SLC_CODEC_PACKED, 4096, &err),
+                      &err);
+    }
+    compare(&request, options, UINT64_C(64) << 10, 1e-10);
+    request.layouts = SLC_LAYOUTS_SORTED;
+    compare(&request, options, UINT64_C(64) << 10, 1e-10);
+    memcpy(path, blco_path, sizeof path);
+    slc_made_tensor_destroy(&made);
 }
 
 /* What ends a run early. */
@@ -300,9 +328,13 @@ static void test_what_cannot_be(void)
 }
 
 static const struct slc_test tests[] = {
-    {"the CPU's fit and factors", test_same_fit},  {"stops by signal and time", test_stops},
-    {"any call is refused", test_refusals},        {"plans add up", test_plans},
-    {"the least memory that works", test_minimum}, {"what cannot be", test_what_cannot_be},
+    {"the CPU's fit and factors", test_same_fit},
+    {"sorted layouts", test_sorted_layouts},
+    {"stops by signal and time", test_stops},
+    {"any call is refused", test_refusals},
+    {"plans add up", test_plans},
+    {"the least memory that works", test_minimum},
+    {"what cannot be", test_what_cannot_be},
 };
 
 int main(int argc, char **argv)
