@@ -115,9 +115,12 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
         return error;
     case SLC_GPU_FIBER_ROWS:
     case SLC_GPU_FIBER_ELEMENTS:
-        if (forms->fibers.fiber_of == nullptr) {
-            error = slc_gpu_fibers_create(&forms->fibers, forms->coo, options->fiber_mode, nullptr,
-                                          stream);
+        if (forms->fibers.found != nullptr) {
+            return cudaSuccess;
+        }
+        error = slc_gpu_fibers_reserve(&forms->fibers, forms->coo->order, forms->coo->nnz);
+        if (error == cudaSuccess) {
+            error = slc_gpu_fibers_find(&forms->fibers, forms->coo, options->fiber_mode, stream);
         }
         return error;
     default:
@@ -150,7 +153,7 @@ static bool is_prepared(const struct slc_gpu_forms *forms,
         return forms->coo->permutation[job->mode] != nullptr;
     case SLC_GPU_FIBER_ROWS:
     case SLC_GPU_FIBER_ELEMENTS:
-        return forms->fibers.fiber_of != nullptr;
+        return forms->fibers.found != nullptr;
     default:
         return true;
     }

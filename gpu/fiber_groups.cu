@@ -39,29 +39,46 @@ __global__ static void slc_fiber_cut_groups(const uint32_t *begin,
     cuts[cut].nonzero = static_cast<uint32_t>(at - first);
 }
 
-cudaError_t slc_fiber_groups_create(struct slc_fiber_groups *groups,
-                                    const struct slc_gpu_fibers *fibers,
-                                    uint32_t items,
-                                    const struct slc_gpu_machine *machine,
-                                    cudaStream_t stream)
+/* How long groups are that `all` nonzeros and ends are cut into. */
+static uint64_t items_of(const struct slc_fiber_groups *groups, uint64_t all)
+{
+    const uint64_t each = (all + groups->wanted - 1) / groups->wanted;
+
+    if (groups->items > 0) {
+        return groups->items;
+    }
+    return each < items_min ? items_min : each;
+}
+
+static uint32_t count_of(const struct slc_fiber_groups *groups, uint64_t all)
+{
+    const uint64_t each = items_of(groups, all);
+
+    return static_cast<uint32_t>((all + each - 1) / each);
+}
+
+cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
+                                     const struct slc_gpu_fibers *fibers,
+                                     uint32_t items,
+                                     const struct slc_gpu_machine *machine)
+{
+    groups->wanted = groups_per_multiprocessor * machine->multiprocessors;
+    groups->items = items;
+    groups->room = count_of(groups, fibers->room);
+    return cudaMalloc(reinterpret_cast<void **>(&groups->cuts),
+                      (groups->room + UINT64_C(1)) * sizeof *groups->cuts);
+}
+
+cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
+                                 const struct slc_gpu_fibers *fibers,
+                                 cudaStream_t stream)
 {
     const uint64_t all = fibers->count + fibers->nnz;
-    const uint64_t wanted = groups_per_multiprocessor * machine->multiprocessors;
-    uint64_t each = (all + wanted - 1) / wanted;
-    void *cuts = nullptr;
-    cudaError_t error;
 
-    each = each < items_min ? items_min : each;
-    each = items > 0 ? items : each;
-    groups->count = static_cast<uint32_t>((all + each - 1) / each);
-    error = cudaMalloc(&cuts, (groups->count + 1) * sizeof *groups->cuts);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    groups->cuts = static_cast<struct slc_fiber_cut *>(cuts);
+    groups->count = count_of(groups, all);
     return slc_launch(slc_fiber_cut_groups, dim3(groups->count / THREADS + 1), dim3(THREADS), 0,
-                      stream, fibers->begin, fibers->count, fibers->nnz, each, groups->cuts,
-                      groups->count);
+                      stream, fibers->begin, fibers->count, fibers->nnz, items_of(groups, all),
+                      groups->cuts, groups->count);
 }
 
 void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)

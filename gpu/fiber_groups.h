@@ -21,19 +21,25 @@ struct slc_fiber_cut {
 };
 
 struct slc_fiber_groups {
-    uint32_t count;
+    uint32_t count, room;
+    uint64_t wanted;            /* groups where there is enough work, */
+    uint32_t items;             /* or items of each, if not 0 */
     struct slc_fiber_cut *cuts; /* count + 1 */
 };
 
 /*
- * Cuts fibers into groups of `items` nonzeros and ends; 0: as few as keep all multiprocessors busy.
- * Needs: all-zero. Owns: slc_fiber_groups_destroy, also after an error.
+ * Makes room for the groups of `fibers`, whatever is found in the room that they have. A group has
+ * `items` nonzeros and ends; 0: as many as keep all multiprocessors busy. Needs: all-zero. Owns:
+ * slc_fiber_groups_destroy, also after an error.
  */
-cudaError_t slc_fiber_groups_create(struct slc_fiber_groups *groups,
-                                    const struct slc_gpu_fibers *fibers,
-                                    uint32_t items,
-                                    const struct slc_gpu_machine *machine,
-                                    cudaStream_t stream);
+cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
+                                     const struct slc_gpu_fibers *fibers,
+                                     uint32_t items,
+                                     const struct slc_gpu_machine *machine);
+/* Cuts fibers: again whenever others have been found. */
+cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
+                                 const struct slc_gpu_fibers *fibers,
+                                 cudaStream_t stream);
 /* Takes an all-zero struct. */
 void slc_fiber_groups_destroy(struct slc_fiber_groups *groups);
 

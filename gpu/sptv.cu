@@ -228,6 +228,15 @@ number_used(uint32_t *index, uint64_t nnz, uint64_t length, uint32_t *number, ui
     return count;
 }
 
+static void forget_short(struct slc_gpu_sptv *sptv)
+{
+    (void)cudaFree(sptv->index);
+    (void)cudaFree(sptv->used);
+    (void)cudaFree(sptv->short_vector);
+    sptv->index = sptv->used = nullptr;
+    sptv->short_vector = nullptr;
+}
+
 /* Indices and their numbers on the host, then both on the device. */
 static cudaError_t drop_unused(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream)
 {
@@ -269,32 +278,37 @@ static cudaError_t drop_unused(struct slc_gpu_sptv *sptv, uint64_t length, cudaS
 
 cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_fibers *fibers,
-                                uint64_t length,
                                 const struct slc_gpu_sptv_options *options,
-                                const struct slc_gpu_machine *machine,
-                                cudaStream_t stream)
+                                const struct slc_gpu_machine *machine)
 {
-    cudaError_t error;
+    const cudaError_t error =
+        slc_fiber_groups_reserve(&sptv->groups, fibers, options->group_items, machine);
 
     sptv->fibers = fibers;
-    error = slc_fiber_groups_create(&sptv->groups, fibers, options->group_items, machine, stream);
-    if (error == cudaSuccess) {
-        error = cudaMalloc(reinterpret_cast<void **>(&sptv->carries),
-                           (sptv->groups.count + UINT64_C(1)) * sizeof(double));
+    sptv->drop_unused = options->drop_unused;
+    if (error != cudaSuccess) {
+        return error;
     }
-    if (error == cudaSuccess && options->drop_unused) {
-        error = drop_unused(sptv, length, stream);
+    return cudaMalloc(reinterpret_cast<void **>(&sptv->carries),
+                      (sptv->groups.room + UINT64_C(1)) * sizeof(double));
+}
+
+cudaError_t slc_gpu_sptv_prepare(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream)
+{
+    const cudaError_t error = slc_fiber_groups_cut(&sptv->groups, sptv->fibers, stream);
+
+    if (error != cudaSuccess || !sptv->drop_unused) {
+        return error;
     }
-    return error;
+    forget_short(sptv);
+    return drop_unused(sptv, length, stream);
 }
 
 void slc_gpu_sptv_destroy(struct slc_gpu_sptv *sptv)
 {
     slc_fiber_groups_destroy(&sptv->groups);
     (void)cudaFree(sptv->carries);
-    (void)cudaFree(sptv->index);
-    (void)cudaFree(sptv->used);
-    (void)cudaFree(sptv->short_vector);
+    forget_short(sptv);
     memset(sptv, 0, sizeof *sptv);
 }
 

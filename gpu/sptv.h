@@ -9,8 +9,8 @@
  * stores its fiber's sum, next to its neighbours'. Values and indices are read once, side by side.
  *
  * What SPTV 6.2 measures one by one are switches: fibers that are empty may be there or not
- * (slc_gpu_fibers_create), and indices that never occur kept or dropped, with the vector shortened
- * to match (3.2).
+ * (slc_gpu_fibers_create_all), and indices that never occur kept or dropped, with the vector
+ * shortened to match (3.2).
  *
  * Order: sums depend on where fibers begin alone: the same bits every time. All in f64.
  */
@@ -29,6 +29,7 @@ struct slc_gpu_sptv {
     const struct slc_gpu_fibers *fibers;
     struct slc_fiber_groups groups;
     double *carries; /* of each group */
+    bool drop_unused;
     /* Where unused indices are dropped: */
     uint32_t *index; /* per nonzero, in the short vector */
     uint32_t *used;  /* of each index of the short vector the original one */
@@ -37,17 +38,20 @@ struct slc_gpu_sptv {
 };
 
 /*
- * Prepares products with vectors of `length` numbers; shortening is done on the host. Needs:
- * all-zero. Owns: slc_gpu_sptv_destroy, also after an error. Errors: cudaErrorInvalidValue for an
- * index that is not below `length`, where unused ones are dropped; cudaErrorMemoryAllocation, also
- * for the host's memory.
+ * Makes room for products of `fibers`. Needs: all-zero. Owns: slc_gpu_sptv_destroy, also after an
+ * error.
  */
 cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_fibers *fibers,
-                                uint64_t length,
                                 const struct slc_gpu_sptv_options *options,
-                                const struct slc_gpu_machine *machine,
-                                cudaStream_t stream);
+                                const struct slc_gpu_machine *machine);
+/*
+ * Prepares products of what the fibers are now with vectors of `length` numbers: again whenever
+ * others have been found. Unused indices are dropped on the host. Errors: cudaErrorInvalidValue for
+ * an index that is not below `length`, where unused ones are dropped; cudaErrorMemoryAllocation,
+ * also for the host's memory.
+ */
+cudaError_t slc_gpu_sptv_prepare(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream);
 /* Takes an all-zero struct. */
 void slc_gpu_sptv_destroy(struct slc_gpu_sptv *sptv);
 

@@ -161,7 +161,7 @@ static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
     const dim3 block = slc_baseline_block(matrix->cols);
     const uint64_t blocks = (ttm->fibers->nnz + block.y - 1) / block.y;
     const cudaError_t error =
-        cudaMemsetAsync(rows->data, 0, rows->rows * rows->pitch * sizeof(Sum), stream);
+        cudaMemsetAsync(rows->data, 0, ttm->fibers->count * rows->pitch * sizeof(Sum), stream);
 
     if (error != cudaSuccess || blocks == 0) {
         return error;
@@ -176,7 +176,7 @@ cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
                                  const struct slc_gpu_matrix *rows,
                                  cudaStream_t stream)
 {
-    if (rows->rows != ttm->fibers->count || rows->cols != matrix->cols ||
+    if (rows->rows < ttm->fibers->count || rows->cols != matrix->cols ||
         matrix->cols > ttm->carry_pitch) {
         return cudaErrorInvalidValue;
     }
@@ -193,20 +193,23 @@ cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                uint32_t cols,
                                enum slc_arithmetic arithmetic,
                                uint32_t group_items,
-                               const struct slc_gpu_machine *machine,
-                               cudaStream_t stream)
+                               const struct slc_gpu_machine *machine)
 {
-    cudaError_t error;
+    const cudaError_t error = slc_fiber_groups_reserve(&ttm->groups, fibers, group_items, machine);
 
     ttm->fibers = fibers;
     ttm->arithmetic = arithmetic;
     ttm->carry_pitch = cols;
-    error = slc_fiber_groups_create(&ttm->groups, fibers, group_items, machine, stream);
-    if (error == cudaSuccess) {
-        error = cudaMalloc(&ttm->carries, (ttm->groups.count + UINT64_C(1)) * cols *
-                                              (arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8));
+    if (error != cudaSuccess) {
+        return error;
     }
-    return error;
+    return cudaMalloc(&ttm->carries, (ttm->groups.room + UINT64_C(1)) * cols *
+                                         (arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8));
+}
+
+cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream)
+{
+    return slc_fiber_groups_cut(&ttm->groups, ttm->fibers, stream);
 }
 
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm)

@@ -27,22 +27,25 @@ struct slc_gpu_ttm {
 };
 
 /*
- * Prepares products with matrices of `cols` columns; `group_items` as in slc_fiber_groups_create.
- * Borrows the fibers. Needs: all-zero. Owns: slc_gpu_ttm_destroy, also after an error.
+ * Makes room for products of `fibers` with matrices of up to `cols` columns; `group_items` as in
+ * slc_fiber_groups_reserve. Borrows the fibers. Needs: all-zero. Owns: slc_gpu_ttm_destroy, also
+ * after an error.
  */
 cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                const struct slc_gpu_fibers *fibers,
                                uint32_t cols,
                                enum slc_arithmetic arithmetic,
                                uint32_t group_items,
-                               const struct slc_gpu_machine *machine,
-                               cudaStream_t stream);
+                               const struct slc_gpu_machine *machine);
+/* Prepares products of what the fibers are now: again whenever others have been found. */
+cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream);
 /* Takes an all-zero struct. */
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);
 
 /*
- * `rows` (a row for each fiber; f64, or f32 under SLC_ARITHMETIC_F32) is overwritten, its padding
- * is not. Errors: cudaErrorInvalidValue where rows or columns do not fit; those of launches.
+ * `rows` (a row for each fiber or more; f64, or f32 under SLC_ARITHMETIC_F32) is overwritten, its
+ * padding is not. Errors: cudaErrorInvalidValue where rows or columns are too few; those of
+ * launches.
  */
 cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
                                  enum slc_gpu_ttm_form form,

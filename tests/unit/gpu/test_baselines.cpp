@@ -192,8 +192,6 @@ static void test_refused(void)
     CU_ASSERT_EQUAL(
         slc_gpu_blco_create(&forms.blco, &list.coo, host.dims.data(), 65, device.stream),
         cudaErrorInvalidValue);
-    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&forms.fibers, &list.coo, 2, nullptr, device.stream),
-                    cudaErrorInvalidValue);
     slc_gpu_forms_destroy(&forms);
 }
 

@@ -6,6 +6,8 @@
 #include "gpu/ttm.h"
 #include "list_fixture.h"
 
+#include <algorithm>
+
 static const slc_gpu_machine machine = {3, 160 << 10, 90};
 
 /* The nonempty fibers of a list that is sorted by them, as the oracle numbers them. */
@@ -38,6 +40,13 @@ fibers_list(const std::vector<uint64_t> &dims, uint64_t nnz, unsigned mode, uint
     return list;
 }
 
+static void
+make_fibers(slc_gpu_fibers *fibers, const slc_gpu_coo *coo, unsigned mode, cudaStream_t stream)
+{
+    SLC_MUST(slc_gpu_fibers_reserve(fibers, coo->order, coo->nnz));
+    SLC_MUST(slc_gpu_fibers_find(fibers, coo, mode, stream));
+}
+
 static void check_sptv(const host_list &list,
                        unsigned mode,
                        const slc_gpu_sptv_options &options,
@@ -61,10 +70,14 @@ static void check_sptv(const host_list &list,
     slc_gpu_fibers fibers = {};
     slc_gpu_sptv sptv = {};
 
-    SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, mode,
-                                   keep_empty ? list.dims.data() : nullptr, device.stream));
-    SLC_MUST(
-        slc_gpu_sptv_create(&sptv, &fibers, list.dims[mode], &options, &machine, device.stream));
+    if (keep_empty) {
+        SLC_MUST(slc_gpu_fibers_create_all(&fibers, &on_device.coo, mode, list.dims.data(),
+                                           device.stream));
+    } else {
+        make_fibers(&fibers, &on_device.coo, mode, device.stream);
+    }
+    SLC_MUST(slc_gpu_sptv_create(&sptv, &fibers, &options, &machine));
+    SLC_MUST(slc_gpu_sptv_prepare(&sptv, list.dims[mode], device.stream));
     const device_array<double> sums(std::vector<double>(fibers.count, 1e300), device.stream);
     SLC_MUST(slc_gpu_sptv_multiply(&sptv, on_vector.data, sums.data, device.stream));
     const std::vector<double> got = sums.read(fibers.count, device.stream);
@@ -87,15 +100,16 @@ static void check_sptv(const host_list &list,
 static void test_sptv(void)
 {
     static const uint32_t group_items[] = {0, 1, 7, 64, 300, 1000000};
+    const uint64_t share = slc_test_threads_only() ? 4 : 1;
     unsigned seed = 1;
 
     for (uint32_t items : group_items) {
         const slc_gpu_sptv_options options = {seed % 2 == 0, items};
 
-        check_sptv(fibers_list({20, 9, 30}, 2000, 2, seed), 2, options, false, seed);
-        check_sptv(fibers_list({20, 9, 30}, 1000, 0, seed), 0, options, true, seed);
-        check_sptv(fibers_list({1, 1, 50}, 1500, 2, seed), 2, options, false, seed);
-        check_sptv(fibers_list({40, 1, 30, 2}, 500, 1, seed), 1, options, true, seed);
+        check_sptv(fibers_list({20, 9, 30}, 2000 / share, 2, seed), 2, options, false, seed);
+        check_sptv(fibers_list({20, 9, 30}, 1000 / share, 0, seed), 0, options, true, seed);
+        check_sptv(fibers_list({1, 1, 50}, 1500 / share, 2, seed), 2, options, false, seed);
+        check_sptv(fibers_list({40, 1, 30, 2}, 500 / share, 1, seed), 1, options, true, seed);
         seed++;
     }
 }
@@ -135,9 +149,9 @@ static void check_ttm(const host_list &list,
         slc_gpu_fibers fibers = {};
         slc_gpu_ttm ttm = {};
 
-        SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, mode, nullptr, device.stream));
-        SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, arithmetic, group_items, &machine,
-                                    device.stream));
+        make_fibers(&fibers, &on_device.coo, mode, device.stream);
+        SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, arithmetic, group_items, &machine));
+        SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
         const device_matrix rows(sums, fibers.count, cols, device.stream);
         /* Twice: rows are overwritten. */
         for (unsigned again = 0; again < 2; again++) {
@@ -161,13 +175,85 @@ static void test_ttm(void)
     for (unsigned w = 0; w < SLC_COUNT(widths); w++) {
         const unsigned mode = w % 3;
 
-        check_ttm(fibers_list({20, 9, 30}, 400, mode, w), mode, widths[w], arithmetics[w % 3],
-                  group_items[w % SLC_COUNT(group_items)], w + 1);
+        check_ttm(fibers_list({20, 9, 30}, slc_test_threads_only() ? 100 : 400, mode, w), mode,
+                  widths[w], arithmetics[w % 3], group_items[w % SLC_COUNT(group_items)], w + 1);
     }
     check_ttm(fibers_list({5, 1, 3, 2, 4, 1, 6, 7}, 300, 5, 1), 5, 4, SLC_ARITHMETIC_F64, 0, 1);
     check_ttm(fibers_list({20, 9}, 0, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
     check_ttm(fibers_list({20, 9}, 1, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
     check_ttm(fibers_list({50}, 300, 0, 1), 0, 5, SLC_ARITHMETIC_F64, 20, 1);
+}
+
+/* Fibers as they were met: their coordinates, and a row of sums each. */
+struct met {
+    std::vector<uint32_t> coords;
+    std::vector<double> rows;
+};
+
+/* Appends what a piece has; the fiber that the one before left unfinished is added to. */
+static void append(met *all,
+                   const std::vector<uint32_t> &coords,
+                   const std::vector<double> &rows,
+                   unsigned order,
+                   uint32_t cols)
+{
+    const bool goes_on =
+        !coords.empty() && !all->coords.empty() &&
+        std::equal(coords.begin(), coords.begin() + order, all->coords.end() - order);
+
+    for (uint32_t c = 0; goes_on && c < cols; c++) {
+        all->rows[all->rows.size() - cols + c] += rows[c];
+    }
+    all->coords.insert(all->coords.end(), coords.begin() + (goes_on ? order : 0), coords.end());
+    all->rows.insert(all->rows.end(), rows.begin() + (goes_on ? cols : 0), rows.end());
+}
+
+/* A list that comes in pieces, as a stream of blocks does: one set of arrays does for all. */
+static void test_pieces(void)
+{
+    static const uint64_t pieces[] = {700, 1, 0, 999, 300};
+    const unsigned order = 3, mode = 1;
+    const uint32_t cols = 5;
+    const host_list list = fibers_list({20, 30, 9}, 2000, mode, 1);
+    const oracle_fibers oracle(list, mode);
+    const host_matrix matrix(SLC_F64, list.dims[mode], cols, 1);
+    std::vector<double> want(oracle.count * cols);
+    uint64_t at = 0;
+    met all;
+
+    slc_reference_ttm(&oracle.wide.view, mode, &matrix.matrix, oracle.order.data(),
+                      oracle.fiber.data(), want.data());
+    emulated_device device(3);
+    const device_matrix on_matrix(&matrix.matrix, device.stream);
+    const device_matrix rows(SLC_F64, 1000, cols, device.stream);
+    slc_gpu_fibers fibers = {};
+    slc_gpu_ttm ttm = {};
+
+    SLC_MUST(slc_gpu_fibers_reserve(&fibers, order, 1000));
+    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, SLC_ARITHMETIC_F64, 0, &machine));
+    for (uint64_t nnz : pieces) {
+        host_list piece = {list.dims, {}, {}};
+
+        piece.coords.assign(list.coords.begin() + (long)(at * order),
+                            list.coords.begin() + (long)((at + nnz) * order));
+        piece.values.assign(list.values.begin() + (long)at, list.values.begin() + (long)(at + nnz));
+        at += nnz;
+        const device_list on_device(piece, SLC_F64, device.stream);
+        SLC_MUST(slc_gpu_fibers_find(&fibers, &on_device.coo, mode, device.stream));
+        SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
+        SLC_MUST(slc_gpu_ttm_multiply(&ttm, SLC_GPU_TTM_FIBERS, &on_matrix.matrix, &rows.matrix,
+                                      device.stream));
+        std::vector<uint32_t> coords(fibers.count * order);
+        std::vector<double> sums = rows.read(SLC_F64, device.stream);
+        SLC_MUST(
+            slc_staged_to_host(coords.data(), fibers.coords, coords.size() * 4, device.stream));
+        sums.resize(fibers.count * cols);
+        append(&all, coords, sums, order, cols);
+    }
+    CU_ASSERT_EQUAL(at, list.nnz());
+    CU_ASSERT(all.rows == want);
+    slc_gpu_ttm_destroy(&ttm);
+    slc_gpu_fibers_destroy(&fibers);
 }
 
 static void test_refused(void)
@@ -177,26 +263,31 @@ static void test_refused(void)
     const device_list on_device(list, SLC_F64, device.stream);
     const device_matrix matrix(SLC_F64, 9, 4, device.stream);
     const device_matrix rows(SLC_F64, 7, 4, device.stream);
-    const uint64_t too_many[] = {UINT32_MAX, 9}, too_short[] = {3, 9};
+    static const uint64_t too_many[] = {UINT32_MAX, 9}, too_short[] = {3, 9};
     const slc_gpu_sptv_options dropping = {true, 0};
     slc_gpu_fibers fibers = {};
     slc_gpu_sptv sptv = {};
     slc_gpu_ttm ttm = {};
 
-    CU_ASSERT_EQUAL(
-        slc_gpu_fibers_create(&fibers, &on_device.coo, 1, list.dims.data(), device.stream),
-        cudaErrorInvalidValue);
-    slc_gpu_fibers_destroy(&fibers);
-    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, too_many, device.stream),
+    for (const uint64_t *dims : {list.dims.data(), too_many, too_short}) {
+        CU_ASSERT_EQUAL(slc_gpu_fibers_create_all(&fibers, &on_device.coo, 1, dims, device.stream),
+                        cudaErrorInvalidValue);
+        slc_gpu_fibers_destroy(&fibers);
+    }
+    CU_ASSERT_EQUAL(slc_gpu_fibers_reserve(&fibers, 0, 10), cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_fibers_reserve(&fibers, 2, UINT32_MAX), cudaErrorInvalidValue);
+    SLC_MUST(slc_gpu_fibers_reserve(&fibers, 2, 99));
+    CU_ASSERT_EQUAL(slc_gpu_fibers_find(&fibers, &on_device.coo, 1, device.stream),
                     cudaErrorInvalidValue);
     slc_gpu_fibers_destroy(&fibers);
-    CU_ASSERT_EQUAL(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, too_short, device.stream),
+    SLC_MUST(slc_gpu_fibers_reserve(&fibers, 2, 100));
+    CU_ASSERT_EQUAL(slc_gpu_fibers_find(&fibers, &on_device.coo, 2, device.stream),
                     cudaErrorInvalidValue);
-    slc_gpu_fibers_destroy(&fibers);
-    SLC_MUST(slc_gpu_fibers_create(&fibers, &on_device.coo, 1, nullptr, device.stream));
-    CU_ASSERT_EQUAL(slc_gpu_sptv_create(&sptv, &fibers, 5, &dropping, &machine, device.stream),
-                    cudaErrorInvalidValue);
-    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, 4, SLC_ARITHMETIC_F64, 0, &machine, device.stream));
+    SLC_MUST(slc_gpu_fibers_find(&fibers, &on_device.coo, 1, device.stream));
+    SLC_MUST(slc_gpu_sptv_create(&sptv, &fibers, &dropping, &machine));
+    CU_ASSERT_EQUAL(slc_gpu_sptv_prepare(&sptv, 5, device.stream), cudaErrorInvalidValue);
+    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, 4, SLC_ARITHMETIC_F64, 0, &machine));
+    SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
     CU_ASSERT_EQUAL(
         slc_gpu_ttm_multiply(&ttm, SLC_GPU_TTM_FIBERS, &matrix.matrix, &rows.matrix, device.stream),
         cudaErrorInvalidValue);
@@ -212,6 +303,7 @@ static const struct slc_test tests[] = {
     {"SpTV agrees with the oracle, however fibers are long and cut", test_sptv},
     {"SpTV of nothing, of one nonzero, of one mode", test_sptv_edges},
     {"TTM agrees with the oracle in both forms", test_ttm},
+    {"a list in pieces", test_pieces},
     {"what does not fit is refused", test_refused},
 };
 
