@@ -19,6 +19,11 @@ static inline uint32_t slc_value_bytes(enum slc_value_type type)
     return type == SLC_F32 ? 4 : 8;
 }
 
+/* Some of a matrix's rows: from `first` to before `end`. */
+struct slc_row_span {
+    uint64_t first, end;
+};
+
 struct slc_matrix {
     enum slc_value_type type;
     uint64_t rows;

@@ -18,10 +18,6 @@
 
 #include <stdint.h>
 
-struct slc_row_span {
-    uint64_t first, end;
-};
-
 /* The rows that one device has written: ranges, in any order. Borrowed. */
 struct slc_row_piece {
     const struct slc_row_span *ranges;

@@ -48,6 +48,26 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
                                  void *scratch,
                                  cudaStream_t stream);
 
+/* Runs of rows whose columns are wanted one by one. */
+struct slc_gpu_units {
+    const struct slc_row_span *rows; /* of each; in the device's memory */
+    uint32_t count;
+    uint64_t rows_most; /* of a unit */
+};
+
+/*
+ * The same for the rows of units alone: unit u has its 2 * rank columns at columns + u * 2 * rank.
+ * Order: those of a unit are what its rows and rows_most say, whatever the others are.
+ */
+cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
+                                       enum slc_arithmetic arithmetic,
+                                       const struct slc_gpu_matrix *mttkrp,
+                                       const struct slc_gpu_matrix *factor,
+                                       const struct slc_gpu_units *units,
+                                       double *columns,
+                                       void *scratch,
+                                       cudaStream_t stream);
+
 /* gram = A^T A, rank x rank. Cost: rows * rank^2 / 2 multiply-adds, one read of A up to rank 64. */
 cudaError_t slc_gpu_dense_gram(const struct slc_gpu_matrix *matrix,
                                enum slc_value_type type,

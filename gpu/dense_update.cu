@@ -32,7 +32,9 @@ enum {
     COLUMN_ELEMENTS = 1 << 20,
     /* Panels in scratch: 128 MiB, and 8 for each multiprocessor of the largest devices. */
     PANEL_ELEMENTS = 1 << 24,
-    PANELS_MAX = 1024
+    PANELS_MAX = 1024,
+    /* Of a grid, in its third direction (CUDA). */
+    GRID_DEPTH_MAX = 65535
 };
 static_assert(LOADS * (SLC_WARP / 8) <= SLC_WARP, "half a panel is loaded in whole rounds");
 
@@ -41,9 +43,11 @@ struct update_job {
     uint32_t rank, width;
     bool singular;
     uint32_t mttkrp_pitch, factor_pitch;
-    struct slc_gpu_row_cut cut;
-    double *largest, *inner; /* of groups: group_columns each */
-    double *panels;          /* NULL: in shared memory */
+    const struct slc_row_span *units; /* NULL: all rows are one */
+    uint32_t unit_count;
+    struct slc_gpu_row_cut cut; /* of the longest unit; shorter ones have fewer groups */
+    double *largest, *inner;    /* of groups: group_columns each */
+    double *panels;             /* NULL: in shared memory */
 };
 
 /* Of a group: each lane's own where several have the same column. */
@@ -238,6 +242,13 @@ __device__ static inline void multiply(double *w, const double *matrix, uint32_t
     }
 }
 
+__device__ static inline struct slc_row_span unit_rows(const struct update_job *job, uint32_t unit)
+{
+    const struct slc_row_span all = {0, job->cut.rows};
+
+    return job->units == nullptr ? all : job->units[unit];
+}
+
 /* A block is a warp. */
 template <typename M, typename X>
 __global__ static void __launch_bounds__(SLC_WARP)
@@ -250,10 +261,11 @@ __global__ static void __launch_bounds__(SLC_WARP)
     double *mine = panel + threadIdx.x;
     const unsigned rows = job.singular ? (unsigned)SLC_WARP : (unsigned)PANEL_ROWS;
 
-    for (uint32_t group = blockIdx.x; group < job.cut.groups; group += gridDim.x) {
-        const uint64_t begin = group * job.cut.group_rows;
+    for (uint32_t group = blockIdx.x; group < job.unit_count * job.cut.groups; group += gridDim.x) {
+        const struct slc_row_span unit = unit_rows(&job, group / job.cut.groups);
+        const uint64_t begin = unit.first + group % job.cut.groups * job.cut.group_rows;
         const uint64_t end =
-            begin + job.cut.group_rows < job.cut.rows ? begin + job.cut.group_rows : job.cut.rows;
+            begin + job.cut.group_rows < unit.end ? begin + job.cut.group_rows : unit.end;
 
         for (uint64_t row = begin; row < end; row += rows) {
             const unsigned valid = end - row < rows ? (unsigned)(end - row) : rows;
@@ -274,22 +286,30 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Of `parts` for each column, `stride` apart. */
+/*
+ * Of the groups of a unit; where several lanes have a column each of them, `shares`, counts as a
+ * group.
+ */
 __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
-    put_columns_together(const double *largest,
-                         const double *inner,
-                         uint32_t rank,
-                         uint32_t stride,
-                         uint32_t parts,
-                         double *columns)
+    put_columns_together(struct update_job job, uint32_t shares, double *columns)
 {
     const uint32_t column = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
     const bool is_inner = blockIdx.y == 1;
-    const double *from = (is_inner ? inner : largest) + (column < rank ? column : 0);
-    const double result = slc_put_together(from, stride, parts, !is_inner);
+    const uint64_t stride = group_columns(job.rank) / shares;
 
-    if (threadIdx.x < SLC_WARP && column < rank) {
-        columns[(is_inner ? rank : 0) + column] = result;
+    for (uint32_t unit = blockIdx.z; unit < job.unit_count; unit += gridDim.z) {
+        const struct slc_row_span rows = unit_rows(&job, unit);
+        const uint64_t groups =
+            (rows.end - rows.first + job.cut.group_rows - 1) / job.cut.group_rows;
+        const double *from = (is_inner ? job.inner : job.largest) +
+                             unit * (uint64_t)job.cut.groups * group_columns(job.rank) +
+                             (column < job.rank ? column : 0);
+        const double result = slc_put_together(from, stride, (uint32_t)groups * shares, !is_inner);
+
+        if (threadIdx.x < SLC_WARP && column < job.rank) {
+            columns[unit * 2 * (uint64_t)job.rank + (is_inner ? job.rank : 0) + column] = result;
+        }
+        __syncthreads();
     }
 }
 
@@ -301,11 +321,67 @@ static cudaError_t launch_groups(const struct update_job *job,
                                  cudaStream_t stream)
 {
     const size_t shared_bytes = panels == 0 ? (size_t)PANEL_PITCH * job->width * sizeof(double) : 0;
-    const unsigned grid =
-        panels == 0 || panels > job->cut.groups ? job->cut.groups : (unsigned)panels;
+    const uint64_t groups = (uint64_t)job->unit_count * job->cut.groups;
+    const unsigned grid = (unsigned)(panels == 0 ? groups : slc_min_u64(panels, groups));
 
     return slc_launch(update_groups<M, X>, grid, SLC_WARP, shared_bytes, stream, *job,
                       static_cast<const M *>(mttkrp), static_cast<X *>(factor));
+}
+
+/* What all groups have in common. */
+static struct update_job job_of(const struct slc_gpu_solver *solver,
+                                const struct slc_gpu_matrix *mttkrp,
+                                const struct slc_gpu_matrix *factor)
+{
+    const uint64_t square =
+        (uint64_t)slc_gpu_solver_width(solver->rank) * slc_gpu_solver_width(solver->rank);
+    struct update_job job = {};
+
+    job.forward = solver->packed;
+    job.backward = job.forward + square;
+    job.forward_inverse = job.backward + square;
+    job.backward_inverse = job.forward_inverse + slc_gpu_solver_width(solver->rank);
+    job.rank = solver->rank;
+    job.width = slc_gpu_solver_width(solver->rank);
+    job.singular = solver->singular;
+    job.mttkrp_pitch = mttkrp->pitch;
+    job.factor_pitch = factor->pitch;
+    return job;
+}
+
+/* Solves for the units of a job, and puts their columns together. */
+static cudaError_t run(struct update_job *job,
+                       enum slc_arithmetic arithmetic,
+                       const struct slc_gpu_matrix *mttkrp,
+                       const struct slc_gpu_matrix *factor,
+                       double *columns,
+                       void *scratch,
+                       cudaStream_t stream)
+{
+    const uint64_t elements =
+        (uint64_t)job->unit_count * job->cut.groups * group_columns(job->rank);
+    const uint64_t panels = panels_most(mttkrp->rows, job->rank);
+    const uint32_t shares = SLC_WARP / slc_lanes_of_row(job->rank);
+    const unsigned threads = slc_group_threads(job->cut.groups * shares);
+    const dim3 grid((job->rank + SLC_WARP - 1) / SLC_WARP, 2,
+                    (unsigned)slc_min_u64(job->unit_count, GRID_DEPTH_MAX));
+    cudaError_t error = cudaSuccess;
+
+    job->largest = static_cast<double *>(scratch);
+    job->inner = job->largest + elements;
+    job->panels = panels == 0 ? nullptr : job->inner + elements;
+    if (job->cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F64) {
+        error = launch_groups<double, double>(job, mttkrp->data, factor->data, panels, stream);
+    } else if (job->cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F32) {
+        error = launch_groups<float, float>(job, mttkrp->data, factor->data, panels, stream);
+    } else if (job->cut.groups > 0) {
+        error = launch_groups<double, float>(job, mttkrp->data, factor->data, panels, stream);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return slc_launch(put_columns_together, grid, threads, threads * sizeof(double), stream, *job,
+                      shares, columns);
 }
 
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
@@ -316,42 +392,37 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
                                  void *scratch,
                                  cudaStream_t stream)
 {
-    const uint32_t rank = solver->rank, width = slc_gpu_solver_width(rank);
-    const uint64_t square = (uint64_t)width * width;
-    const uint64_t panels = panels_most(mttkrp->rows, rank);
-    /* Where several lanes have a column each of them counts as a group. */
-    const uint32_t shares = SLC_WARP / slc_lanes_of_row(rank);
-    struct update_job job = {};
+    struct update_job job = job_of(solver, mttkrp, factor);
+
+    job.unit_count = 1;
+    job.cut = slc_gpu_row_cut(mttkrp->rows, PANEL_ROWS, groups_max(solver->rank));
+    return run(&job, arithmetic, mttkrp, factor, columns, scratch, stream);
+}
+
+cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
+                                       enum slc_arithmetic arithmetic,
+                                       const struct slc_gpu_matrix *mttkrp,
+                                       const struct slc_gpu_matrix *factor,
+                                       const struct slc_gpu_units *units,
+                                       double *columns,
+                                       void *scratch,
+                                       cudaStream_t stream)
+{
+    const uint32_t rank = solver->rank;
+    const uint64_t groups = slc_gpu_groups_most(mttkrp->rows, PANEL_ROWS, groups_max(rank));
+    struct update_job job = job_of(solver, mttkrp, factor);
     cudaError_t error = cudaSuccess;
+    uint32_t step;
 
-    job.forward = solver->packed;
-    job.backward = job.forward + square;
-    job.forward_inverse = job.backward + square;
-    job.backward_inverse = job.forward_inverse + width;
-    job.rank = rank;
-    job.width = width;
-    job.singular = solver->singular;
-    job.mttkrp_pitch = mttkrp->pitch;
-    job.factor_pitch = factor->pitch;
-    job.cut = slc_gpu_row_cut(mttkrp->rows, PANEL_ROWS, groups_max(rank));
-    job.largest = static_cast<double *>(scratch);
-    job.inner = job.largest + (uint64_t)job.cut.groups * group_columns(rank);
-    job.panels = panels == 0 ? nullptr : job.inner + (uint64_t)job.cut.groups * group_columns(rank);
-    if (job.cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F64) {
-        error = launch_groups<double, double>(&job, mttkrp->data, factor->data, panels, stream);
-    } else if (job.cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F32) {
-        error = launch_groups<float, float>(&job, mttkrp->data, factor->data, panels, stream);
-    } else if (job.cut.groups > 0) {
-        error = launch_groups<double, float>(&job, mttkrp->data, factor->data, panels, stream);
+    job.cut =
+        slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), PANEL_ROWS, groups_max(rank));
+    /* As many units at a time as scratch has groups for: enough of them to fill the device. */
+    step = job.cut.groups > 0 ? (uint32_t)(groups / job.cut.groups) : units->count;
+    for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
+        job.units = units->rows + first;
+        job.unit_count = units->count - first < step ? units->count - first : step;
+        error = run(&job, arithmetic, mttkrp, factor, columns + first * 2 * (uint64_t)rank, scratch,
+                    stream);
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
-
-    const uint32_t parts = job.cut.groups * shares;
-    const unsigned threads = slc_group_threads(parts);
-
-    return slc_launch(put_columns_together, dim3((rank + SLC_WARP - 1) / SLC_WARP, 2), threads,
-                      threads * sizeof(double), stream, job.largest, job.inner, rank,
-                      group_columns(rank) / shares, parts, columns);
+    return error;
 }

@@ -1,0 +1,173 @@
+/*
+ * Systems with their MTTKRPs, and factors on the emulated device between canaries, for tests of
+ * dense algebra there.
+ */
+#ifndef SLC_DENSE_PROBLEM_H
+#define SLC_DENSE_PROBLEM_H
+
+#include "list_fixture.h"
+
+#include "gpu/dense.h"
+
+extern "C" {
+#include "base/random.h"
+#include "../cpu/dense_fixture.h"
+}
+
+#include <cstring>
+
+/* What memory around a factor holds. */
+static const unsigned char canary = 0x6b;
+
+static inline enum slc_value_type type_of_mttkrp(enum slc_arithmetic arithmetic)
+{
+    return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
+}
+
+static inline enum slc_value_type type_of_factor(enum slc_arithmetic arithmetic)
+{
+    return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
+}
+
+/* One system and an MTTKRP. */
+struct problem {
+    enum slc_arithmetic arithmetic;
+    uint32_t rank;
+    std::vector<double> v, left, right;
+    struct slc_matrix m;
+    struct slc_solver solver = {};
+
+    problem(enum slc_arithmetic arithmetic_, uint64_t rows, uint32_t rank_)
+        : arithmetic(arithmetic_), rank(rank_), v((size_t)rank_ * rank_), left(rank_, 1.0),
+          right(rank_, 1.0)
+    {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        regular_gram(rank, v.data());
+        random_matrix(&m, type_of_mttkrp(arithmetic), rows, rank);
+        SLC_ASSERT_OK(slc_solver_create(&solver, rank, &err), &err);
+    }
+    ~problem()
+    {
+        slc_matrix_destroy(&m);
+        slc_solver_destroy(&solver);
+    }
+    problem(const problem &) = delete;
+    void factorize(void)
+    {
+        struct slc_dense *dense = dense_for(1, rank, 1);
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_OK(
+            slc_dense_factorize(dense, v.data(), left.data(), right.data(), &solver, &err), &err);
+        slc_dense_destroy(dense);
+    }
+};
+
+/* A factor with the sums of its update. */
+struct solved {
+    struct slc_matrix x;
+    std::vector<double> gram, columns;
+
+    solved(enum slc_value_type type, const problem &of)
+        : gram((size_t)of.rank * of.rank), columns(2 * (size_t)of.rank)
+    {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_OK(slc_matrix_create(&x, type, of.m.rows, of.rank, &err), &err);
+    }
+    ~solved()
+    {
+        slc_matrix_destroy(&x);
+    }
+    solved(const solved &) = delete;
+};
+
+/* Memory of the device that holds what the test says. */
+struct device_bytes {
+    void *data = nullptr;
+
+    explicit device_bytes(uint64_t bytes)
+    {
+        SLC_MUST(cudaMalloc(&data, bytes));
+    }
+    ~device_bytes()
+    {
+        SLC_MUST(cudaFree(data));
+    }
+    device_bytes(const device_bytes &) = delete;
+};
+
+static inline uint64_t padded_cols(enum slc_value_type type, uint32_t cols)
+{
+    const uint32_t multiple = 16 / slc_value_bytes(type);
+
+    return (cols + multiple - 1) / multiple * multiple;
+}
+
+/* Rows of the device, between two of canaries. */
+struct framed_rows {
+    enum slc_value_type type;
+    uint64_t row_bytes, bytes;
+    device_bytes memory;
+    slc_gpu_matrix matrix;
+    cudaStream_t stream;
+
+    framed_rows(enum slc_value_type type_, uint64_t rows, uint32_t cols, cudaStream_t stream_)
+        : type(type_), row_bytes(padded_cols(type_, cols) * slc_value_bytes(type_)),
+          bytes((rows + 2) * row_bytes), memory(bytes), stream(stream_)
+    {
+        matrix = slc_gpu_matrix{static_cast<unsigned char *>(memory.data) + row_bytes, rows, cols,
+                                (uint32_t)padded_cols(type, cols)};
+        SLC_MUST(cudaMemsetAsync(memory.data, canary, bytes, stream));
+    }
+    void write(const struct slc_matrix *from) const
+    {
+        const uint64_t row = matrix.cols * (uint64_t)slc_value_bytes(type);
+
+        for (uint64_t i = 0; i < matrix.rows; i++) {
+            SLC_MUST(slc_staged_to_device(static_cast<unsigned char *>(matrix.data) + i * row_bytes,
+                                          static_cast<const unsigned char *>(from->buffer.data) +
+                                              i * from->pitch * slc_value_bytes(type),
+                                          row, stream));
+        }
+    }
+    /* To the host; what is not a number of the matrix has to be as it was. */
+    void read(struct slc_matrix *to) const
+    {
+        const size_t element = slc_value_bytes(type);
+        std::vector<unsigned char> raw(bytes);
+        uint64_t changed = 0;
+
+        SLC_MUST(slc_staged_to_host(raw.data(), memory.data, bytes, stream));
+        for (uint64_t i = 0; i < matrix.rows + 2; i++) {
+            const bool inside = i > 0 && i <= matrix.rows;
+            const uint64_t from = inside ? matrix.cols * element : 0;
+            unsigned char *row = raw.data() + i * row_bytes;
+
+            for (uint64_t b = from; b < row_bytes; b++) {
+                changed += row[b] != canary;
+            }
+            if (inside) {
+                memcpy(static_cast<unsigned char *>(to->buffer.data) +
+                           (i - 1) * to->pitch * element,
+                       row, from);
+            }
+        }
+        CU_ASSERT_EQUAL(changed, 0);
+    }
+};
+
+static inline bool same_bits(const std::vector<double> &a, const std::vector<double> &b)
+{
+    return a.size() == b.size() &&
+           (a.empty() || memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0);
+}
+
+static inline bool same_matrix(const struct slc_matrix *a, const struct slc_matrix *b)
+{
+    return a->buffer.bytes == b->buffer.bytes &&
+           (a->buffer.bytes == 0 || memcmp(a->buffer.data, b->buffer.data, a->buffer.bytes) == 0);
+}
+
+#endif
