@@ -174,8 +174,12 @@ static void each_run(const struct slc_reader *reader,
     uint64_t first = 0;
 
     if (!items->partitions) {
+        const uint64_t units = slc_div_up_u64(rows, unit_rows);
+
         for (unsigned d = 0; d < shares->devices; d++) {
-            const uint64_t end = first + rows / shares->devices + (d < rows % shares->devices);
+            const uint64_t end_unit =
+                units / shares->devices * (d + 1) + slc_min_u64(d + 1, units % shares->devices);
+            const uint64_t end = slc_min_u64(end_unit * unit_rows, rows);
 
             add(shares, d, first, end, unit_rows);
             first = end;

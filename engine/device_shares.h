@@ -34,8 +34,8 @@ struct slc_device_shares {
      */
     uint64_t *order;
     /*
-     * Rows in units of at most slc_device_unit_rows, those of a device together. With
-     * SLC_SPLIT_PARTITIONS units follow from the layout alone.
+     * Rows in units of at most slc_device_unit_rows, those of a device together. They follow from
+     * the layout alone; with SLC_SPLIT_NNZ from the number of rows.
      */
     uint64_t unit_count;
     struct slc_row_span *units;

@@ -143,10 +143,28 @@ static void everything_is_given_once(void)
     devices_store_destroy(&made);
 }
 
+/* The same units for one device and for four. */
+static void compare_units(const struct slc_reader *reader, enum slc_split split, uint64_t rows)
+{
+    struct slc_device_shares one, four;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_device_shares_create(reader, split, 1, rows, 64, &one, &err), &err);
+    SLC_ASSERT_OK(slc_device_shares_create(reader, split, 4, rows, 64, &four, &err), &err);
+    CU_ASSERT_EQUAL_FATAL(one.unit_count, four.unit_count);
+    for (uint64_t u = 0; u < four.unit_count; u++) {
+        const struct slc_row_span *same = &one.units[four.ordinal[u]];
+
+        CU_ASSERT(same->first == four.units[u].first && same->end == four.units[u].end);
+    }
+    slc_device_shares_destroy(&four);
+    slc_device_shares_destroy(&one);
+}
+
 /* Units, which sums are taken over, are the same whoever owns them. */
 static void units_follow_from_the_layout(void)
 {
-    struct slc_device_shares one, four;
+    struct slc_device_shares one;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_layouts layouts;
     struct devices_store made;
@@ -157,21 +175,9 @@ static void units_follow_from_the_layout(void)
     SLC_ASSERT_OK(slc_store_open(NULL, made.path, &store, &err), &err);
     SLC_ASSERT_OK(slc_layouts_open(&store, SLC_LAYOUTS_SORTED, 4, UINT64_MAX, &layouts, &err),
                   &err);
-    SLC_ASSERT_OK(slc_device_shares_create(layouts.reader[1], SLC_SPLIT_PARTITIONS, 1, dims[2], 64,
-                                           &one, &err),
-                  &err);
-    SLC_ASSERT_OK(slc_device_shares_create(layouts.reader[1], SLC_SPLIT_PARTITIONS, 4, dims[2], 64,
-                                           &four, &err),
-                  &err);
-    CU_ASSERT_EQUAL_FATAL(one.unit_count, four.unit_count);
-    for (uint64_t u = 0; u < four.unit_count; u++) {
-        const struct slc_row_span *same = &one.units[four.ordinal[u]];
-
-        CU_ASSERT(same->first == four.units[u].first && same->end == four.units[u].end);
-    }
-    slc_device_shares_destroy(&four);
-    slc_device_shares_destroy(&one);
-
+    compare_units(layouts.reader[1], SLC_SPLIT_PARTITIONS, dims[2]);
+    compare_units(layouts.reader[0], SLC_SPLIT_NNZ, dims[2]);
+    compare_units(layouts.reader[0], SLC_SPLIT_NNZ, dims[1]);
     SLC_ASSERT_FAILS(slc_device_shares_create(layouts.reader[0], SLC_SPLIT_PARTITIONS, 2, dims[2],
                                               64, &one, &err),
                      SLC_ERR_USAGE, &err, "no partitions");
