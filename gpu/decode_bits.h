@@ -13,7 +13,7 @@
 
 enum { SLC_LANE_NNZ = SLC_GROUP_NNZ / SLC_WARP };
 
-__device__ static inline uint32_t slc_least(uint32_t a, uint32_t b)
+__host__ __device__ static inline uint32_t slc_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
