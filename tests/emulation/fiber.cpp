@@ -25,6 +25,8 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *object);
 void __tsan_release(void *object);
+void __tsan_ignore_thread_begin(void);
+void __tsan_ignore_thread_end(void);
 }
 static const unsigned no_order = 1; /* __tsan_switch_to_fiber_no_sync */
 #endif
@@ -239,5 +241,19 @@ void slc_fiber_acquire(const void *object)
     __tsan_acquire(const_cast<void *>(object));
 #else
     (void)object;
+#endif
+}
+
+void slc_fiber_ignore_begin(void)
+{
+#if defined(SLC_EMULATION_TSAN)
+    __tsan_ignore_thread_begin();
+#endif
+}
+
+void slc_fiber_ignore_end(void)
+{
+#if defined(SLC_EMULATION_TSAN)
+    __tsan_ignore_thread_end();
 #endif
 }

@@ -38,4 +38,12 @@ void slc_fiber_give_way(void);
 void slc_fiber_release(const void *object);
 void slc_fiber_acquire(const void *object);
 
+/*
+ * Between the two, what the running fiber, or thread, itself does is not looked at: memory that the
+ * emulation takes and moves has no place in the order of what it emulates. Fibers that it resumes
+ * are looked at.
+ */
+void slc_fiber_ignore_begin(void);
+void slc_fiber_ignore_end(void);
+
 #endif

@@ -426,6 +426,7 @@ void slc_grid_run(dim3 grid,
     if (blocks == 0 || run.threads == 0 || run.threads > BLOCK_THREADS_MAX) {
         slc_emulation_fail("a grid of %u blocks of %u threads", blocks, run.threads);
     }
+    slc_fiber_ignore_begin();
     while (begun < blocks || !live.empty()) {
         while (begun < blocks && live.size() < LIVE_BLOCKS) {
             live.push_back(block_begin(&run, begun++, shared_bytes));
@@ -448,4 +449,5 @@ void slc_grid_run(dim3 grid,
             fail_stuck(chosen);
         }
     }
+    slc_fiber_ignore_end();
 }

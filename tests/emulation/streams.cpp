@@ -43,10 +43,12 @@ slc_emulation_guard::slc_emulation_guard()
 {
     while (busy.test_and_set(std::memory_order_acquire)) {
     }
+    slc_fiber_ignore_begin();
 }
 
 slc_emulation_guard::~slc_emulation_guard()
 {
+    slc_fiber_ignore_end();
     busy.clear(std::memory_order_release);
 }
 

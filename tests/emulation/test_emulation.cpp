@@ -237,6 +237,23 @@ static void test_instructions(void)
     check(__funnelshift_r(0x89abcdefU, 0x01234567U, 12) == 0x56789abcU, "bits of two words");
 }
 
+/* Kernels on streams that nothing orders, of more and more threads: what runs them is no part of
+ * any. */
+static void test_unordered_kernels(void)
+{
+    bench first(1024), second(1024);
+
+    for (unsigned threads = 32; threads <= 1024; threads *= 2) {
+        for (bench *b : {&first, &second}) {
+            MUST(cudaMemsetAsync(b->device, 0, 4096, b->stream));
+            MUST(slc_launch(add_one, 1, threads, 0, b->stream, b->device, threads));
+        }
+    }
+    first.to_host();
+    second.to_host();
+    check(first.host[1023] == 1 && second.host[1023] == 1, "kernels on two streams");
+}
+
 static void test_limits(void)
 {
     bench b(4);
@@ -470,6 +487,7 @@ int main(int argc, char **argv)
         {"barriers of a block, shared memory, atomic addition", test_blocks},
         {"blocks that share work", test_shared_work},
         {"streams and events", test_streams},
+        {"kernels on streams that nothing orders", test_unordered_kernels},
         {"instructions", test_instructions},
         {"limits", test_limits},
         {"calls that are refused", test_refused},
