@@ -18,7 +18,9 @@ __global__ void __launch_bounds__(block_rows *block_columns_max)
         Sum *row = slc_baseline_row<Sum>(&job, coords[job.mode]);
 
         for (uint32_t c = threadIdx.x; c < job.rank; c += blockDim.x) {
-            atomicAdd(row + c, slc_baseline_product<Element>(&job, coords, value, c));
+            const Sum product = slc_baseline_product<Element>(&job, coords, value, c);
+
+            SLC_PLANT_OTHER(amped_plain_add, atomicAdd(row + c, product), row[c] += product);
         }
     }
 }

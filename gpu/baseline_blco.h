@@ -97,7 +97,7 @@ __device__ static inline void slc_blco_stage(const struct slc_gpu_blco *blco,
         }
     }
     tile->heads = __shfl_sync(SLC_ALL_LANES, tile->heads, 0);
-    __syncwarp();
+    SLC_PLANT(blco_tile_not_there, __syncwarp());
 }
 
 /* Whether nonzero k is the last of its row in the tile. */

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(SLC_WARP)
                 }
             }
         }
-        __syncwarp();
+        SLC_PLANT(blco_tile_overwritten, __syncwarp());
     }
 }
 

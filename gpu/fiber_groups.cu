@@ -119,7 +119,7 @@ __global__ static void __launch_bounds__(THREADS)
             sum += carries[static_cast<uint64_t>(g) * carry_pitch + column];
         }
         shared[threadIdx.y * blockDim.x + threadIdx.x] = sum;
-        __syncthreads();
+        SLC_PLANT(fiber_carries_not_there, __syncthreads());
         if (threadIdx.y == 0 && column < rows.cols) {
             for (uint32_t y = 1; y < blockDim.y; y++) {
                 sum += shared[y * blockDim.x + threadIdx.x];
@@ -127,7 +127,7 @@ __global__ static void __launch_bounds__(THREADS)
             static_cast<Sum *>(rows.data)[static_cast<uint64_t>(fiber) * rows.pitch + column] +=
                 sum;
         }
-        __syncthreads();
+        SLC_PLANT(fiber_carries_overwritten, __syncthreads());
     }
 }
 

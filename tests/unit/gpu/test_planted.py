@@ -17,12 +17,17 @@ RACE = {"thread": "WARNING: ThreadSanitizer: data race"}
 WRONG = {"none": "not ok ", **RACE}
 # Fault: the program that runs into it, its test, and what says so by the sanitizer of the build.
 FAULTS = {
+    "amped_plain_add": ("test_gpu_baselines", "orders, ranks", RACE),
+    "blco_tile_not_there": ("test_gpu_baselines", "orders, ranks", RACE),
+    "blco_tile_overwritten": ("test_gpu_baselines", "options", RACE),
     "decode_parts_not_clear": ("test_gpu_decode", "exceptions in places", RACE),
     "decode_parts_not_there": ("test_gpu_decode", "keys in clusters", WRONG),
     "decode_run_overwritten": ("test_gpu_decode_batch", "become lists", WRONG),
     "decode_run_unfinished": ("test_gpu_decode_batch", "become lists", RACE),
     "exact_plain_largest": ("test_gpu_exact_sum", "largest magnitudes", RACE),
     "expand_unfinished": ("test_gpu_expand", "periods", WRONG),
+    "fiber_carries_not_there": ("test_gpu_fibers", "SpTV agrees", WRONG),
+    "fiber_carries_overwritten": ("test_gpu_fibers", "TTM agrees", RACE),
     "gram_stage_overwritten": ("test_gpu_dense", "Gram matrices", WRONG),
     "gram_stage_unfinished": ("test_gpu_dense", "Gram matrices", WRONG),
     "update_panel_unfinished": ("test_gpu_dense", "hundreds of rows", WRONG),
