@@ -201,7 +201,7 @@ enum slc_status slc_gpu_copied(
     cudaEvent_t end = slot->copies[number % SLC_GPU_COPIES].end;
 
     if (wait) {
-        SLC_GPU_TRY(cudaEventSynchronize(end), err);
+        SLC_PLANT(copy_not_awaited, SLC_GPU_TRY(cudaEventSynchronize(end), err));
         *done = true;
         return SLC_OK;
     }

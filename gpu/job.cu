@@ -151,7 +151,8 @@ static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
     }
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         if (gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED) {
-            SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].done, 0), err);
+            SLC_PLANT(end_before_batches,
+                      SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].done, 0), err));
         }
     }
     if (gpu->problem.deterministic) {

@@ -91,7 +91,8 @@ static enum slc_status await_arrival(const struct slc_gpu *gpu,
     const struct slc_gpu_slot *by = &gpu->slots[block->slot];
 
     if (by != slot && by->batch == block->batch && by->state == SLC_GPU_SLOT_LAUNCHED) {
-        SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, by->done, 0), err);
+        SLC_PLANT(resident_not_awaited,
+                  SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, by->done, 0), err));
     }
     return SLC_OK;
 }

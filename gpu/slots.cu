@@ -48,7 +48,7 @@ slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_e
 {
     enum slc_status status;
 
-    SLC_GPU_TRY(cudaEventSynchronize(slot->done), err);
+    SLC_PLANT(slot_overwritten, SLC_GPU_TRY(cudaEventSynchronize(slot->done), err));
     status = time_copies(gpu, slot, slot->copy_count, err);
     if (status == SLC_OK) {
         status = add_seconds(&gpu->stats.compute_seconds, slot->computing, slot->done, err);
@@ -204,6 +204,12 @@ static uint32_t cut_chunks(const struct slc_gpu *gpu, struct slc_gpu_slot *slot)
     return begin[tile];
 }
 
+/* Residents that follow one another have a table already. */
+static bool is_one_range(const struct slc_gpu_slot *slot)
+{
+    return slot->tile_count == 0 && slot->range_count == 1;
+}
+
 /* The slot's table of tiles: what came, then residents. */
 static enum slc_status
 copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
@@ -223,7 +229,7 @@ copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
                     err);
     }
     gpu->stats.bytes_to_device += begin_bytes + tile_bytes;
-    for (uint32_t r = 0; r < slot->range_count; r++) {
+    for (uint32_t r = 0; r < slot->range_count && !is_one_range(slot); r++) {
         const struct slc_gpu_range *range = &memory->ranges[r];
 
         SLC_GPU_TRY(cudaMemcpyAsync(memory->tiles + tile, gpu->memory.resident_tiles + range->first,
@@ -240,7 +246,8 @@ static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, st
     struct slc_gpu_batch batch = {};
     enum slc_status status;
 
-    batch.tiles = slot->memory.tiles;
+    batch.tiles = is_one_range(slot) ? gpu->memory.resident_tiles + slot->memory.ranges[0].first
+                                     : slot->memory.tiles;
     batch.chunk_begin = slot->memory.chunk_begin;
     batch.tile_count = slot->tile_count + slot->range_tiles;
     batch.chunk_count = cut_chunks(gpu, slot);
@@ -252,7 +259,8 @@ static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, st
         return status;
     }
     /* The output's zeros, and whatever the factors come from. */
-    SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err);
+    SLC_PLANT(batch_before_begun,
+              SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(slot->computing, slot->stream), err);
     if (slot->expands) {
         SLC_GPU_TRY(

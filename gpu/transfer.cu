@@ -30,7 +30,7 @@ static enum slc_status to_device(struct slc_gpu *gpu,
         const uint64_t count = slc_min_u64(step, rows - first);
         unsigned char *piece = gpu->memory.piece[turn];
 
-        SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err);
+        SLC_PLANT(piece_overwritten, SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err));
         pack(piece, first, count, context);
         SLC_GPU_TRY(cudaMemcpyAsync(static_cast<unsigned char *>(to) + first * row_bytes, piece,
                                     count * row_bytes, cudaMemcpyHostToDevice, gpu->main),
