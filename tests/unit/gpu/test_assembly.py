@@ -20,7 +20,15 @@ SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 USED = re.compile(r"Used (\d+) registers")
 
 # Of each source file: what has to be in its assembly, and why.
-WANTED = {}
+WANTED = {
+    "dense_gram": {r"ld\.shared\.v2\.f64": "a square's columns come two at a time"},
+    "dense_update": {r"ld\.global\.nc\.v2\.f64": "a strip of the triangle comes by 16 bytes",
+                     r"fma\.rn\.f64": "sums are fused on every device alike"},
+    "measure": {r"red\.global\.add\.v4\.f32": "rows of f32 are added by 16 bytes",
+                r"ld\.global\.v4": "memory is read by 16 bytes"},
+    "ttm": {r"ld\.global\.v2\.f64": "rows of the matrix are read by 16 bytes",
+            r"ld\.global\.v4\.f32": "rows of the matrix are read by 16 bytes"},
+}
 
 
 def demangled(names):
