@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(SLC_WARP)
             }
             add_row<Element, Sum, factors>(&job, output, &stash, &tile, blco.order, begin, end);
         }
-        __syncwarp();
+        SLC_PLANT(blco_stash_tile_overwritten, __syncwarp());
     }
     for (uint32_t s = 0; s < stash_rows; s++) {
         flush(&job, output, &stash, s);

@@ -70,7 +70,7 @@ __device__ static inline void slc_genten_add(
         const uint32_t c = column + static_cast<uint32_t>(k) * blockDim.x;
 
         if (c < job->rank && atomic) {
-            atomicAdd(to + c, sum[k]);
+            SLC_PLANT_OTHER(genten_plain_add, atomicAdd(to + c, sum[k]), to[c] += sum[k]);
         } else if (c < job->rank) {
             to[c] += sum[k];
         }

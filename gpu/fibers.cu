@@ -12,8 +12,8 @@
 
 enum {
     THREADS = 256,
-    WARP_NNZ = 256,     /* neighbours that a warp takes */
-    SCAN_THREADS = 1024 /* of the block that adds up counts */
+    WARP_NNZ = 256,    /* neighbours that a warp takes */
+    SCAN_THREADS = 256 /* of the block that adds up counts */
 };
 
 /* A list as kernels see it. */
@@ -75,7 +75,7 @@ __global__ static void __launch_bounds__(SCAN_THREADS)
         if (lane == SLC_WARP - 1) {
             sums[warp] = sum;
         }
-        __syncthreads();
+        SLC_PLANT(fibers_counts_unfinished, __syncthreads());
         uint32_t all = 0, warps_before = 0;
 
         for (uint32_t w = 0; w < SCAN_THREADS / SLC_WARP; w++) {
@@ -86,7 +86,7 @@ __global__ static void __launch_bounds__(SCAN_THREADS)
             counts[i] = before + warps_before + sum - mine;
         }
         before += all;
-        __syncthreads();
+        SLC_PLANT(fibers_counts_overwritten, __syncthreads());
     }
     if (threadIdx.x == 0) {
         counts[count] = before;

@@ -256,6 +256,29 @@ static void test_pieces(void)
     slc_gpu_fibers_destroy(&fibers);
 }
 
+/* More counts than the block that adds them up takes at a time. */
+static void test_long_list(void)
+{
+    const host_list list = fibers_list({9000, 40}, 70000, 1, 1);
+    emulated_device device(1);
+    const device_list on_device(list, SLC_F32, device.stream);
+    slc_gpu_fibers fibers = {};
+    std::vector<uint32_t> want;
+
+    for (uint32_t i = 0; i < list.nnz(); i++) {
+        if (i == 0 || list.coords[2 * i] != list.coords[2 * i - 2]) {
+            want.push_back(i);
+        }
+    }
+    want.push_back((uint32_t)list.nnz());
+    make_fibers(&fibers, &on_device.coo, 1, device.stream);
+    CU_ASSERT_EQUAL_FATAL(fibers.count + 1, want.size());
+    std::vector<uint32_t> begin(want.size());
+    SLC_MUST(slc_staged_to_host(begin.data(), fibers.begin, begin.size() * 4, device.stream));
+    CU_ASSERT(begin == want);
+    slc_gpu_fibers_destroy(&fibers);
+}
+
 static void test_refused(void)
 {
     emulated_device device(1);
@@ -304,6 +327,7 @@ static const struct slc_test tests[] = {
     {"SpTV of nothing, of one nonzero, of one mode", test_sptv_edges},
     {"TTM agrees with the oracle in both forms", test_ttm},
     {"a list in pieces", test_pieces},
+    {"the fibers of a long list", test_long_list},
     {"what does not fit is refused", test_refused},
 };
 
