@@ -1,0 +1,159 @@
+/*
+ * Puts the nonzeros of a chunk in the order of their output rows: a stable counting sort by a
+ * thread block of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
+ *
+ * Buckets are rows modulo a power of two, counted from the tile's corner. In ALTO order the rows of
+ * a chunk lie close together, so that two of them seldom share a bucket; where they do, they take
+ * turns in it, and a segment of equal rows ends early: no fault, and one pass is always enough. The
+ * order is stable, a function of the chunk alone.
+ *
+ * Each warp counts and places a range of its own. Per bucket there are eight counters of 16 bits,
+ * one per warp, in the order of the ranges: a scan over all of them gives each warp the place of
+ * its first nonzero of each bucket.
+ * Cost: two sweeps over the rows with one __match_any_sync per 32 nonzeros, a scan of 16 bytes per
+ * bucket.
+ */
+#ifndef SLC_GPU_MTTKRP_GROUP_H
+#define SLC_GPU_MTTKRP_GROUP_H
+
+#include "gpu/mttkrp_plan.h"
+
+static_assert(SLC_MTTKRP_WARPS == 8, "a bucket's counters are a vector of 16 bytes");
+static_assert(SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ < 1 << 16, "counters have 16 bits");
+
+/* Counters of a bucket: word w has those of warps 2w (low half) and 2w + 1. */
+struct slc_mttkrp_sort {
+    const uint32_t *rows; /* of the chunk's nonzeros */
+    uint32_t nnz;
+    uint32_t buckets; /* a power of two, SLC_MTTKRP_LEAST_BUCKETS or more */
+    uint4 *counters;  /* per bucket */
+    uint32_t *warp_sums;
+    uint16_t *sorted; /* places of nonzeros in the order of their rows */
+};
+
+/* The range of nonzeros that a warp sorts; whole steps of 32 for all but the last. */
+__device__ static inline void
+slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *end)
+{
+    const uint32_t steps = (nnz + SLC_MTTKRP_THREADS - 1) / SLC_MTTKRP_THREADS;
+
+    *begin = warp * steps * SLC_WARP;
+    *end = *begin + steps * SLC_WARP < nnz ? *begin + steps * SLC_WARP : nnz;
+}
+
+/*
+ * The lanes whose nonzeros are of the same bucket. The lowest of them counts for all. Lanes beyond
+ * the end are in no bucket.
+ */
+__device__ static inline uint32_t
+slc_mttkrp_same_bucket(const struct slc_mttkrp_sort *sort, uint32_t at, uint32_t *bucket)
+{
+    *bucket = at < sort->nnz ? sort->rows[at] & (sort->buckets - 1) : UINT32_MAX;
+    return __match_any_sync(SLC_ALL_LANES, *bucket);
+}
+
+/* Where a warp's counter is: the word, and the shift of the half. */
+__device__ static inline uint32_t *
+slc_mttkrp_counter(const struct slc_mttkrp_sort *sort, uint32_t bucket, uint32_t warp)
+{
+    return reinterpret_cast<uint32_t *>(sort->counters) + (size_t)bucket * 4 + warp / 2;
+}
+
+/* Exclusive prefix sums over the eight halves of a bucket, from `before` on. */
+__device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *before)
+{
+    uint32_t words[4] = {counts.x, counts.y, counts.z, counts.w};
+
+    for (int w = 0; w < 4; w++) {
+        const uint32_t low = words[w] & 0xffffU, high = words[w] >> 16;
+
+        words[w] = *before | (*before + low) << 16;
+        *before += low + high;
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+/* Turns counts into places. The block synchronizes before and after. */
+__device__ static inline void slc_mttkrp_scan(const struct slc_mttkrp_sort *sort)
+{
+    const uint32_t each = sort->buckets / SLC_MTTKRP_THREADS;
+    uint4 *mine = sort->counters + (size_t)threadIdx.x * each;
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    uint32_t total = 0;
+
+    for (uint32_t b = 0; b < each; b++) {
+        const uint32_t halves = mine[b].x + mine[b].y + mine[b].z + mine[b].w;
+
+        total += (halves & 0xffffU) + (halves >> 16);
+    }
+    uint32_t before = total;
+    for (uint32_t apart = 1; apart < SLC_WARP; apart *= 2) {
+        const uint32_t other = __shfl_up_sync(SLC_ALL_LANES, before, apart);
+
+        before += lane >= apart ? other : 0;
+    }
+    if (lane == SLC_WARP - 1) {
+        sort->warp_sums[warp] = before;
+    }
+    before -= total;
+    __syncthreads();
+    for (uint32_t w = 0; w < warp; w++) {
+        before += sort->warp_sums[w];
+    }
+    for (uint32_t b = 0; b < each; b++) {
+        mine[b] = slc_mttkrp_scan_bucket(mine[b], &before);
+    }
+}
+
+/*
+ * Fills in sort->sorted; the halves of the counters are the ends of their warps' parts of buckets
+ * then. Called by the whole block, which synchronizes before and after.
+ */
+__device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sort)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    const uint32_t shift = warp % 2 * 16;
+    uint32_t begin, end, bucket;
+
+    for (uint32_t b = threadIdx.x; b < sort->buckets; b += SLC_MTTKRP_THREADS) {
+        sort->counters[b] = make_uint4(0, 0, 0, 0);
+    }
+    __syncthreads();
+    slc_mttkrp_sort_range(sort->nnz, warp, &begin, &end);
+    for (uint32_t at = begin + lane; at - lane < end; at += SLC_WARP) {
+        const uint32_t same = slc_mttkrp_same_bucket(sort, at, &bucket);
+
+        if (at < end && __ffs(same) - 1 == (int)lane) {
+            /* The other half of the word is another warp's. */
+            atomicAdd(slc_mttkrp_counter(sort, bucket, warp), (uint32_t)__popc(same) << shift);
+        }
+    }
+    __syncthreads();
+    slc_mttkrp_scan(sort);
+    __syncthreads();
+    for (uint32_t at = begin + lane; at - lane < end; at += SLC_WARP) {
+        const uint32_t same = slc_mttkrp_same_bucket(sort, at, &bucket);
+        const int first = __ffs(same) - 1;
+        uint32_t place = 0;
+
+        if (at < end && first == (int)lane) {
+            place =
+                atomicAdd(slc_mttkrp_counter(sort, bucket, warp), (uint32_t)__popc(same) << shift);
+        }
+        place = __shfl_sync(SLC_ALL_LANES, place, first) >> shift & 0xffffU;
+        if (at < end) {
+            sort->sorted[place + (uint32_t)__popc(same & ((1U << lane) - 1))] = (uint16_t)at;
+        }
+    }
+}
+
+/* Where a bucket ends in sort->sorted, once it is filled in. */
+__device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
+                                                        uint32_t bucket)
+{
+    return sort->counters[bucket].w >> 16;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* See mttkrp_plan.h. Of the host alone. */
+#include "gpu/mttkrp_plan.h"
+
+#include "gpu/decode.h"
+
+enum {
+    /* Shared memory of a multiprocessor that the system takes for each thread block. */
+    RESERVED_BYTES = 1024,
+    /*
+     * What exact sums cut chunks for, whatever the machine: their bits depend on the cuts. Half of
+     * the 164 KiB of sm_80, and there on every device since.
+     */
+    EXACT_BYTES = 81 * 1024,
+    /* The stash takes at most a part of so many: it must not cost runs of a chunk. */
+    STASH_PART = 8
+};
+
+static uint32_t aligned(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) / 16 * 16);
+}
+
+static uint32_t sum_bytes(const struct slc_gpu_mttkrp *job)
+{
+    return job->arithmetic == SLC_ARITHMETIC_F32 ? sizeof(float) : sizeof(double);
+}
+
+/* Of a row in the stash; exact sums are two words. */
+static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
+{
+    return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sum_bytes(job));
+}
+
+/* Lays out everything but the stash. Returns its bytes. */
+static uint32_t
+lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint32_t nnz = runs * SLC_RUN_NNZ;
+    uint32_t work;
+
+    plan->chunk_runs = runs;
+    plan->buckets = SLC_MTTKRP_LEAST_BUCKETS;
+    while (plan->buckets < SLC_MTTKRP_MOST_BUCKETS && plan->buckets < nnz / 2) {
+        plan->buckets *= 2;
+    }
+    work = runs * (uint32_t)sizeof(struct slc_decode_scratch);
+    if (work < plan->buckets * sizeof(uint4)) {
+        work = plan->buckets * (uint32_t)sizeof(uint4);
+    }
+    plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
+    plan->sorted_at = plan->values_at + aligned(nnz * sum_bytes(job));
+    plan->work_at = plan->sorted_at + aligned(nnz * sizeof(uint16_t));
+    /* Behind the counters, a sum of every warp. */
+    plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
+    plan->stash_at =
+        plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
+    return plan->stash_at;
+}
+
+/* The most runs of a chunk, `least` to SLC_MTTKRP_MOST_RUNS, that fit beside `stash_bytes`; or 0.
+ */
+static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
+{
+    struct slc_gpu_mttkrp_plan plan;
+    uint32_t runs = SLC_MTTKRP_MOST_RUNS;
+
+    while (runs > 0 && lay_out(job, runs, &plan) + stash_bytes > bytes) {
+        runs--;
+    }
+    return runs;
+}
+
+static void settle(const struct slc_gpu_mttkrp *job,
+                   uint32_t runs,
+                   uint64_t stash_rows,
+                   uint32_t blocks_each,
+                   struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint32_t bytes = lay_out(job, runs, plan);
+
+    plan->stash_rows = (uint32_t)stash_rows;
+    plan->whole = stash_rows == job->output.rows;
+    plan->blocks_each = blocks_each;
+    plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
+}
+
+/* Regime 1 in `bytes` of shared memory, if it fits. `cut`: the runs that chunks must have, or 0. */
+static bool settle_whole(const struct slc_gpu_mttkrp *job,
+                         uint64_t bytes,
+                         uint32_t blocks_each,
+                         uint32_t cut,
+                         struct slc_gpu_mttkrp_plan *plan)
+{
+    uint64_t stash;
+    uint32_t runs;
+
+    if (__builtin_mul_overflow(job->output.rows, stash_row_bytes(job), &stash) || stash > bytes) {
+        return false;
+    }
+    runs = most_runs(job, bytes, aligned(stash));
+    if (runs < (cut != 0 ? cut : (uint32_t)SLC_MTTKRP_WHOLE_RUNS)) {
+        return false;
+    }
+    settle(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
+    return true;
+}
+
+/* Regime 3, or 2 where not even a few rows fit. */
+static bool settle_hot(const struct slc_gpu_mttkrp *job,
+                       uint64_t bytes,
+                       uint32_t blocks_each,
+                       uint32_t cut,
+                       struct slc_gpu_mttkrp_plan *plan)
+{
+    uint32_t rows = SLC_MTTKRP_MOST_STASHED;
+    uint32_t runs;
+
+    while (rows != 0 && rows * stash_row_bytes(job) > bytes / STASH_PART) {
+        rows = rows > SLC_MTTKRP_LEAST_STASHED ? rows / 2 : 0;
+    }
+    runs = most_runs(job, bytes, rows * stash_row_bytes(job));
+    if (runs < cut) {
+        rows = 0;
+        runs = most_runs(job, bytes, 0);
+    }
+    if (runs == 0 || runs < cut) {
+        return false;
+    }
+    settle(job, cut != 0 ? cut : runs, rows, blocks_each, plan);
+    plan->whole = false;
+    return true;
+}
+
+bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
+                         const struct slc_gpu_machine *machine,
+                         struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint64_t all = machine->shared_bytes;
+    /*
+     * Two blocks per multiprocessor: while one decodes, the other has rows on their way. Words of
+     * f64 sums of f32 rows take more than the 128 registers that a thread of two blocks has.
+     */
+    const bool two = job->exact.words == NULL || job->arithmetic != SLC_ARITHMETIC_MIXED;
+    const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
+    uint32_t cut = 0;
+
+    if (job->exact.words != NULL) {
+        cut = most_runs(job, EXACT_BYTES, 0);
+        cut = cut == 0 ? 1 : cut;
+    }
+    return (two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan) ||
+           (two && settle_hot(job, half, 2, cut, plan)) || settle_hot(job, all, 1, cut, plan);
+}

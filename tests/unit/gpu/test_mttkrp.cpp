@@ -1,0 +1,236 @@
+/*
+ * MTTKRP on the emulated device, beside the oracle: orders, ranks, codecs, arithmetics, and where
+ * sums are put. Sums of integers have to agree bit for bit.
+ */
+#include "mttkrp_problem.h"
+
+extern "C" {
+#include "slc_test.h"
+}
+
+#include <cmath>
+
+static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
+                                                  SLC_ARITHMETIC_MIXED};
+
+/* The tolerance of sums of products that are no integers. */
+static double tolerance(enum slc_arithmetic arithmetic)
+{
+    return arithmetic == SLC_ARITHMETIC_F32 ? 5e-6 : 1e-12;
+}
+
+static void check(struct mttkrp_problem *problem,
+                  const struct mttkrp_way *way,
+                  double allowed,
+                  struct slc_gpu_mttkrp_plan *plan)
+{
+    const struct mttkrp_result result = mttkrp_problem_run(problem, way);
+    const uint64_t wrong = mttkrp_wrong(problem, &result, allowed);
+
+    if (wrong != 0 || !result.padding_lives) {
+        printf("# order %u mode %u rank %u arithmetic %d exact %d whole %d stash %u runs %u: %llu "
+               "wrong\n",
+               problem->batch.layout.order, problem->mode, problem->rank, problem->arithmetic,
+               way->exact, result.plan.whole, result.plan.stash_rows, result.plan.chunk_runs,
+               (unsigned long long)wrong);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT(result.padding_lives);
+    CU_ASSERT_EQUAL(result.fault, SLC_GPU_SOUND);
+    if (plan != nullptr) {
+        *plan = result.plan;
+    }
+}
+
+/* Orders 2 to 8 and 16: keys of up to 80 bits, a mode of length 1. */
+static void encode_order(struct batch_fixture *batch, unsigned order, uint64_t nnz, uint32_t tile)
+{
+    const struct batch_shape shape = {
+        static_cast<enum slc_codec>(SLC_CODEC_PACKED + order % 3), {}, tile, SLC_MIN_BLOCK_BYTES};
+    uint64_t dims[SLC_MAX_ORDER];
+
+    for (unsigned n = 0; n < order; n++) {
+        dims[n] = order == 16 ? 20 : order >= 7 ? 290 + 7 * n : 40 + 60 * (n % 3);
+    }
+    if (order > 2 && order < 7) {
+        dims[order - 2] = 1;
+    }
+    batch_encode(batch, order, dims, nnz, order % 2 == 0 ? SLC_MADE_COUNTS : SLC_MADE_ONES,
+                 slc_test_seed(), &shape);
+}
+
+static void every_rank(void)
+{
+    static const uint32_t ranks[] = {1,  3,  7,  8,   16,  24,  32,  33,
+                                     48, 64, 65, 100, 128, 130, 200, 257};
+    unsigned turn = 0;
+
+    for (unsigned order = 2; order <= 8; order++) {
+        struct mttkrp_problem problem;
+
+        encode_order(&problem.batch, order, 1700, 1100);
+        CU_ASSERT(order < 8 || problem.batch.layout.key_bits > 64);
+        for (uint32_t rank : ranks) {
+            struct mttkrp_way way = mttkrp_plain_way();
+
+            way.exact = turn % 5 == 4;
+            way.seed = ++turn;
+            if (slc_test_quick() && turn % 4 != 0) {
+                continue;
+            }
+            mttkrp_problem_make(&problem, turn % order, rank, arithmetics[turn % 3], true);
+            check(&problem, &way, 0, nullptr);
+        }
+    }
+}
+
+static void reals(void)
+{
+    for (unsigned order = 2; order <= 6; order++) {
+        for (enum slc_arithmetic arithmetic : arithmetics) {
+            struct mttkrp_problem problem;
+            struct mttkrp_way way = mttkrp_plain_way();
+
+            encode_order(&problem.batch, order, 3000, 0);
+            mttkrp_problem_make(&problem, order - 1, 20, arithmetic, false);
+            check(&problem, &way, tolerance(arithmetic), nullptr);
+            way.exact = true;
+            check(&problem, &way, tolerance(arithmetic), nullptr);
+        }
+    }
+}
+
+static void many_modes(void)
+{
+    struct mttkrp_problem problem;
+    struct mttkrp_way way = mttkrp_plain_way();
+
+    encode_order(&problem.batch, 16, 1500, 0);
+    for (bool exact : {false, true}) {
+        way.exact = exact;
+        mttkrp_problem_make(&problem, 7, 9, SLC_ARITHMETIC_F64, true);
+        check(&problem, &way, 0, nullptr);
+    }
+}
+
+/* Every codec and form of values, one nonzero, a single row, and no tile at all. */
+static void shapes(void)
+{
+    const uint64_t dims[3] = {300, 50, 200}, one_row[3] = {1, 3000, 1};
+    struct mttkrp_problem problem;
+    struct mttkrp_way way = mttkrp_plain_way();
+
+    for (int codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
+        for (int values = 0; values < SLC_MADE_VALUES; values++) {
+            const struct batch_shape shape = {
+                static_cast<enum slc_codec>(codec), {1, values % 2 == 0 ? 3U : 0U}, 0, 0};
+
+            batch_encode(&problem.batch, 3, dims, 1300, static_cast<enum slc_made_values>(values),
+                         slc_test_seed(), &shape);
+            mttkrp_problem_make(&problem, 0, 5, SLC_ARITHMETIC_F64, true);
+            check(&problem, &way, 1e-12, nullptr);
+        }
+    }
+    const struct batch_shape plain = {SLC_CODEC_PACKED, {}, 0, 0};
+    for (enum slc_arithmetic arithmetic : arithmetics) {
+        batch_encode(&problem.batch, 3, dims, 1, SLC_MADE_COUNTS, slc_test_seed(), &plain);
+        mttkrp_problem_make(&problem, 2, 33, arithmetic, true);
+        check(&problem, &way, 0, nullptr);
+        batch_encode(&problem.batch, 3, one_row, 2500, SLC_MADE_COUNTS, slc_test_seed(), &plain);
+        mttkrp_problem_make(&problem, 0, 4, arithmetic, true);
+        check(&problem, &way, 0, nullptr);
+        mttkrp_problem_make(&problem, 1, 4, arithmetic, true);
+        check(&problem, &way, 0, nullptr);
+    }
+    problem.batch.blocks.clear();
+    problem.want.assign(problem.want.size(), 0);
+    check(&problem, &way, 0, nullptr);
+}
+
+/*
+ * Sums in shared memory, in global memory, and of hot rows between: 64 rows of which the chunks,
+ * in the order of keys, have different ones, so that they drive one another out of the stash.
+ */
+static void regimes(void)
+{
+    const uint64_t dims[3] = {64, 60, 50};
+    const struct batch_shape shape = {SLC_CODEC_PACKED, {}, 2100, 0};
+    struct mttkrp_problem problem;
+    struct slc_gpu_mttkrp_plan plan;
+
+    batch_encode(&problem.batch, 3, dims, 8000, SLC_MADE_COUNTS, slc_test_seed(), &shape);
+    for (enum slc_arithmetic arithmetic : arithmetics) {
+        for (bool exact : {false, true}) {
+            struct mttkrp_way way = mttkrp_plain_way();
+
+            way.exact = exact;
+            /* Few blocks, so that each has several chunks. */
+            way.machine.multiprocessors = 1;
+            mttkrp_problem_make(&problem, 0, 50, arithmetic, true);
+            check(&problem, &way, 0, &plan);
+            CU_ASSERT(plan.whole && plan.stash_rows == 64);
+            way.machine.shared_bytes = exact ? 99 << 10 : 57 << 10;
+            mttkrp_problem_make(&problem, 0, 70, arithmetic, true);
+            check(&problem, &way, 0, &plan);
+            CU_ASSERT(!plan.whole && plan.stash_rows > 0 && plan.stash_rows < 64);
+            mttkrp_problem_make(&problem, 0, 400, arithmetic, true);
+            check(&problem, &way, 0, &plan);
+            CU_ASSERT(!plan.whole && plan.stash_rows < 8);
+        }
+    }
+    mttkrp_problem_make(&problem, 0, 1300, SLC_ARITHMETIC_F64, true);
+    struct mttkrp_way way = mttkrp_plain_way();
+    way.machine.shared_bytes = 70 << 10;
+    check(&problem, &way, 0, &plan);
+    CU_ASSERT(plan.stash_rows == 0);
+}
+
+/* Rows that share buckets: a window wider than there are buckets, all in one chunk. */
+static void collisions(void)
+{
+    const uint64_t dims[3] = {20000, 2, 3};
+    const struct batch_shape shape = {SLC_CODEC_PACKED, {}, 0, 0};
+    struct mttkrp_problem problem;
+    struct mttkrp_way way = mttkrp_plain_way();
+
+    batch_encode(&problem.batch, 3, dims, 9000, SLC_MADE_COUNTS, slc_test_seed(), &shape);
+    for (bool exact : {false, true}) {
+        for (uint32_t rank : {2U, 32U}) {
+            way.exact = exact;
+            mttkrp_problem_make(&problem, 0, rank, SLC_ARITHMETIC_F64, true);
+            check(&problem, &way, 0, nullptr);
+        }
+    }
+}
+
+/* Launches that cannot be are refused; memory is asked for only where it is there. */
+static void refused(void)
+{
+    struct slc_gpu_mttkrp job = {};
+    struct slc_gpu_batch batch = {};
+    const struct slc_gpu_machine small = {1, 16 << 10, 90}, large = {1, 227 << 10, 90};
+
+    job.order = 3;
+    job.rank = 8;
+    job.output.rows = 10;
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &small), 0);
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &large), SLC_MTTKRP_MOST_RUNS);
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaSuccess);
+    batch.chunk_count = 1;
+    batch.chunk_runs = 8;
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaErrorInvalidValue);
+    batch.chunk_runs = 7;
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &large, nullptr), cudaErrorInvalidValue);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"every order and rank", every_rank},  {"products that are no integers", reals},
+        {"sixteen modes", many_modes},         {"every codec, one nonzero, none", shapes},
+        {"the three places of sums", regimes}, {"rows that share buckets", collisions},
+        {"refused launches", refused},
+    };
+
+    return slc_test_main("gpu mttkrp", tests, SLC_COUNT(tests), argc, argv);
+}
