@@ -8,6 +8,8 @@ extern "C" {
 #include "base/checked.h"
 }
 
+#include <cinttypes>
+
 enum {
     /* Parts begin at such places: whole lines of every cache, and what gpu/dense.h asks for. */
     PART_ALIGN = 256,
@@ -172,6 +174,7 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
                                     struct slc_gpu_memory *memory,
                                     struct slc_error *err)
 {
+    cudaError_t error;
     enum slc_status status;
 
     if (!slc_gpu_memory_measure(problem, memory)) {
@@ -186,7 +189,17 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
     if (status != SLC_OK) {
         return status;
     }
-    SLC_GPU_TRY(cudaMalloc(&memory->device, memory->device_bytes), err);
+    error = cudaMalloc(&memory->device, memory->device_bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
+                        "--device-memory is more than it has",
+                        slc_div_up_u64(memory->device_bytes, UINT64_C(1) << 20));
+    }
+    if (error != cudaSuccess) {
+        return slc_gpu_fail(error, "cudaMalloc", err);
+    }
     SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
                                  cudaHostRegisterPortable),
                 err);

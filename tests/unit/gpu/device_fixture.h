@@ -1,0 +1,116 @@
+/*
+ * A tensor in blocks and a device of gpu/ that computes from them through base/device.h alone, as
+ * the engine does: blocks come through a small ring of registered memory that is overwritten as
+ * soon as the device says that a copy has been made, in shuffled order.
+ *
+ * The test sets the emulation up first, and resets it when the device has been destroyed.
+ */
+#ifndef SLC_DEVICE_FIXTURE_H
+#define SLC_DEVICE_FIXTURE_H
+
+#include "batch_fixture.h"
+
+extern "C" {
+#include "gpu/gpu.h"
+#include "slc_test.h"
+}
+
+#include <random>
+#include <vector>
+
+/* Nothing is left of its devices when it goes. */
+struct device_emulation {
+    explicit device_emulation(unsigned seed, int devices = 1);
+    ~device_emulation();
+    device_emulation(const device_emulation &) = delete;
+};
+
+/* Blocks of a random tensor of three modes and integer values, unless told. */
+struct device_tensor {
+    struct batch_fixture encoded;
+    std::vector<uint64_t> dims;
+    double magnitude; /* struct slc_device_job */
+
+    device_tensor(enum slc_codec codec,
+                  enum slc_made_values values,
+                  uint64_t nnz,
+                  uint32_t tile_nnz);
+    device_tensor(const device_tensor &) = delete;
+    size_t count(void) const
+    {
+        return encoded.blocks.size();
+    }
+    const struct slc_encoded_block &block(size_t b) const
+    {
+        return encoded.blocks[b].described;
+    }
+    uint64_t bytes(void) const; /* of all blocks */
+};
+
+struct device_case {
+    unsigned streams;
+    unsigned slot_blocks; /* of the largest size that fit a slot */
+    unsigned thirds;      /* of all blocks that may stay */
+    uint32_t rank;
+    enum slc_arithmetic arithmetic;
+    bool deterministic;
+    unsigned seed; /* of the order of blocks */
+};
+
+/* A matrix with integers, -3 to 3; or with any numbers. */
+struct device_factor {
+    struct slc_matrix matrix;
+
+    device_factor(enum slc_value_type type, uint64_t rows, uint32_t cols, uint64_t seed, bool any);
+    ~device_factor();
+    device_factor(const device_factor &) = delete;
+};
+
+/* What the device is opened for; borrows from the tensor. */
+struct slc_device_problem device_problem_of(const device_tensor &tensor, const device_case &how);
+
+/* Runs a whole device: open, factors, jobs. Each step returns the status and fills `err`. */
+struct device_run {
+    const device_tensor &tensor;
+    device_case how;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_device *device = nullptr;
+    std::vector<device_factor *> factors;
+    std::vector<uint32_t> keep; /* of each block, SLC_NOT_RESIDENT at first */
+    bool keeping = true;        /* blocks may stay */
+    bool ready = false;         /* open has succeeded */
+
+    device_run(const device_tensor &tensor, const device_case &how, bool any_numbers = false);
+    ~device_run();
+    device_run(const device_run &) = delete;
+
+    /* Creates, opens and registers, and writes the factors. */
+    enum slc_status open(unsigned ordinal = 0, uint64_t memory_bytes = 0);
+    /* From mttkrp_begin to mttkrp_end, which is called in any case. */
+    enum slc_status mttkrp(unsigned mode);
+    /* Between the two: block b once, by a copy or from where it stays. */
+    enum slc_status take(size_t b);
+    /* The output of the last job, contiguous. */
+    enum slc_status output(unsigned mode, std::vector<double> *rows);
+    /* The oracle's. */
+    std::vector<double> expected(unsigned mode) const;
+    struct slc_device_stats stats(void) const;
+
+  private:
+    struct place {
+        unsigned char *data;
+        uint64_t ticket;
+        bool busy;
+    };
+    struct slc_buffer memory = SLC_BUFFER_INIT;
+    uint64_t place_bytes = 0;
+    std::vector<place> ring;
+    std::mt19937 random;
+    bool registered = false;
+
+    enum slc_status ask(place *at, bool wait);
+    enum slc_status find_place(place **at);
+    enum slc_status take_all(void);
+};
+
+#endif

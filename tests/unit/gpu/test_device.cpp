@@ -1,0 +1,402 @@
+/*
+ * The device of gpu/ behind base/device.h on the emulation: MTTKRP of blocks that come in any order
+ * beside the oracle, blocks that stay, and factors that do.
+ */
+#include "device_fixture.h"
+
+extern "C" {
+#include "cpu/dense.h"
+}
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+static void assert_ok(device_run *run, enum slc_status status)
+{
+    SLC_ASSERT_OK(status, &run->err);
+}
+
+/* One MTTKRP of integers: bit for bit the oracle's. */
+static void check_mode(device_run *run, unsigned mode)
+{
+    std::vector<double> rows;
+
+    assert_ok(run, run->mttkrp(mode));
+    assert_ok(run, run->output(mode, &rows));
+    CU_ASSERT(rows == run->expected(mode));
+}
+
+static void check_case(const device_tensor &tensor, const device_case &how, unsigned passes)
+{
+    const device_emulation emulation(how.seed);
+    device_run run(tensor, how);
+
+    assert_ok(&run, run.open());
+    for (unsigned pass = 0; pass < passes; pass++) {
+        check_mode(&run, (how.seed + pass) % 3);
+    }
+}
+
+/* ---- batches */
+
+static void any_streams(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
+
+    CU_ASSERT(tensor.count() >= 8);
+    for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
+        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams}, 2);
+        check_case(tensor, {streams, 3, 0, 16, SLC_ARITHMETIC_F64, false, streams + 10}, 1);
+    }
+    /* More copies in a slot than have events, and all of them in one batch. */
+    check_case(tensor, {1, 40, 0, 1, SLC_ARITHMETIC_F64, false, 30}, 1);
+}
+
+static void every_codec(void)
+{
+    static const enum slc_made_values values[] = {SLC_MADE_COUNTS, SLC_MADE_FEW,
+                                                  SLC_MADE_EVEN_DOUBLES};
+
+    for (int codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
+        for (unsigned v = 0; v < SLC_COUNT(values); v++) {
+            const device_tensor tensor(static_cast<enum slc_codec>(codec), values[v], 2000, 700);
+
+            check_case(tensor, {2, 2, v, 8, SLC_ARITHMETIC_F64, false, 40 + v}, 2);
+        }
+    }
+}
+
+static void arithmetics(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
+
+    for (unsigned seed = 0; seed < 2; seed++) {
+        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F32, false, 50 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_MIXED, false, 60 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F64, true, 70 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_MIXED, true, 80 + seed}, 3);
+    }
+}
+
+/* Sums of any numbers have the same bits however blocks come. */
+static void deterministic(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_DOUBLES, 1200, 100);
+    std::vector<double> first;
+
+    for (unsigned seed = 1; seed <= 4; seed++) {
+        const device_emulation emulation(seed);
+        device_run run(tensor, {seed, seed, seed - 1, 9, SLC_ARITHMETIC_F64, true, 2 * seed}, true);
+        std::vector<double> rows;
+
+        assert_ok(&run, run.open());
+        assert_ok(&run, run.mttkrp(2));
+        assert_ok(&run, run.mttkrp(1));
+        assert_ok(&run, run.output(1, &rows));
+        first = seed == 1 ? rows : first;
+        CU_ASSERT(memcmp(rows.data(), first.data(), rows.size() * sizeof rows[0]) == 0);
+    }
+}
+
+/* ---- blocks that stay */
+
+static void resident(void)
+{
+    const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 3000, 300);
+
+    CU_ASSERT(tensor.count() >= 3);
+    for (unsigned thirds = 0; thirds <= 3; thirds++) {
+        const device_emulation emulation(thirds + 1);
+        device_run run(tensor, {2, 2, thirds, 6, SLC_ARITHMETIC_F64, false, 90 + thirds});
+        uint64_t kept = 0;
+
+        assert_ok(&run, run.open());
+        check_mode(&run, 0);
+        CU_ASSERT_EQUAL(run.stats().block_bytes, tensor.bytes());
+        CU_ASSERT_EQUAL(run.stats().resident_bytes, 0);
+        for (size_t b = 0; b < tensor.count(); b++) {
+            kept += run.keep[b] != SLC_NOT_RESIDENT ? tensor.block(b).bytes : 0;
+        }
+        CU_ASSERT(thirds == 0 ? kept == 0 : kept > 0);
+        CU_ASSERT(thirds < 3 ? kept < tensor.bytes() : kept == tensor.bytes());
+        run.keeping = false;
+        check_mode(&run, 1);
+        check_mode(&run, 2);
+        CU_ASSERT_EQUAL(run.stats().block_bytes, 3 * tensor.bytes() - 2 * kept);
+        CU_ASSERT_EQUAL(run.stats().resident_bytes, 2 * kept);
+        CU_ASSERT_EQUAL(run.stats().blocks, 3 * tensor.count());
+        CU_ASSERT_EQUAL(run.stats().nnz, 3 * tensor.encoded.values.size());
+    }
+}
+
+/* One after the other as they came, in batches of several: their tables stay as well. */
+static void resident_in_order(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1500, 90);
+    const device_emulation emulation(4);
+    device_run run(tensor, {2, 3, 3, 4, SLC_ARITHMETIC_F64, false, 4});
+    std::vector<double> rows;
+    uint64_t to_device = 0;
+
+    assert_ok(&run, run.open());
+    for (unsigned mode = 0; mode < 3; mode++) {
+        const struct slc_device_job job = {0, mode, tensor.magnitude};
+
+        to_device = run.stats().bytes_to_device;
+        assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+        for (size_t b = 0; b < tensor.count(); b++) {
+            assert_ok(&run, run.take(b));
+        }
+        assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+        assert_ok(&run, run.output(mode, &rows));
+        CU_ASSERT(rows == run.expected(mode));
+    }
+    /* Where chunks begin is all that still goes to the device. */
+    CU_ASSERT(run.stats().bytes_to_device - to_device < 100 * tensor.count());
+}
+
+/* A block may be computed again in the job that it came with, while that copy is under way. */
+static void resident_at_once(void)
+{
+    const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 3000, 300);
+
+    for (unsigned slot_blocks = 1; slot_blocks <= 3; slot_blocks++) {
+        for (unsigned seed = 1; seed <= 4; seed++) {
+            const device_emulation emulation(seed);
+            device_run run(tensor, {3, slot_blocks, 3, 4, SLC_ARITHMETIC_F64, false, seed});
+            const struct slc_device_job job = {0, 1, tensor.magnitude};
+            std::vector<double> rows, twice;
+
+            assert_ok(&run, run.open());
+            assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+            for (size_t b = 0; b < 2 * tensor.count(); b++) {
+                assert_ok(&run, run.take(b / 2));
+            }
+            assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+            assert_ok(&run, run.output(1, &rows));
+            twice = run.expected(1);
+            for (double &sum : twice) {
+                sum *= 2;
+            }
+            CU_ASSERT(rows == twice);
+        }
+    }
+}
+
+/* ---- factors that stay */
+
+static bool near(const double *a, const double *b, size_t count, double share = 1e-11)
+{
+    double largest = 0, apart = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        largest = std::fmax(largest, std::fabs(b[i]));
+        apart = std::fmax(apart, std::fabs(a[i] - b[i]));
+    }
+    return apart <= share * largest;
+}
+
+/* A matrix of the host with what the device would have in it. */
+struct host_rows {
+    struct slc_matrix matrix;
+
+    host_rows(uint64_t rows, uint32_t cols, const double *from)
+    {
+        CU_ASSERT_EQUAL_FATAL(slc_matrix_create_from(&matrix, SLC_F64, rows, cols, from, nullptr),
+                              SLC_OK);
+    }
+    ~host_rows()
+    {
+        slc_matrix_destroy(&matrix);
+    }
+    host_rows(const host_rows &) = delete;
+    std::vector<double> list(void) const
+    {
+        std::vector<double> all;
+
+        for (uint64_t i = 0; i < matrix.rows * matrix.cols; i++) {
+            all.push_back(slc_matrix_get(&matrix, i / matrix.cols, (uint32_t)(i % matrix.cols)));
+        }
+        return all;
+    }
+};
+
+struct sums {
+    std::vector<double> gram, largest, inner;
+    struct slc_update_sums view;
+
+    explicit sums(uint32_t rank) : gram((size_t)rank * rank), largest(rank), inner(rank)
+    {
+        view = {gram.data(), largest.data(), inner.data()};
+    }
+};
+
+/* An update of mode 1 and what may be asked of it, beside the CPU's. */
+static void check_update(device_run *run, struct slc_dense *dense, const struct slc_solver *solver)
+{
+    const uint32_t rank = run->how.rank;
+    const uint64_t rows = run->tensor.dims[1];
+    const std::vector<double> output = run->expected(1);
+    const host_rows mttkrp(rows, rank, output.data());
+    host_rows want(rows, rank, output.data()), got(rows, rank, output.data());
+    std::vector<double> scale(rank), gram((size_t)rank * rank);
+    sums ours(rank), theirs(rank);
+    const struct slc_device_ops *ops = run->device->ops;
+
+    SLC_ASSERT_OK(
+        slc_dense_update(dense, solver, &mttkrp.matrix, &want.matrix, &theirs.view, &run->err),
+        &run->err);
+    assert_ok(run, run->mttkrp(1));
+    assert_ok(run, ops->update(run->device, 1, solver, &ours.view, &run->err));
+    CU_ASSERT(near(ours.gram.data(), theirs.gram.data(), gram.size()));
+    CU_ASSERT(near(ours.largest.data(), theirs.largest.data(), rank));
+    CU_ASSERT(near(ours.inner.data(), theirs.inner.data(), rank));
+    for (uint32_t r = 0; r < rank; r++) {
+        scale[r] = 1 / (1 + (double)r);
+    }
+    assert_ok(run, ops->scale(run->device, 1, scale.data(), &run->err));
+    slc_dense_scale_rows(&want.matrix, 0, rows, scale.data());
+    assert_ok(run, ops->gram(run->device, 1, gram.data(), &run->err));
+    slc_reference_gram(&want.matrix, theirs.gram.data());
+    CU_ASSERT(near(gram.data(), theirs.gram.data(), gram.size()));
+    CU_ASSERT_EQUAL(run->stats().factor_bytes_to_host, 0);
+    assert_ok(run, ops->factor_read(run->device, 1, &got.matrix, &run->err));
+    CU_ASSERT(near(got.list().data(), want.list().data(), rows * rank));
+    CU_ASSERT(run->stats().factor_bytes_to_host >= rows * rank * sizeof(double));
+    CU_ASSERT(run->stats().bytes_to_host < run->stats().factor_bytes_to_host + 100 * rank * rank);
+}
+
+static void update(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
+    const device_emulation emulation(3);
+    device_run run(tensor, {2, 1, 1, 6, SLC_ARITHMETIC_F64, false, 3});
+    struct slc_dense *dense = nullptr;
+    struct slc_solver solver = {};
+    std::vector<double> gram(36), ones(6, 1);
+
+    SLC_ASSERT_OK(slc_dense_create(1, 6, 3000, &dense, &run.err), &run.err);
+    SLC_ASSERT_OK(slc_solver_create(&solver, 6, &run.err), &run.err);
+    slc_reference_gram(&run.factors[0]->matrix, gram.data());
+    SLC_ASSERT_OK(
+        slc_dense_factorize(dense, gram.data(), ones.data(), ones.data(), &solver, &run.err),
+        &run.err);
+    assert_ok(&run, run.open());
+    check_update(&run, dense, &solver);
+    /* The next mode computes with what was updated and scaled there. */
+    assert_ok(&run, run.device->ops->factor_read(run.device, 1, &run.factors[1]->matrix, &run.err));
+    assert_ok(&run, run.mttkrp(0));
+    std::vector<double> rows;
+    assert_ok(&run, run.output(0, &rows));
+    CU_ASSERT(near(rows.data(), run.expected(0).data(), rows.size()));
+    slc_solver_destroy(&solver);
+    slc_dense_destroy(dense);
+}
+
+/* A factor of several pieces, of rows that are not the device's, goes and comes back. */
+static void factors(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 50, 0);
+    const device_emulation emulation(5);
+    device_run run(tensor, {1, 1, 0, 131, SLC_ARITHMETIC_MIXED, false, 5}, true);
+
+    assert_ok(&run, run.open());
+    for (unsigned n = 0; n < 3; n++) {
+        device_factor back(SLC_F32, tensor.dims[n], 131, 99, true);
+
+        assert_ok(&run, run.device->ops->factor_read(run.device, n, &back.matrix, &run.err));
+        for (uint64_t i = 0; i < tensor.dims[n] * 131; i += 17) {
+            CU_ASSERT_EQUAL(slc_matrix_get(&back.matrix, i / 131, (uint32_t)(i % 131)),
+                            slc_matrix_get(&run.factors[n]->matrix, i / 131, (uint32_t)(i % 131)));
+        }
+    }
+    std::vector<double> rows;
+    assert_ok(&run, run.mttkrp(2));
+    assert_ok(&run, run.output(2, &rows));
+    /* The output is read as f32. */
+    CU_ASSERT(near(rows.data(), run.expected(2).data(), rows.size(), 1e-6));
+}
+
+/* ---- several devices */
+
+static void two_devices(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1000, 90);
+    const device_emulation emulation(6, 2);
+    std::vector<std::unique_ptr<device_run>> runs;
+
+    /* The first two are one device of the machine. */
+    for (unsigned d = 0; d < 3; d++) {
+        runs.emplace_back(new device_run(tensor, {2, 1, d, 4, SLC_ARITHMETIC_F64, false, d}));
+        assert_ok(runs[d].get(), runs[d]->open(d / 2));
+    }
+    for (unsigned mode = 0; mode < 3; mode++) {
+        const struct slc_device_job job = {0, mode, tensor.magnitude};
+
+        for (const auto &run : runs) {
+            assert_ok(run.get(), run->device->ops->mttkrp_begin(run->device, &job, &run->err));
+        }
+        for (size_t b = 0; b < tensor.count(); b++) {
+            for (const auto &run : runs) {
+                assert_ok(run.get(), run->take(b));
+            }
+        }
+        for (const auto &run : runs) {
+            std::vector<double> rows;
+
+            assert_ok(run.get(), run->device->ops->mttkrp_end(run->device, &run->err));
+            assert_ok(run.get(), run->output(mode, &rows));
+            CU_ASSERT(rows == run->expected(mode));
+        }
+    }
+}
+
+/* Each by a thread of its own. */
+static void two_threads(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1000, 90);
+    const device_emulation emulation(7, 2);
+    std::unique_ptr<device_run> runs[2];
+    std::vector<double> rows[2];
+    std::thread threads[2];
+    enum slc_status statuses[2];
+
+    for (unsigned d = 0; d < 2; d++) {
+        runs[d].reset(new device_run(tensor, {2, 1, d, 4, SLC_ARITHMETIC_F64, false, d}));
+        assert_ok(runs[d].get(), runs[d]->open(d));
+    }
+    for (unsigned d = 0; d < 2; d++) {
+        threads[d] = std::thread([&, d] {
+            statuses[d] = runs[d]->mttkrp(d);
+            if (statuses[d] == SLC_OK) {
+                statuses[d] = runs[d]->output(d, &rows[d]);
+            }
+        });
+    }
+    for (unsigned d = 0; d < 2; d++) {
+        threads[d].join();
+        assert_ok(runs[d].get(), statuses[d]);
+        CU_ASSERT(rows[d] == runs[d]->expected(d));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"MTTKRP on any number of streams, by small batches and large ones", any_streams},
+        {"blocks of every codec", every_codec},
+        {"every arithmetic", arithmetics},
+        {"deterministic sums have the same bits in any order", deterministic},
+        {"blocks that stay are copied once", resident},
+        {"blocks that stay are computed in order", resident_in_order},
+        {"blocks that stay are computed again while they come", resident_at_once},
+        {"updates, Gram matrices and scaling of factors that stay", update},
+        {"factors of any rank go and come back", factors},
+        {"several devices in turn", two_devices},
+        {"several devices at a time", two_threads},
+    };
+
+    return slc_test_main("gpu device", tests, SLC_COUNT(tests), argc, argv);
+}
