@@ -2,6 +2,7 @@
  * sluice cpd: CP-ALS of a store, streamed. Opens and plans, runs the solver with callbacks that
  * report and log, writes the model and run.json, and maps the reason it stopped to an exit code.
  */
+#include "accelerator.h"
 #include "base/clock.h"
 #include "commands.h"
 #include "common_options.h"
@@ -91,6 +92,7 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
@@ -200,6 +202,7 @@ static void show_start(struct cpd *cpd)
     if (!cpd->args.quiet) {
         report_tensor(&cpd->session.store);
         report_factoring(&cpd->session.plan, manifest->order, &cpd->als);
+        report_device(&cpd->session.plan, &cpd->session.no_accelerator);
         report_plan(&cpd->session.plan, manifest->order);
         if (cpd->args.verbose) {
             report_not_fused(&cpd->session.plan);
@@ -237,6 +240,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
             session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
     }
     if (status == SLC_OK) {
+        cpd->als.accelerator = cpd->session.accelerator;
         show_start(cpd);
         status = session_start(&cpd->session, err);
     }
@@ -278,6 +282,7 @@ static void print_end(const struct cpd *cpd)
     report_times(&cpd->result, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
     devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
+    accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 

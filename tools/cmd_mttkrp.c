@@ -1,9 +1,11 @@
 /* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
+#include "accelerator.h"
 #include "base/clock.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
 #include "devices.h"
+#include "engine/accelerator.h"
 #include "engine/mttkrp.h"
 #include "engine/relabel.h"
 #include "format.h"
@@ -51,6 +53,7 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_QUIET(arguments, quiet),
@@ -131,6 +134,28 @@ static enum slc_status compute_on_devices(struct session *session,
     return status;
 }
 
+/* The MTTKRP by the accelerator. */
+static enum slc_status compute_on_accelerator(struct session *session,
+                                              const struct slc_matrix *factors,
+                                              struct slc_matrix *output,
+                                              unsigned mode,
+                                              struct slc_error *err)
+{
+    struct slc_device *device = session->accelerator;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < session->store.manifest.order && status == SLC_OK; n++) {
+        if (n != mode) {
+            status = device->ops->factor_write(device, n, &factors[n], err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_accelerator_mttkrp(device, session->stream, &session->plan, mode,
+                                        signals_stop(), show_progress, &mode, err);
+    }
+    return status == SLC_OK ? device->ops->output_read(device, output, err) : status;
+}
+
 /*
  * Opens the stream, reads the factors, streams the pass and writes the result; *choice learns what
  * was tried, *stats what devices did.
@@ -173,7 +198,9 @@ static enum slc_status compute(struct session *session,
         status =
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
-    if (status == SLC_OK && plan->devices > 0) {
+    if (status == SLC_OK && session->accelerator != NULL) {
+        status = compute_on_accelerator(session, factors, &output, mode, err);
+    } else if (status == SLC_OK && plan->devices > 0) {
         status = compute_on_devices(session, factors, &output, mode, stats, err);
     } else if (status == SLC_OK) {
         status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
@@ -209,6 +236,12 @@ static void print_report(const struct session *session,
     report_conflict(session->plan.request.mode, false, choice);
     report_times(NULL, seconds, -1, &stats, session->plan.threads);
     devices_report(&session->plan, devices, true);
+    if (session->accelerator != NULL) {
+        struct slc_device_stats device;
+
+        session->accelerator->ops->stats(session->accelerator, &device);
+        accelerator_report_stats(&session->plan, &device);
+    }
     report_resources(&session->plan, &stats, &reads);
 }
 
@@ -259,6 +292,7 @@ static int run(const struct command *command, int argc, char **argv)
         if (!args.quiet) {
             report_tensor(&session.store);
             printf("MTTKRP of mode %u, rank %u\n", mode + 1, rank);
+            report_device(&session.plan, &session.no_accelerator);
             report_plan(&session.plan, session.store.manifest.order);
             (void)fflush(stdout);
         }

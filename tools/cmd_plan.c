@@ -37,6 +37,7 @@ static const struct option options[] = {{.name = "rank",
                                         SESSION_OPTION_ROWS(arguments),
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
+                                        SESSION_OPTION_ROWS_DEVICE(arguments),
                                         SESSION_OPTION_ROWS_DEVICES(arguments),
                                         SESSION_OPTION_ROW_PASSES(arguments),
                                         SESSION_OPTION_ROW_MODE_ORDER(arguments),
@@ -72,6 +73,7 @@ static void print_text(const struct session *session)
         printf("Plan of an MTTKRP of mode %u, rank %u, %u thread%s\n", plan->request.mode + 1,
                plan->request.rank, plan->threads, plan->threads == 1 ? "" : "s");
     }
+    report_device(plan, &session->no_accelerator);
     report_plan(plan, session->store.manifest.order);
     report_not_fused(plan);
     report_copies_missed(plan);

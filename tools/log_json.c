@@ -1,6 +1,7 @@
 /* JSON lines; see log_json.h. */
 #include "log_json.h"
 
+#include "accelerator.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "console.h"
@@ -258,6 +259,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
                                   ? json_integer((json_int_t)plan->passes)
                                   : json_real(plan->passes));
     (void)json_object_set_new(object, "fused", json_fusion(plan, order));
+    (void)json_object_set_new(object, "device", accelerator_plan_json(plan));
     (void)json_object_set_new(object, "layouts", layouts);
     (void)json_object_set_new(object, "other_read_bytes",
                               plan->other_read_bytes == UINT64_MAX

@@ -2,6 +2,7 @@
  */
 #include "report.h"
 
+#include "accelerator.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "format.h"
@@ -178,7 +179,9 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
     plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
     plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
-    plan_line("devices", plan->device_bytes, "the ring that rows travel, who owns what");
+    plan_line("devices", plan->device_bytes,
+              plan->request.accelerator != NULL ? "descriptions of blocks, what drives the device"
+                                                : "the ring that rows travel, who owns what");
     plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
     plan_line("second", slc_plan_fused_bytes(&plan->fusion),
               "MTTKRP and kernels of the second mode of a pass");
@@ -189,12 +192,14 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("copies", plan->copies_bytes,
               plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
                                                         : "one per mode, in a long run");
+    accelerator_report_plan(plan);
     report_passes(plan, order);
     report_fused(plan, order);
     report_threads(plan);
-    printf(KEY "%s blocks first, conflicts", "schedule",
-           plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest");
-    for (unsigned n = 0; n < order; n++) {
+    printf(KEY "%s blocks first%s", "schedule",
+           plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest",
+           plan->request.accelerator == NULL ? ", conflicts" : "");
+    for (unsigned n = 0; n < order && plan->request.accelerator == NULL; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
             plan_conflict(plan, n);
         }
@@ -272,14 +277,30 @@ void report_factoring(const struct slc_plan *plan,
         }
         printf("%s\n", plan->request.mode_order_set ? "" : " (the plan's: it reads least)");
     }
+}
+
+void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator)
+{
+    const char *precision = plan->request.precision == SLC_F32 ? "f32" : "f64";
+    const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
+
+    if (plan->request.accelerator != NULL) {
+        printf(KEY "%s (%s), %u stream%s, %s%s; %u thread%s that check blocks\n", "device",
+               plan->accelerator.name, plan->request.accelerator->ops->name,
+               plan->accelerator.streams, plural(plan->accelerator.streams), precision,
+               deterministic, plan->threads, plural(plan->threads));
+        return;
+    }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,
-           plural(plan->threads), plan->request.precision == SLC_F32 ? "f32" : "f64",
-           options->deterministic ? ", deterministic" : "");
+           plural(plan->threads), precision, deterministic);
     if (plan->devices > 0) {
         printf("; %u device%s of %u thread%s", plan->devices, plural(plan->devices),
                plan->device_threads, plural(plan->device_threads));
     }
     printf("\n");
+    if (no_accelerator->status != SLC_OK && plan->devices == 0) {
+        printf(KEY "not used: %s\n", "GPU", no_accelerator->message);
+    }
 }
 
 void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice)
@@ -446,6 +467,10 @@ void report_resources(const struct slc_plan *plan,
     printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " block%s\n", "read",
            format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
            stats->cache_blocks, plural(stats->cache_blocks));
+    if (plan->request.accelerator != NULL) {
+        printf(KEY "%s of blocks that the device had in its memory\n", "not read",
+               format_data(&a, (double)stats->bytes_resident));
+    }
     printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
            reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
     if (kernel != UINT64_MAX) {

@@ -20,10 +20,12 @@ void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, u
 /* "Tensor information". */
 void report_tensor(const struct slc_store *store);
 
-/* "Factoring": the options that decide the result, the device and the plan. */
+/* "Factoring": the options that decide the result. */
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
                       const struct slc_cp_als_options *options);
+/* What computes; where `no_accelerator` is a fault, also why nothing else does. */
+void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator);
 /* Why no pass updates two modes, where that is so and a reason can be told. */
 void report_not_fused(const struct slc_plan *plan);
 

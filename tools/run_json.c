@@ -1,6 +1,7 @@
 /* run.json; see run_json.h. */
 #include "run_json.h"
 
+#include "accelerator.h"
 #include "base/memory.h"
 #include "devices.h"
 #include "log_json.h"
@@ -79,6 +80,7 @@ static json_t *counters(const struct slc_stream_stats *stats)
     set_count(object, "blocks", stats->blocks);
     set_count(object, "bytes_read", stats->bytes_read);
     set_count(object, "bytes_cached", stats->bytes_cached);
+    set_count(object, "bytes_resident", stats->bytes_resident);
     set_count(object, "cache_blocks", stats->cache_blocks);
     set(object, "kernel_read_bytes",
         kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
@@ -148,6 +150,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "copies_after",
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
     set(object, "devices", devices_stats_json(record->plan, result->devices));
+    set(object, "device", accelerator_stats_json(record->plan, &result->accelerator));
     set(object, "conflicts", conflicts(result, record->plan->fusion.seconds));
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));

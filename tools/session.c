@@ -1,7 +1,9 @@
 /* Opening, planning and closing what a streaming command holds; see session.h. */
 #include "session.h"
 
+#include "accelerator.h"
 #include "cpu/cpu.h"
+#include "engine/accelerator.h"
 
 #include <stdio.h>
 
@@ -13,6 +15,7 @@ const char *const session_layout_choices[] = {"auto", "blco", "sorted", NULL};
 const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 const char *const session_passes_choices[] = {"auto", "plain", "fused", NULL};
 
+const char *const session_device_choices[] = {"auto", "cpu", "gpu", NULL};
 const char *const session_split_choices[] = {"partitions", "nnz", NULL};
 
 enum slc_status session_open(struct session *session,
@@ -93,6 +96,46 @@ static enum slc_status take_mode_order(const struct option_modes *given,
     return SLC_OK;
 }
 
+static void drop_accelerator(struct session *session)
+{
+    if (session->accelerator != NULL) {
+        session->accelerator->ops->destroy(session->accelerator);
+        session->accelerator = NULL;
+    }
+}
+
+/* Plans for the device that is asked for; with `auto` for the CPU where that plan cannot be. */
+static enum slc_status plan_for_device(struct session *session,
+                                       const struct session_options *options,
+                                       struct slc_plan_request *request,
+                                       struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    drop_accelerator(session);
+    status = accelerator_choose(options, &session->accelerator, &session->no_accelerator, err);
+    if (status != SLC_OK || session->accelerator == NULL) {
+        return status == SLC_OK ? slc_plan_choose(&session->layouts, request, &session->plan, err)
+                                : status;
+    }
+    request->accelerator = session->accelerator;
+    request->streams = (unsigned)options->streams;
+    status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+    if (options->device[0] == 'a') {
+        drop_accelerator(session);
+        session->no_accelerator = refused;
+        request->accelerator = NULL;
+        request->streams = 0;
+        return slc_plan_choose(&session->layouts, request, &session->plan, err);
+    }
+    *err = refused;
+    return status;
+}
+
 enum slc_status session_plan(struct session *session,
                              const struct session_options *options,
                              enum slc_operation operation,
@@ -148,7 +191,7 @@ enum slc_status session_plan(struct session *session,
     if (status != SLC_OK) {
         return status;
     }
-    return slc_plan_choose(&session->layouts, &request, &session->plan, err);
+    return plan_for_device(session, options, &request, err);
 }
 
 enum slc_status session_plan_request(struct session *session,
@@ -169,6 +212,12 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     slc_placement_enter(&session->plan.placement);
     status = slc_stream_open(slc_files_system(), &session->layouts, &session->plan,
                              &session->stream, err);
+    if (status == SLC_OK && session->plan.request.accelerator != NULL) {
+        status = slc_accelerator_open(session->accelerator, &session->layouts, &session->plan,
+                                      session->stream, err);
+        session->accelerator_open = status == SLC_OK;
+        return status;
+    }
     for (unsigned d = 0; d < count && status == SLC_OK; d++) {
         status = slc_cpu_backend_create(&session->devices[d], err);
     }
@@ -185,6 +234,10 @@ void session_stop(struct session *session)
         }
     }
     session->backend = NULL;
+    if (session->accelerator_open) {
+        slc_accelerator_close(session->accelerator, session->stream);
+        session->accelerator_open = false;
+    }
     slc_stream_close(session->stream);
     session->stream = NULL;
     slc_placement_leave();
@@ -193,6 +246,7 @@ void session_stop(struct session *session)
 void session_close(struct session *session)
 {
     session_stop(session);
+    drop_accelerator(session);
     slc_layouts_close(&session->layouts);
     slc_store_close(&session->store);
 }

@@ -31,7 +31,10 @@ struct session_options {
     const char *passes;             /* NULL: plain */
     struct option_modes mode_order; /* empty: the plan's choice */
     uint64_t devices;
-    const char *split; /* NULL: there is no such option, and no device */
+    const char *split;  /* NULL: there is no such option, and no device */
+    const char *device; /* NULL: the CPU */
+    uint64_t device_memory;
+    uint64_t streams;
 };
 
 extern const char *const session_io_choices[];
@@ -42,6 +45,7 @@ extern const char *const session_pin_choices[];
 extern const char *const session_layout_choices[];
 extern const char *const session_split_choices[];
 extern const char *const session_passes_choices[];
+extern const char *const session_device_choices[];
 
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
     {                                                                                              \
@@ -108,6 +112,28 @@ extern const char *const session_passes_choices[];
         .offset = offsetof(struct type, session.layouts)                                           \
     }
 
+/* The rows of commands that may compute on a device with memory of its own. */
+#define SESSION_OPTION_ROWS_DEVICE(type)                                                           \
+    {.name = "device",                                                                             \
+     .kind = OPTION_CHOICE,                                                                        \
+     .value = "WHICH",                                                                             \
+     .fallback = "auto",                                                                           \
+     .choices = session_device_choices,                                                            \
+     .help = "what computes: cpu, gpu, or auto (the GPU where there is one that can)",             \
+     .offset = offsetof(struct type, session.device)},                                             \
+        {.name = "device-memory",                                                                  \
+         .kind = OPTION_SIZE,                                                                      \
+         .value = "SIZE",                                                                          \
+         .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of what is free "  \
+                 "if not given",                                                                   \
+         .offset = offsetof(struct type, session.device_memory)},                                  \
+    {                                                                                              \
+        .name = "streams", .kind = OPTION_U64, .value = "S", .fallback = "0",                      \
+        .maximum = SLC_DEVICE_STREAMS,                                                             \
+        .help = "slots of the GPU that are copied to and computed at the same time; 0: chosen",    \
+        .offset = offsetof(struct type, session.streams)                                           \
+    }
+
 /* The rows of commands that may compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     {.name = "devices",                                                                            \
@@ -159,6 +185,9 @@ struct session {
     struct slc_stream *stream;                    /* NULL until session_start */
     struct slc_backend *backend;                  /* NULL until session_start */
     struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
+    struct slc_device *accelerator;               /* the plan's, in place of them; NULL: none */
+    bool accelerator_open;                        /* between session_start and session_stop */
+    struct slc_error no_accelerator; /* why --device auto took the CPU; SLC_OK: it did not */
 };
 
 #define SESSION_INIT                                                                               \
@@ -189,7 +218,8 @@ enum slc_status session_plan_request(struct session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the stream, creates the device, or devices, and places the threads of what follows. */
+/* Opens the stream, creates the backend, or those of devices, or opens the accelerator, and places
+ * the threads of what follows. */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
 
 /* Closes stream and devices, and undoes the placing; the store stays open for another plan. */

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""cpd, mttkrp and plan --device from outside: on an emulated device, and where there is none."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import check, run, sluice  # noqa: E402
+
+EMULATED = os.environ["SLUICE_EMULATED"]
+
+
+def emulated(*arguments, status=0):
+    done = subprocess.run([EMULATED, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    check(done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def made(folder):
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "200x30x40", "--nnz", 8000, "-q", "-f", "--block-bytes", "4KiB")
+    return store
+
+
+def record(folder):
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def decompose(folder):
+    store = made(folder)
+    on_cpu, on_gpu = os.path.join(folder, "cpu"), os.path.join(folder, "gpu")
+    options = ["cpd", store, "-r", 3, "-i", 3, "--tol", 0]
+    sluice(*options, "--device", "cpu", "-o", on_cpu, "-q")
+    text = emulated(*options, "--device", "gpu", "--streams", 3, "-o", on_gpu, "-v")
+    cpu, gpu = record(on_cpu), record(on_gpu)
+    check(abs(cpu["fit"] - gpu["fit"]) < 1e-9, f"fits {cpu['fit']} and {gpu['fit']}")
+    check(cpu["device"] is None and cpu["plan"]["device"] is None, str(cpu["device"]))
+    check(re.search(r"^  device +\S.*\(cuda\), 3 streams, f64; ", text, re.M), text)
+    check(re.search(r"^Device \(", text, re.M) and re.search("block.* that stay", text), text)
+    check("fused        no: on the device each pass updates one mode" in text, text)
+    plan, told = gpu["plan"]["device"], gpu["device"]
+    check(plan["name"] == told["name"] and plan["streams"] == 3, str(plan))
+    check(plan["total_bytes"] == plan["factor_bytes"] + plan["slots_bytes"] + plan["resident_bytes"], str(plan))
+    # All blocks stay: copied in the first of nine passes.
+    check(told["resident_bytes"] == 8 * told["block_bytes"], str(told))
+    check(gpu["counters"]["bytes_resident"] == 8 * gpu["counters"]["bytes_read"], str(gpu["counters"]))
+    check(told["launches"] >= 9 and told["factor_bytes_to_host"] > 0, str(told))
+
+
+def stop(folder):
+    """A run that its time limit ends has the factors as far as they came."""
+    store, out = made(folder), os.path.join(folder, "out")
+    emulated("cpd", store, "-r", 3, "-i", 1000, "--tol", 0, "--maxsecs", 0.5, "--device", "gpu", "-o", out, status=75)
+    check(record(out)["reason"] == "time" and record(out)["device"]["factor_bytes_to_host"] > 0, str(record(out)))
+    emulated("cpd", store, "-r", 3, "-i", 1, "--init", out, "--nowrite")
+
+
+def multiply(folder):
+    store, start = made(folder), os.path.join(folder, "start")
+    sluice("cpd", store, "-r", 3, "-i", 0, "-o", start, "-q")
+    results = []
+    for command in (sluice, emulated):
+        out = os.path.join(folder, command.__name__ + ".npy")
+        command("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "--device",
+                "cpu" if command is sluice else "gpu")
+        with open(out, "rb") as file:
+            results.append(len(file.read()))
+    check(results[0] == results[1], str(results))
+
+
+def budgets(folder):
+    store = made(folder)
+    text = emulated("cpd", store, "-r", 3, "--device", "gpu", "--device-memory", "64KiB", status=4)
+    needs = re.search(r"needs --device-memory (\d+)MiB or more", text)
+    check(needs, text)
+    plan = json.loads(emulated("plan", store, "-r", 3, "--device", "gpu", "--device-memory", needs.group(1) + "MiB",
+                               "--json"))
+    check(plan["feasible"] and plan["device"]["minimum_bytes"] <= plan["device"]["budget_bytes"], str(plan["device"]))
+    text = emulated("plan", store, "-r", 3, "--device-memory", "64KiB")
+    check(re.search(r"^  GPU +not used: .*--device-memory", text, re.M), text)
+    text = emulated("plan", store, "-r", 3)
+    check(re.search(r"on the device \(smallest that works", text) and "not used" not in text, text)
+
+
+def wishes(folder):
+    """What the CPU alone can do: auto takes it and says why, gpu refuses."""
+    store = made(folder)
+    for wish in (["--copies", "always"], ["--devices", "2", "--split", "nnz"]):
+        text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", *wish)
+        check("  device       CPU" in text, text)
+        text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "gpu", *wish, status=2)
+        check("--device cpu" in text, text)
+    text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
+    check("8" in text, text)
+
+
+def without(folder):
+    """A machine without a device, as tests of the command are run on: CUDA is shown none."""
+    store = made(folder)
+    out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--device", "gpu", "--nowrite", status=1)
+    check(re.search(r"--device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), out + err)
+    out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite")
+    check(re.search(r"^  GPU +not used: \S", out, re.M), out)
+    out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "cpu")
+    check("GPU" not in out, out)
+
+
+run([
+    ("CP-ALS on a device", decompose),
+    ("a stop by time", stop),
+    ("MTTKRP on a device", multiply),
+    ("memory of the device", budgets),
+    ("what the CPU alone can do", wishes),
+    ("no device", without),
+])
