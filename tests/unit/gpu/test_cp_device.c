@@ -1,0 +1,334 @@
+/*
+ * CP-ALS from disk through the emulated device, as the command runs it: the CPU's fit, no factor
+ * back on the host before the end, blocks that stay copied once, and the same bits from any order
+ * of things where that is asked for. Calls of the runtime that fail end the run, and nothing is
+ * left behind.
+ */
+#include "cp_fixture.h"
+#include "emulate.h"
+#include "slc_test.h"
+
+#include "engine/accelerator.h"
+#include "gpu/gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { RANK = 5, DRAWS = 12000, ITERATIONS = 3 };
+
+/* A store that the emulated device decomposes. */
+struct run {
+    struct slc_store store;
+    struct slc_layouts layouts;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_device *device;
+    bool open;
+    uint64_t factor_bytes_seen; /* that had left the device when an iteration ended */
+};
+
+static struct fixture_tensor tensor;
+static char path[512];
+
+static void make_problem(void)
+{
+    static const uint64_t dims[3] = {220, 60, 35};
+
+    if (path[0] == '\0') {
+        fixture_random(&tensor, 3, dims, DRAWS, slc_test_seed());
+        for (uint64_t i = 0; i < tensor.nnz; i++) {
+            tensor.values[i] = 1.0 + floor(8.0 * tensor.values[i]);
+        }
+        for (unsigned t = 0; t < SLC_COUNT(tensor.tile_nnz); t++) {
+            tensor.tile_nnz[t] = 700;
+        }
+        fixture_store(&tensor, slc_test_folder(), "gpu", SLC_CODEC_PACKED, 4096, path);
+    }
+}
+
+static void close_run(struct run *run)
+{
+    if (run->open) {
+        slc_accelerator_close(run->device, run->stream);
+    }
+    slc_stream_close(run->stream);
+    if (run->device != NULL) {
+        run->device->ops->destroy(run->device);
+    }
+    slc_store_close(&run->store);
+    memset(run, 0, sizeof *run);
+}
+
+/* With `device_bytes` of the device's memory; 0: the least that works. */
+static enum slc_status open_run(struct run *run,
+                                const struct slc_plan_request *request,
+                                uint64_t device_bytes,
+                                struct slc_error *err)
+{
+    const struct slc_gpu_options options = {0, device_bytes != 0 ? device_bytes : 1};
+    struct slc_plan_request wanted = *request;
+    enum slc_status status;
+
+    memset(run, 0, sizeof *run);
+    status = slc_store_open(NULL, path, &run->store, err);
+
+    if (status == SLC_OK) {
+        run->layouts = slc_layouts_one(run->store.reader);
+        status = slc_gpu_create(&options, &run->device, err);
+    }
+    wanted.accelerator = run->device;
+    if (status == SLC_OK && device_bytes == 0) {
+        CU_ASSERT_EQUAL(slc_plan_make(&run->layouts, &wanted, &run->plan, NULL), SLC_ERR_BUDGET);
+        device_bytes = run->plan.accelerator.minimum_bytes;
+        close_run(run);
+        return open_run(run, request, device_bytes, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_plan_make(&run->layouts, &wanted, &run->plan, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_accelerator_open(run->device, &run->layouts, &run->plan, run->stream, err);
+        run->open = status == SLC_OK;
+    }
+    return status;
+}
+
+static void look_at_factors(void *context, const struct slc_cp_iteration *iteration)
+{
+    struct run *run = context;
+    struct slc_device_stats stats;
+
+    (void)iteration;
+    run->device->ops->stats(run->device, &stats);
+    run->factor_bytes_seen = stats.factor_bytes_to_host;
+}
+
+static enum slc_status decompose(struct run *run,
+                                 const struct slc_plan_request *request,
+                                 struct slc_cp_result *result,
+                                 struct slc_error *err)
+{
+    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+
+    options.seed = 3;
+    options.deterministic = request->deterministic;
+    options.accelerator = run->device;
+    options.iteration = look_at_factors;
+    options.context = run;
+    return slc_cp_als(&run->store, run->stream, NULL, &run->plan, &options, result, err);
+}
+
+static struct slc_plan_request request_of(unsigned streams)
+{
+    struct slc_plan_request request = fixture_request(RANK);
+
+    request.streams = streams;
+    request.slots = 4;
+    return request;
+}
+
+/* The fit of the CPU. */
+static double fit_of_cpu(const struct slc_plan_request *request)
+{
+    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result result;
+    struct fixture_run run;
+    double fit;
+
+    options.seed = 3;
+    options.deterministic = request->deterministic;
+    SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
+    SLC_ASSERT_OK(
+        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err), &err);
+    fit = result.fit;
+    slc_cp_result_destroy(&result);
+    fixture_close(&run);
+    return fit;
+}
+
+/* Memory in which a third of the blocks stay. */
+static uint64_t third(const struct slc_plan_request *request)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct run run;
+    uint64_t bytes;
+
+    SLC_ASSERT_OK(open_run(&run, request, 0, &err), &err);
+    bytes = run.plan.accelerator.minimum_bytes;
+    for (;;) {
+        close_run(&run);
+        bytes += 8192;
+        SLC_ASSERT_OK(open_run(&run, request, bytes, &err), &err);
+        if (run.plan.layouts[0].resident_bytes * 3 >= run.plan.layouts[0].store_bytes) {
+            break;
+        }
+    }
+    close_run(&run);
+    return bytes;
+}
+
+/* What was copied, over all passes; and that no factor came back but at the end. */
+static void check_copies(const struct run *run, const struct slc_cp_result *result)
+{
+    const struct slc_layout_info *info = slc_reader_info(run->store.reader);
+    const struct slc_device_stats *stats = &result->accelerator;
+    const uint64_t passes = (uint64_t)result->iterations * info->order;
+    uint64_t all = 0, stay = 0, factor_bytes = 0;
+
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(run->store.reader, b, &entry);
+        all += entry.bytes;
+        stay += slc_plan_keeps(run->plan.layouts[0].resident_blocks, info->block_count, b)
+                    ? entry.bytes
+                    : 0;
+    }
+    CU_ASSERT(stay > 0 && stay < all);
+    CU_ASSERT_EQUAL(stats->blocks, passes * info->block_count);
+    CU_ASSERT_EQUAL(stats->nnz, passes * info->nnz);
+    CU_ASSERT_EQUAL(stats->block_bytes, stay + passes * (all - stay));
+    CU_ASSERT_EQUAL(stats->resident_bytes, (passes - 1) * stay);
+    for (unsigned n = 0; n < info->order; n++) {
+        factor_bytes += info->dims[n] * RANK * slc_value_bytes(result->factors[n].type);
+    }
+    CU_ASSERT_EQUAL(run->factor_bytes_seen, 0);
+    CU_ASSERT(stats->factor_bytes_to_host >= factor_bytes);
+    CU_ASSERT(stats->factor_bytes_to_host < 2 * factor_bytes);
+}
+
+static void test_fit(void)
+{
+    const struct slc_plan_request request = request_of(3);
+    double want;
+
+    make_problem();
+    want = fit_of_cpu(&request);
+    for (unsigned seed = 1; seed <= 3; seed++) {
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_cp_result result;
+        struct run run;
+
+        emulate(seed);
+        SLC_ASSERT_OK(open_run(&run, &request, third(&request), &err), &err);
+        CU_ASSERT_EQUAL(run.plan.accelerator.streams, 3);
+        SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
+        CU_ASSERT_DOUBLE_EQUAL(result.fit, want, 1e-9);
+        check_copies(&run, &result);
+        slc_cp_result_destroy(&result);
+        close_run(&run);
+        emulate_end();
+        if (slc_test_quick()) {
+            break;
+        }
+    }
+}
+
+static void test_f32(void)
+{
+    struct slc_plan_request request = request_of(2);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result result;
+    struct run run;
+    double want;
+
+    make_problem();
+    request.precision = SLC_F32;
+    want = fit_of_cpu(&request);
+    emulate(4);
+    SLC_ASSERT_OK(open_run(&run, &request, 0, &err), &err);
+    SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
+    CU_ASSERT_DOUBLE_EQUAL(result.fit, want, 1e-5);
+    slc_cp_result_destroy(&result);
+    close_run(&run);
+    emulate_end();
+}
+
+static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result *b)
+{
+    bool same = a->fit == b->fit;
+
+    for (unsigned n = 0; n < a->order; n++) {
+        same = same && memcmp(a->factors[n].buffer.data, b->factors[n].buffer.data,
+                              a->factors[n].rows * a->factors[n].pitch * sizeof(double)) == 0;
+    }
+    return same;
+}
+
+/* Streams, residents, the order of blocks and that of threads: the same bits. */
+static void test_deterministic(void)
+{
+    static const unsigned streams[] = {1, 2, 4};
+    struct slc_cp_result first, result;
+
+    make_problem();
+    for (unsigned i = 0; i < SLC_COUNT(streams); i++) {
+        struct slc_plan_request request = request_of(streams[i]);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct run run;
+
+        request.deterministic = true;
+        request.schedule = i == 0 ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
+        request.threads = 1 + i;
+        emulate(10 + i);
+        SLC_ASSERT_OK(open_run(&run, &request, i == 1 ? UINT64_C(1) << 26 : 0, &err), &err);
+        SLC_ASSERT_OK(decompose(&run, &request, i == 0 ? &first : &result, &err), &err);
+        if (i == 0) {
+            CU_ASSERT_DOUBLE_EQUAL(first.fit, fit_of_cpu(&request), 1e-9);
+        } else {
+            CU_ASSERT(same_bits(&first, &result));
+            slc_cp_result_destroy(&result);
+        }
+        close_run(&run);
+        emulate_end();
+    }
+    slc_cp_result_destroy(&first);
+}
+
+/* Calls of the runtime that fail, here and there in a run. */
+static void test_refusals(void)
+{
+    const struct slc_plan_request request = request_of(2);
+    unsigned long long calls, step;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result result;
+    struct run run;
+
+    make_problem();
+    emulate(20);
+    SLC_ASSERT_OK(open_run(&run, &request, 0, &err), &err);
+    emulate_refuse(0);
+    SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
+    calls = emulate_refusable();
+    slc_cp_result_destroy(&result);
+    close_run(&run);
+    emulate_end();
+    step = calls / (slc_test_quick() ? 4 : 12);
+    for (unsigned long long k = 1; k < calls / 2; k += step) {
+        emulate(20);
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(open_run(&run, &request, 0, &err), &err);
+        emulate_refuse(k);
+        SLC_ASSERT_FAILS(decompose(&run, &request, &result, &err), SLC_ERR_SYSTEM, &err, NULL);
+        emulate_refuse(0);
+        close_run(&run);
+        emulate_end();
+    }
+    fixture_destroy(&tensor);
+}
+
+static const struct slc_test tests[] = {
+    {"the CPU's fit, a third of the tensor on the device", test_fit},
+    {"f32", test_f32},
+    {"deterministic runs", test_deterministic},
+    {"calls of the runtime fail", test_refusals},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("gpu: cp by a device", tests, SLC_COUNT(tests), argc, argv);
+}
