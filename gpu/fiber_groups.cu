@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { THREADS = 256 };
+enum {
+    THREADS = 256,
+    FEW = 16 /* carries that a thread adds up by itself */
+};
 /* Nonzeros and ends of a group at least: a warp's start and end cost as much as a hundred. */
 static const uint64_t items_min = 512;
 /* Groups for each multiprocessor, where there is enough: four times the warps it holds. */
@@ -87,48 +90,142 @@ void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)
     memset(groups, 0, sizeof *groups);
 }
 
-/*
- * A block looks at one group: if that is where a fiber begins which goes on behind it, the block
- * adds up its carry and those of the groups behind it that lie within the fiber, column by column:
- * its y share them, and are added up in their order.
- */
-template <typename Sum>
-__global__ static void __launch_bounds__(THREADS)
-    slc_fiber_add_carries(const uint32_t *begin,
-                          uint64_t fibers,
-                          const struct slc_fiber_cut *cuts,
-                          uint32_t count,
-                          const Sum *carries,
-                          uint32_t carry_pitch,
-                          const struct slc_gpu_matrix rows)
-{
-    SLC_DYNAMIC_SHARED(Sum, shared);
-    const uint32_t group = blockIdx.x;
-    const uint32_t fiber = cuts[group + 1].fiber;
+/* What is added, and to what. */
+template <typename Sum> struct carry_view {
+    const uint32_t *begin; /* of fibers */
+    uint64_t fibers;
+    struct slc_fiber_groups groups;
+    const Sum *carries;
+    uint32_t carry_pitch;
+    struct slc_gpu_matrix rows;
+};
 
-    if (fiber == fibers || cuts[group].nonzero > begin[fiber] ||
-        cuts[group + 1].nonzero == begin[fiber]) {
-        return;
-    }
-    for (uint32_t first = 0; first < rows.cols; first += blockDim.x) {
+/* Whether a fiber begins in the group that goes on behind it: the one that the group ends in. */
+template <typename Sum>
+__device__ static inline bool begins_carry(const struct carry_view<Sum> *view, uint32_t group)
+{
+    const struct slc_fiber_cut *cuts = view->groups.cuts + group;
+    const uint32_t fiber = cuts[1].fiber;
+
+    return fiber < view->fibers && cuts[0].nonzero <= view->begin[fiber] &&
+           cuts[1].nonzero > view->begin[fiber];
+}
+
+/* Whether group `g` is there and ends in the fiber, too. */
+template <typename Sum>
+__device__ static inline bool
+carries_to(const struct carry_view<Sum> *view, uint32_t g, uint32_t fiber)
+{
+    return g < view->groups.count && view->groups.cuts[g + 1].fiber == fiber;
+}
+
+template <typename Sum>
+__device__ static inline Sum
+carry_of(const struct carry_view<Sum> *view, uint32_t group, uint32_t column)
+{
+    return view->carries[static_cast<uint64_t>(group) * view->carry_pitch + column];
+}
+
+template <typename Sum>
+__device__ static inline void
+add_to_row(const struct carry_view<Sum> *view, uint32_t fiber, uint32_t column, Sum sum)
+{
+    static_cast<Sum *>(view->rows.data)[static_cast<uint64_t>(fiber) * view->rows.pitch + column] +=
+        sum;
+}
+
+/* The carries of group `group` and all that follow it in its fiber, by a whole block: its y share
+ * them, and are added up in their order. */
+template <typename Sum>
+__device__ static inline void
+add_many(const struct carry_view<Sum> *view, uint32_t group, Sum *shared)
+{
+    const uint32_t fiber = view->groups.cuts[group + 1].fiber;
+
+    for (uint32_t first = 0; first < view->rows.cols; first += blockDim.x) {
         const uint32_t column = first + threadIdx.x;
         Sum sum = 0;
 
         for (uint32_t g = group + threadIdx.y;
-             column < rows.cols && g < count && cuts[g + 1].fiber == fiber; g += blockDim.y) {
-            sum += carries[static_cast<uint64_t>(g) * carry_pitch + column];
+             column < view->rows.cols && carries_to(view, g, fiber); g += blockDim.y) {
+            sum += carry_of(view, g, column);
         }
         shared[threadIdx.y * blockDim.x + threadIdx.x] = sum;
         SLC_PLANT(fiber_carries_not_there, __syncthreads());
-        if (threadIdx.y == 0 && column < rows.cols) {
+        if (threadIdx.y == 0 && column < view->rows.cols) {
             for (uint32_t y = 1; y < blockDim.y; y++) {
                 sum += shared[y * blockDim.x + threadIdx.x];
             }
-            static_cast<Sum *>(rows.data)[static_cast<uint64_t>(fiber) * rows.pitch + column] +=
-                sum;
+            add_to_row(view, fiber, column, sum);
         }
         SLC_PLANT(fiber_carries_overwritten, __syncthreads());
     }
+}
+
+/*
+ * A vector of threads (x) looks at one group: where a fiber begins in it that goes on, the vector
+ * adds up the carries if they are few, as nearly always; else the block does, one fiber after the
+ * other.
+ */
+template <typename Sum>
+__global__ static void __launch_bounds__(THREADS)
+    slc_fiber_add_carries(const struct carry_view<Sum> view)
+{
+    SLC_DYNAMIC_SHARED(Sum, shared);
+    uint32_t *many_count = reinterpret_cast<uint32_t *>(shared + THREADS);
+    uint32_t *many = many_count + 1; /* groups: at most one in each FEW */
+    const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
+
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        *many_count = 0;
+    }
+    __syncthreads();
+    if (group < view.groups.count && begins_carry(&view, group)) {
+        const uint32_t fiber = view.groups.cuts[group + 1].fiber;
+        uint32_t end = group + 1;
+
+        while (end - group <= FEW && carries_to(&view, end, fiber)) {
+            end++;
+        }
+        if (end - group > FEW && threadIdx.x == 0) {
+            many[atomicAdd(many_count, 1U)] = group;
+        }
+        for (uint32_t c = threadIdx.x; end - group <= FEW && c < view.rows.cols; c += blockDim.x) {
+            Sum sum = 0;
+
+            for (uint32_t g = group; g < end; g++) {
+                sum += carry_of(&view, g, c);
+            }
+            add_to_row(&view, fiber, c, sum);
+        }
+    }
+    __syncthreads();
+    for (uint32_t m = 0; m < *many_count; m++) {
+        add_many(&view, many[m], shared);
+    }
+}
+
+template <typename Sum>
+static cudaError_t launch_carries(const struct slc_gpu_fibers *fibers,
+                                  const struct slc_fiber_groups *groups,
+                                  const void *carries,
+                                  uint32_t carry_pitch,
+                                  const struct slc_gpu_matrix *rows,
+                                  cudaStream_t stream)
+{
+    const struct carry_view<Sum> view = {
+        fibers->begin, fibers->count, *groups, static_cast<const Sum *>(carries), carry_pitch, *rows
+    };
+    const size_t shared = THREADS * sizeof(Sum) + (THREADS / FEW + 2) * sizeof(uint32_t);
+    uint32_t columns = 1;
+
+    while (columns < rows->cols && columns < SLC_WARP) {
+        columns *= 2;
+    }
+    const dim3 block(columns, THREADS / columns);
+
+    return slc_launch(slc_fiber_add_carries<Sum>, dim3((groups->count + block.y - 1) / block.y),
+                      block, shared, stream, view);
 }
 
 cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
@@ -139,20 +236,6 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
                               bool f32,
                               cudaStream_t stream)
 {
-    uint32_t columns = 1;
-
-    while (columns < rows->cols && columns < SLC_WARP) {
-        columns *= 2;
-    }
-    const dim3 block(columns, THREADS / columns);
-
-    if (f32) {
-        return slc_launch(slc_fiber_add_carries<float>, dim3(groups->count), block,
-                          THREADS * sizeof(float), stream, fibers->begin, fibers->count,
-                          groups->cuts, groups->count, static_cast<const float *>(carries),
-                          carry_pitch, *rows);
-    }
-    return slc_launch(slc_fiber_add_carries<double>, dim3(groups->count), block,
-                      THREADS * sizeof(double), stream, fibers->begin, fibers->count, groups->cuts,
-                      groups->count, static_cast<const double *>(carries), carry_pitch, *rows);
+    return f32 ? launch_carries<float>(fibers, groups, carries, carry_pitch, rows, stream)
+               : launch_carries<double>(fibers, groups, carries, carry_pitch, rows, stream);
 }
