@@ -412,14 +412,14 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                           &chunk);
         __syncthreads();
         slc_mttkrp_group(&chunk.sort);
-        __syncthreads();
+        SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
         if (plan.stash_rows != 0 && !plan.whole) {
             slc_mttkrp_stash_hot(&sums, &chunk.sort, chunk.tile->tile.corner[job.mode]);
             __syncthreads();
         }
         slc_mttkrp_compute<F, T, exact_sums>(&job, &chunk, &sums);
         /* The next chunk, or the flush, is in the same memory. */
-        __syncthreads();
+        SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
     slc_mttkrp_sums_end(&sums);
 }

@@ -120,19 +120,22 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
     for (uint32_t b = threadIdx.x; b < sort->buckets; b += SLC_MTTKRP_THREADS) {
         sort->counters[b] = make_uint4(0, 0, 0, 0);
     }
-    __syncthreads();
+    SLC_PLANT(mttkrp_counters_not_clear, __syncthreads());
     slc_mttkrp_sort_range(sort->nnz, warp, &begin, &end);
     for (uint32_t at = begin + lane; at - lane < end; at += SLC_WARP) {
         const uint32_t same = slc_mttkrp_same_bucket(sort, at, &bucket);
 
         if (at < end && __ffs(same) - 1 == (int)lane) {
             /* The other half of the word is another warp's. */
-            atomicAdd(slc_mttkrp_counter(sort, bucket, warp), (uint32_t)__popc(same) << shift);
+            uint32_t *counter = slc_mttkrp_counter(sort, bucket, warp);
+            const uint32_t count = (uint32_t)__popc(same) << shift;
+
+            SLC_PLANT_OTHER(mttkrp_plain_count, atomicAdd(counter, count), *counter += count);
         }
     }
-    __syncthreads();
+    SLC_PLANT(mttkrp_not_counted, __syncthreads());
     slc_mttkrp_scan(sort);
-    __syncthreads();
+    SLC_PLANT(mttkrp_not_placed, __syncthreads());
     for (uint32_t at = begin + lane; at - lane < end; at += SLC_WARP) {
         const uint32_t same = slc_mttkrp_same_bucket(sort, at, &bucket);
         const int first = __ffs(same) - 1;

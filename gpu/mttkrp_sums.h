@@ -57,7 +57,7 @@ template <typename T> __device__ static inline void slc_mttkrp_add_one(T *to, T 
     if (alone) {
         *to += value;
     } else {
-        atomicAdd(to, value);
+        SLC_PLANT_OTHER(mttkrp_plain_add, atomicAdd(to, value), *to += value);
     }
 }
 
