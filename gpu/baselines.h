@@ -86,7 +86,7 @@ struct slc_gpu_forms {
 
 /*
  * Makes what `kernel` needs for `job`, as far as it is not there: once, before what is measured,
- * for it is made on the host. `dims` are the modes' lengths. Options that forms depend on may not
+ * for most of it is made on the host. `dims` are the modes' lengths. Options that forms depend on may not
  * change between calls. Needs: all-zero but for `coo`. Owns: slc_gpu_forms_destroy, also after an
  * error. Errors: those of making the forms.
  */
