@@ -86,9 +86,9 @@ struct slc_gpu_forms {
 
 /*
  * Makes what `kernel` needs for `job`, as far as it is not there: once, before what is measured,
- * for most of it is made on the host. `dims` are the modes' lengths. Options that forms depend on may not
- * change between calls. Needs: all-zero but for `coo`. Owns: slc_gpu_forms_destroy, also after an
- * error. Errors: those of making the forms.
+ * for most of it is made on the host. `dims` are the modes' lengths. Options that forms depend on
+ * may not change between calls. Needs: all-zero but for `coo`. Owns: slc_gpu_forms_destroy, also
+ * after an error. Errors: those of making the forms.
  */
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
