@@ -1,10 +1,17 @@
 /* What stands in for gpu/ in a build without CUDA: there are no devices. */
 #include "gpu/gpu.h"
+#include "gpu/lists.h"
+#include "gpu/measure.h"
+
+static enum slc_status no_cuda(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_SYSTEM, "this sluice was built without CUDA");
+}
 
 enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err)
 {
     *count = 0;
-    return slc_fail(err, SLC_ERR_SYSTEM, "this sluice was built without CUDA");
+    return no_cuda(err);
 }
 
 enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
@@ -13,5 +20,68 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
 {
     (void)options;
     *device = NULL;
-    return slc_fail(err, SLC_ERR_SYSTEM, "this sluice was built without CUDA");
+    return no_cuda(err);
+}
+
+const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling)
+{
+    (void)ceiling;
+    return "?";
+}
+
+enum slc_status slc_gpu_measure(unsigned ordinal,
+                                const struct slc_gpu_measurement *measurement,
+                                double *bytes_per_second,
+                                struct slc_error *err)
+{
+    (void)ordinal;
+    (void)measurement;
+    *bytes_per_second = 0;
+    return no_cuda(err);
+}
+
+unsigned slc_gpu_lists_kernels(void)
+{
+    return 0;
+}
+
+const char *slc_gpu_lists_kernel(unsigned kernel)
+{
+    (void)kernel;
+    return "?";
+}
+
+enum slc_status slc_gpu_lists_create(struct slc_device *device,
+                                     uint64_t nnz,
+                                     const uint32_t *coords,
+                                     enum slc_value_type type,
+                                     const void *values,
+                                     struct slc_gpu_lists **lists,
+                                     struct slc_error *err)
+{
+    (void)device;
+    (void)nnz;
+    (void)coords;
+    (void)type;
+    (void)values;
+    *lists = NULL;
+    return no_cuda(err);
+}
+
+void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
+{
+    (void)lists;
+}
+
+enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
+                                     unsigned kernel,
+                                     unsigned mode,
+                                     double *seconds,
+                                     struct slc_error *err)
+{
+    (void)lists;
+    (void)kernel;
+    (void)mode;
+    *seconds = 0;
+    return no_cuda(err);
 }
