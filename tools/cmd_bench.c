@@ -8,8 +8,8 @@
 
 /* In the order of the help. */
 static const struct command *const benches[] = {
-    &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert,
-    &bench_cpd,    &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,
+    &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert, &bench_cpd,
+    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,
 };
 enum { BENCHES = sizeof benches / sizeof benches[0] };
 

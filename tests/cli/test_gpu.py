@@ -51,6 +51,19 @@ def decompose(folder):
     check(told["launches"] >= 9 and told["factor_bytes_to_host"] > 0, str(told))
 
 
+def bench(folder):
+    """Every kernel over lists agrees with sluice's own, and ceilings are told."""
+    text = emulated("bench", "device", made(folder), "--rank", 5, "--precision", "all", "--kernel", "all", "-n", 1, "--warm-up",
+                    0, "--largest", "256KiB", "--moved", "64KiB", "--json")
+    told = json.loads(text)
+    check(len(told["ceilings"]) == 8 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
+    check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
+    for row in told["rows"]:
+        check(row["median_ms"] > 0 and row.get("differs", 0) < (1e-12 if row["precision"] == "f64" else 1e-4), str(row))
+    check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "none", "--largest", "4KiB", status=2),
+          "a kernel that there is not")
+
+
 def stop(folder):
     """A run that its time limit ends has the factors as far as they came."""
     store, out = made(folder), os.path.join(folder, "out")
@@ -113,6 +126,7 @@ run([
     ("CP-ALS on a device", decompose),
     ("a stop by time", stop),
     ("MTTKRP on a device", multiply),
+    ("bench device", bench),
     ("memory of the device", budgets),
     ("what the CPU alone can do", wishes),
     ("no device", without),

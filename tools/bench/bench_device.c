@@ -1,0 +1,285 @@
+/*
+ * sluice bench device: what a device moves, from its memory, from its cache, over the bus, by rows
+ * at random places: the ceilings of whatever is computed on it.
+ */
+#include "base/limits.h"
+#include "bench.h"
+#include "device_mttkrp.h"
+#include "gpu/gpu.h"
+#include "gpu/measure.h"
+#include "record.h"
+#include "run.h"
+#include "table.h"
+#include "tools/common_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct option_counts ranks;
+    const char *precision;
+    const char *kernel;
+    struct session_options session;
+    uint64_t ordinal;
+    uint64_t largest;
+    uint64_t moved;
+    struct bench_options bench;
+};
+
+static const char *const precision_choices[] = {"f64", "f32", "all", NULL};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
+     .fallback = "16,32,64",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "of the stores' MTTKRPs: columns of the factors",
+     .offset = offsetof(struct arguments, ranks)},
+    {.name = "precision",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .fallback = "f64",
+     .choices = precision_choices,
+     .help = "arithmetic and factors: f64, f32 or all",
+     .offset = offsetof(struct arguments, precision)},
+    {.name = "kernel",
+     .kind = OPTION_STRING,
+     .value = "NAME",
+     .fallback = "sluice",
+     .help = "sluice alone, or beside it a baseline over a list of coordinates in the device's "
+             "memory: blco-registers, blco-stash, blco (its choice of the two), amped, genten-a, "
+             "genten-b, genten-c, fiber-rows, fiber-elements; baselines or all: each of them",
+     .offset = offsetof(struct arguments, kernel)},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help = "of the device's that blocks and factors may use; baselines take more",
+     .offset = offsetof(struct arguments, session.device_memory)},
+    {.name = "streams",
+     .kind = OPTION_U64,
+     .value = "S",
+     .fallback = "0",
+     .maximum = SLC_DEVICE_STREAMS,
+     .help = "slots that are copied to and computed at the same time; 0: chosen",
+     .offset = offsetof(struct arguments, session.streams)},
+    OPTION_ROW_MEMORY(arguments, session.memory),
+    OPTION_ROW_THREADS(arguments, session.threads),
+    {.name = "ordinal",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 63,
+     .help = "whose ceilings are measured, of the machine's devices",
+     .offset = offsetof(struct arguments, ordinal)},
+    {.name = "largest",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "4GiB",
+     .help = "leave out larger working sets",
+     .offset = offsetof(struct arguments, largest)},
+    {.name = "moved",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "8GiB",
+     .help = "bytes that a run of a ceiling moves at least",
+     .offset = offsetof(struct arguments, moved)},
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
+
+static const struct bench_column columns[] = {{"ceiling", "ceiling", 0, 0},
+                                              {"working_bytes", "MiB", 1.0 / 1048576, 1},
+                                              {"row_bytes", "B/row", 0, 0},
+                                              {"gb_per_s", "GB/s", 1, 1},
+                                              {NULL, NULL, 0, 0}};
+
+static const struct bench_column product_columns[] = {
+    {"tensor", "tensor", 0, 0},
+    {"precision", "type", 0, 0},
+    {"rank", "rank", 0, 0},
+    {"mode", "mode", 0, 0},
+    {"kernel", "kernel", 0, 0},
+    {"median_ms", "ms", 1, 3},
+    {"gnnz_per_s", "Gnnz/s", 1, 3},
+    {"whole_ms", "whole ms", 1, 3},
+    {"copied_bytes", "MiB copied", 1.0 / 1048576, 1},
+    {"differs", "differs by", 1e15, 1},
+    {NULL, NULL, 0, 0}};
+
+struct device_bench {
+    const struct arguments *args;
+    struct operands operands;
+};
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+/*
+ * Each ceiling's working sets. Reads sweep from what a multiprocessor's cache holds to what no
+ * cache does; copies to the device have the sizes of a batch; rows are those of factors of rank 16,
+ * 32 and 64 in f64, in a cache and beyond it.
+ */
+static const struct {
+    enum slc_gpu_ceiling ceiling;
+    uint32_t row_bytes;
+    uint64_t working_bytes[8]; /* up to the first 0 */
+} cases[] = {
+    {SLC_GPU_CEILING_READ,
+     0,
+     {256 * KIB, 4 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 256 * MIB, 4 * GIB}},
+    {SLC_GPU_CEILING_COPY, 0, {16 * MIB, 4 * GIB}},
+    {SLC_GPU_CEILING_TO_DEVICE, 0, {256 * KIB, 4 * MIB, 64 * MIB, 256 * MIB}},
+    {SLC_GPU_CEILING_TO_HOST, 0, {256 * KIB, 64 * MIB}},
+    {SLC_GPU_CEILING_ROWS, 128, {256 * KIB, 16 * MIB, 256 * MIB, 4 * GIB}},
+    {SLC_GPU_CEILING_ROWS, 256, {256 * KIB, 16 * MIB, 256 * MIB, 4 * GIB}},
+    {SLC_GPU_CEILING_ROWS, 512, {256 * KIB, 16 * MIB, 256 * MIB, 4 * GIB}},
+    {SLC_GPU_CEILING_REDUCE_F32, 128, {256 * KIB, 16 * MIB, 256 * MIB}},
+    {SLC_GPU_CEILING_REDUCE_F64, 256, {256 * KIB, 16 * MIB, 256 * MIB}},
+};
+
+static void set_device(json_t *record, const struct slc_device_info *info)
+{
+    json_t *device = json_object();
+
+    bench_set(record, "device", device);
+    bench_set_text(device, "name", info->name);
+    bench_set_count(device, "total_bytes", info->total_bytes);
+    bench_set_count(device, "free_bytes", info->free_bytes);
+    bench_set_count(device, "multiprocessors", info->multiprocessors);
+}
+
+static enum slc_status measure_one(
+    const struct arguments *args, size_t which, uint64_t bytes, json_t *rows, struct slc_error *err)
+{
+    const struct slc_gpu_measurement measurement = {.ceiling = cases[which].ceiling,
+                                                    .working_bytes = bytes,
+                                                    .moved_bytes = args->moved,
+                                                    .row_bytes = cases[which].row_bytes,
+                                                    .repeats = (unsigned)args->bench.repeats};
+    json_t *row = json_object();
+    double rate = 0;
+    const enum slc_status status =
+        slc_gpu_measure((unsigned)args->ordinal, &measurement, &rate, err);
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "ceiling", slc_gpu_ceiling_name(measurement.ceiling));
+    bench_set_count(row, "working_bytes", bytes);
+    if (measurement.row_bytes != 0) {
+        bench_set_count(row, "row_bytes", measurement.row_bytes);
+    }
+    bench_set_real(row, "gb_per_s", rate * 1e-9);
+    return status;
+}
+
+/* A store at every rank and precision asked for. */
+static enum slc_status
+measure_store(const struct arguments *args, const char *path, json_t *rows, struct slc_error *err)
+{
+    static const struct {
+        const char *name;
+        enum slc_value_type type;
+    } precisions[] = {{"f64", SLC_F64}, {"f32", SLC_F32}};
+    struct device_mttkrp measured = {.path = path,
+                                     .kernel = args->kernel,
+                                     .session = args->session,
+                                     .warm_up = (unsigned)args->bench.warm_up,
+                                     .repeats = (unsigned)args->bench.repeats};
+    enum slc_status status = SLC_OK;
+
+    measured.session.device = "gpu";
+    measured.session.io = "auto";
+    measured.session.schedule = "auto";
+    measured.session.pin = "auto";
+    for (unsigned p = 0; p < 2; p++) {
+        if (strcmp(args->precision, "all") != 0 &&
+            strcmp(args->precision, precisions[p].name) != 0) {
+            continue;
+        }
+        measured.precision = precisions[p].type;
+        measured.session.precision = precisions[p].name;
+        for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+            measured.rank = (uint32_t)args->ranks.number[r];
+            status = device_mttkrp_measure(&measured, rows, err);
+        }
+    }
+    return status;
+}
+
+static enum slc_status
+measure(void *state, const char *operand, json_t *record, struct slc_error *err)
+{
+    const struct device_bench *bench = state;
+    const struct arguments *args = bench->args;
+    const struct slc_gpu_options gpu = {.ordinal = (unsigned)args->ordinal};
+    struct slc_device *device = NULL;
+    struct slc_device_info info;
+    json_t *rows = json_array();
+    json_t *products = json_array();
+    unsigned count;
+    enum slc_status status = slc_gpu_count(&count, err);
+
+    (void)operand;
+    bench_set(record, "ceilings", rows);
+    bench_set(record, "rows", products);
+    if (status == SLC_OK) {
+        status = slc_gpu_create(&gpu, &device, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    device->ops->info(device, &info);
+    device->ops->destroy(device);
+    set_device(record, &info);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (unsigned w = 0; w < 8 && cases[c].working_bytes[w] != 0 && status == SLC_OK; w++) {
+            if (cases[c].working_bytes[w] <= args->largest) {
+                status = measure_one(args, c, cases[c].working_bytes[w], rows, err);
+            }
+        }
+    }
+    for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
+        status = measure_store(args, bench->operands.text[i], products, err);
+    }
+    return status;
+}
+
+static void print_tables(const json_t *record)
+{
+    const json_t *rows = json_object_get(record, "rows");
+
+    bench_table_print(json_object_get(record, "ceilings"), columns);
+    if (json_array_size(rows) > 0) {
+        printf("\n");
+        bench_table_print(rows, product_columns);
+    }
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.ordinal = 0};
+    struct device_bench bench = {.args = &args};
+
+    return bench_run_many(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, NULL},
+        &bench.operands);
+}
+
+const struct command bench_device = {
+    .name = "bench device",
+    .summary = "what a GPU moves, and MTTKRPs on it beside the field's kernels",
+    .example = "sluice bench device flights-4d.slc --rank 32 --kernel all",
+    .operands = "[X.slc ...]",
+    .operands_min = 0,
+    .operands_max = OPTIONS_MAX_OPERANDS,
+    .options = options,
+    .notes =
+        "read sweeps a working set; copy counts bytes read and written; to-device and to-host go\n"
+        "from and to registered memory; rows are read, or added to (reduce), at random places.\n"
+        "ms is the device's time of one MTTKRP, whole ms that of the call; differs by: from\n"
+        "sluice's output, relative in norm, in units of 1e-15.",
+    .run = run,
+};

@@ -1,0 +1,259 @@
+/*
+ * MTTKRP on a device; see device_mttkrp.h.
+ *
+ * What a row tells is the device's time, by its own events, and beside it the time of the whole
+ * call, in which blocks are read, checked and copied. Every output is compared with sluice's of the
+ * same mode: a baseline that computes something else would be no baseline.
+ */
+#include "device_mttkrp.h"
+
+#include "base/clock.h"
+#include "cpu/coo.h"
+#include "engine/accelerator.h"
+#include "engine/owned.h"
+#include "factors.h"
+#include "gpu/lists.h"
+#include "record.h"
+#include "timing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Both sides at one rank. */
+struct sides {
+    const struct device_mttkrp *of;
+    struct session session;
+    struct bench_factors factors;
+    struct slc_coo coo; /* empty where no baseline is asked for */
+    struct slc_gpu_lists *lists;
+    struct slc_matrix wanted; /* sluice's output of the mode at hand */
+    json_t *rows;
+};
+
+static bool baseline_wanted(const struct device_mttkrp *of, unsigned kernel)
+{
+    return strcmp(of->kernel, "all") == 0 || strcmp(of->kernel, "baselines") == 0 ||
+           strcmp(of->kernel, slc_gpu_lists_kernel(kernel)) == 0;
+}
+
+static bool any_baseline(const struct device_mttkrp *of)
+{
+    for (unsigned k = 0; k < slc_gpu_lists_kernels(); k++) {
+        if (baseline_wanted(of, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum slc_status
+add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    (void)worker;
+    return slc_coo_add_tile(context, tile, err);
+}
+
+/* The store as a list in the host's memory, decoded by the CPU. */
+static enum slc_status load_list(struct sides *sides, struct slc_error *err)
+{
+    struct session_options options = sides->of->session;
+    struct session session = SESSION_INIT;
+    const struct slc_pass pass = {.tile = add_tile, .context = &sides->coo};
+    struct slc_tensor_shape shape;
+    enum slc_status status;
+
+    options.device = "cpu";
+    status = session_open(&session, sides->of->path, options.memory, err);
+    if (status == SLC_OK) {
+        status = session_plan(&session, &options, SLC_OP_MTTKRP, 0, 1, err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(&session, err);
+    }
+    if (status == SLC_OK) {
+        slc_owned_shape(slc_reader_info(session.store.reader), &shape);
+        status = slc_coo_create(&sides->coo, &shape, sides->of->precision, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_stream_pass(session.stream, &pass, err);
+    }
+    session_close(&session);
+    return status;
+}
+
+static enum slc_status start(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device;
+    enum slc_status status = session_open(&sides->session, of->path, of->session.memory, err);
+
+    if (status == SLC_OK) {
+        status = session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(&sides->session, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_factors_create(&sides->factors, &sides->session.store.manifest,
+                                      of->precision, of->rank, 0, err);
+    }
+    device = sides->session.accelerator;
+    for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
+        status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
+    }
+    if (status == SLC_OK && any_baseline(of)) {
+        status = load_list(sides, err);
+    }
+    if (status == SLC_OK && any_baseline(of)) {
+        status = slc_gpu_lists_create(device, sides->coo.shape.nnz, sides->coo.coords.data,
+                                      sides->coo.type, sides->coo.values.data, &sides->lists, err);
+    }
+    return status;
+}
+
+static void stop(struct sides *sides)
+{
+    slc_gpu_lists_destroy(sides->lists);
+    slc_coo_destroy(&sides->coo);
+    slc_matrix_destroy(&sides->wanted);
+    bench_factors_destroy(&sides->factors);
+    session_close(&sides->session);
+}
+
+/* The norm of the difference from sluice's output over the norm of that. */
+static double difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
+{
+    double apart = 0, norm = 0;
+
+    for (uint64_t i = 0; i < wanted->rows; i++) {
+        for (uint32_t r = 0; r < wanted->cols; r++) {
+            const double a = slc_matrix_get(wanted, i, r), d = slc_matrix_get(got, i, r) - a;
+
+            apart += d * d;
+            norm += a * a;
+        }
+    }
+    return norm > 0 ? sqrt(apart / norm) : sqrt(apart);
+}
+
+static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
+{
+    json_t *row = json_object();
+
+    (void)json_array_append_new(sides->rows, row);
+    bench_set_text(row, "tensor", sides->of->path);
+    bench_set_count(row, "rank", sides->of->rank);
+    bench_set_text(row, "precision", sides->of->precision == SLC_F32 ? "f32" : "f64");
+    bench_set_count(row, "mode", mode + 1);
+    bench_set_text(row, "kernel", kernel);
+    return row;
+}
+
+static void set_times(const struct sides *sides,
+                      json_t *row,
+                      const struct bench_samples *device,
+                      const struct bench_samples *whole)
+{
+    const struct bench_times times = bench_samples_summary(device);
+    const uint64_t nnz = sides->session.store.manifest.nnz;
+
+    bench_times_to_json(row, &times);
+    bench_set_real(row, "whole_ms", bench_samples_summary(whole).median * 1e3);
+    bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
+}
+
+/* sluice's own, and its output into sides->wanted. */
+static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    struct bench_samples samples = {.count = 0}, whole = {.count = 0};
+    struct slc_device_stats before, after;
+    enum slc_status status = SLC_OK;
+    json_t *row = add_row(sides, mode, "sluice");
+
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        device->ops->stats(device, &before);
+        status = slc_accelerator_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
+                                        NULL, NULL, NULL, err);
+        device->ops->stats(device, &after);
+        if (i >= of->warm_up) {
+            bench_samples_add(&samples, after.compute_seconds - before.compute_seconds);
+            bench_samples_add(&whole, slc_seconds_since(start_ns));
+        }
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    set_times(sides, row, &samples, &whole);
+    bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
+    bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
+    slc_matrix_destroy(&sides->wanted);
+    status = slc_matrix_create(&sides->wanted, of->precision,
+                               sides->session.store.manifest.dims[mode], of->rank, err);
+    return status == SLC_OK ? device->ops->output_read(device, &sides->wanted, err) : status;
+}
+
+static enum slc_status
+measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    struct slc_matrix got = sides->factors.output;
+    struct bench_samples samples = {.count = 0}, whole = {.count = 0};
+    enum slc_status status = SLC_OK;
+    json_t *row = add_row(sides, mode, slc_gpu_lists_kernel(kernel));
+
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+        double seconds = 0;
+
+        status = slc_gpu_lists_mttkrp(sides->lists, kernel, mode, &seconds, err);
+        if (i >= of->warm_up) {
+            bench_samples_add(&samples, seconds);
+            bench_samples_add(&whole, slc_seconds_since(start_ns));
+        }
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    set_times(sides, row, &samples, &whole);
+    got.rows = sides->wanted.rows;
+    status = device->ops->output_read(device, &got, err);
+    bench_set_real(row, "differs", difference(&sides->wanted, &got));
+    return status;
+}
+
+static enum slc_status check_kernel(const struct device_mttkrp *of, struct slc_error *err)
+{
+    if (strcmp(of->kernel, "sluice") == 0 || any_baseline(of)) {
+        return SLC_OK;
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--kernel %s: there is no such kernel; see sluice bench "
+                    "device --help",
+                    of->kernel);
+}
+
+enum slc_status
+device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct slc_error *err)
+{
+    struct sides sides = {.of = measured, .session = SESSION_INIT, .rows = rows};
+    enum slc_status status = check_kernel(measured, err);
+
+    if (status == SLC_OK) {
+        status = start(&sides, err);
+    }
+    for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
+        status = measure_own(&sides, n, err);
+        for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
+            if (baseline_wanted(measured, k)) {
+                status = measure_baseline(&sides, n, k, err);
+            }
+        }
+    }
+    stop(&sides);
+    return status;
+}

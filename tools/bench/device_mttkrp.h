@@ -1,0 +1,28 @@
+/*
+ * MTTKRP on a device, mode by mode: sluice's from encoded blocks, resident as far as the device's
+ * memory reaches and streamed beyond, and the field's from lists of coordinates (gpu/lists.h).
+ */
+#ifndef SLC_TOOLS_BENCH_DEVICE_MTTKRP_H
+#define SLC_TOOLS_BENCH_DEVICE_MTTKRP_H
+
+#include "base/matrix.h"
+#include "tools/session.h"
+
+#include <jansson.h>
+
+struct device_mttkrp {
+    const char *path;
+    uint32_t rank;
+    enum slc_value_type precision;
+    const char *kernel; /* "sluice", one of gpu/lists.h, "baselines" or "all" */
+    struct session_options session;
+    unsigned warm_up, repeats;
+};
+
+/* Appends a row per mode and kernel to `rows`. Errors: those of planning, streaming and the device;
+ * SLC_ERR_USAGE for a kernel that there is not. */
+enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
+                                      json_t *rows,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+#endif
