@@ -28,6 +28,24 @@ struct slc_gpu_batch {
     struct slc_gpu_fault *fault;
 };
 
+/* The tile that a chunk is of: the last one that begins with it or before. */
+__device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_batch *batch,
+                                                        uint32_t chunk)
+{
+    uint32_t begin = 0, end = batch->tile_count;
+
+    while (end - begin > 1) {
+        const uint32_t middle = begin + (end - begin) / 2;
+
+        if (batch->chunk_begin[middle] <= chunk) {
+            begin = middle;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
 /* The first contradiction that a kernel has met; zero: none. In the device's memory. */
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; written last, taken by atomicCAS */

@@ -12,23 +12,6 @@ enum {
     SHARED_BYTES = 48 << 10
 };
 
-/* The tile that a chunk is of: the last one that begins with it or before. */
-__device__ static uint32_t tile_of_chunk(const struct slc_gpu_batch &batch, uint32_t chunk)
-{
-    uint32_t begin = 0, end = batch.tile_count;
-
-    while (end - begin > 1) {
-        const uint32_t middle = begin + (end - begin) / 2;
-
-        if (batch.chunk_begin[middle] <= chunk) {
-            begin = middle;
-        } else {
-            end = middle;
-        }
-    }
-    return begin;
-}
-
 /* Coordinates of `count` nonzeros side by side, from their offsets: element e is of nonzero
  * e / order and mode e % order, without a division for each. */
 __device__ static void put_coordinates(const struct slc_gpu_tile *tile,
@@ -61,7 +44,7 @@ __global__ static void __launch_bounds__(SLC_WARP *WARPS_MAX, 1)
     SLC_DYNAMIC_SHARED(unsigned char, shared);
     const uint32_t warps = blockDim.x / SLC_WARP;
     const uint32_t warp = threadIdx.x / SLC_WARP, lane = threadIdx.x % SLC_WARP;
-    const uint32_t t = tile_of_chunk(batch, blockIdx.x), order = batch.layout->order;
+    const uint32_t t = slc_gpu_tile_of_chunk(&batch, blockIdx.x), order = batch.layout->order;
     const struct slc_gpu_tile *tile = &batch.tiles[t];
     const uint32_t first = (blockIdx.x - batch.chunk_begin[t]) * batch.chunk_runs;
     auto *scratch = reinterpret_cast<struct slc_decode_scratch *>(shared + warp * warp_bytes);

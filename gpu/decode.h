@@ -2,8 +2,9 @@
  * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile by itself,
  * from its base on. Device code, included by kernels.
  *
- * Cost, of codec `packed` where keys of a tile differ in 32 bits: per nonzero about 20 operations
- * for its key, 16 per mode, 20 for its value.
+ * Cost, of codec `packed` where keys of a tile differ in 32 bits: instructions of sm_90 per nonzero
+ * are 47 for its key and 24 more per mode, 18 where its group has exceptions, 35 for an integer
+ * value, and 24 for finding a run in a full tile.
  */
 #ifndef SLC_GPU_DECODE_H
 #define SLC_GPU_DECODE_H
@@ -104,8 +105,9 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
 }
 
 /*
- * A group in the shortest words that do. Its last key is not above the range's, nor further from
- * its first than gaps of their width lead.
+ * A group in the shortest words that do: of 32 bits where no others differ in the tile, and so no
+ * gap is longer. Its last key is not above the range's, nor further from its first than gaps of
+ * their width lead.
  */
 __device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
                                                const struct slc_gpu_tile *tile,
@@ -114,26 +116,33 @@ __device__ static inline void slc_decode_group(const struct slc_encoded_layout *
                                                const struct slc_offset_place &to,
                                                struct slc_key_state *state)
 {
-    const slc_wide start = state->range.start;
+    const struct slc_encoded_tile *t = &tile->tile;
     struct slc_patched_group group = {nullptr, 0, 0, 0};
-    uint32_t bits = 8 * tile->tile.gap_bytes;
-    slc_wide last = state->range.last;
+    uint32_t bits = 8 * t->gap_bytes;
 
-    if (tile->tile.encoding == SLC_ENCODING_PACKED) {
-        group = slc_patched_next(tile->block, tile->tile.gaps, place.size, &state->gaps);
+    if (t->encoding == SLC_ENCODING_PACKED) {
+        group = slc_patched_next(tile->block, t->gaps, place.size, &state->gaps);
         bits = group.width + group.extra;
     }
-    if (bits <= 64 && start + ((slc_wide)SLC_GROUP_NNZ << bits) < last) {
-        last = start + ((slc_wide)SLC_GROUP_NNZ << bits);
+    const slc_wide start = state->range.start;
+    slc_wide differ = 0;
+
+    if (t->key_words > 1) {
+        slc_wide last = state->range.last;
+
+        if (bits <= 64 && start + ((slc_wide)SLC_GROUP_NNZ << bits) < last) {
+            last = start + ((slc_wide)SLC_GROUP_NNZ << bits);
+        }
+        differ = start ^ last;
     }
-    if (bits <= 32 && (start ^ last) >> 32 == 0) {
+    if (bits <= 32 && differ >> 32 == 0) {
         slc_decode_group_words<uint32_t>(layout, tile, place, group, scratch, to, state);
-    } else if (bits <= 64 && (start ^ last) >> 64 == 0) {
+    } else if (bits <= 64 && differ >> 64 == 0) {
         slc_decode_group_words<uint64_t>(layout, tile, place, group, scratch, to, state);
     } else {
         slc_decode_group_wide(layout, tile, place, group, to, state);
     }
-    state->moved |= (state->range.start ^ start) >> 32 != 0;
+    state->moved |= t->key_words > 1 && (state->range.start ^ start) >> 32 != 0;
 }
 
 /* At the start of a run of codec `packed` or `lz4`. */
@@ -149,8 +158,7 @@ __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layo
 
     if (t->encoding == SLC_ENCODING_PACKED) {
         sound = slc_packed_range(tile, run, count, &state->range);
-        state->gaps =
-            slc_patched_seek(tile->block, t->gaps, run * (SLC_RUN_NNZ / SLC_GROUP_NNZ), lane);
+        state->gaps = slc_patched_seek(tile->block, t->gaps, run, lane);
     } else {
         sound = slc_planes_range(tile, run, count, lane, &state->range);
     }
@@ -191,8 +199,7 @@ __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout
         slc_decode_open_keys(layout, tile, run, count, lane, &state);
     }
     if (t->form == SLC_FORM_INTEGER) {
-        integers =
-            slc_patched_seek(tile->block, t->integers, run * (SLC_RUN_NNZ / SLC_GROUP_NNZ), lane);
+        integers = slc_patched_seek(tile->block, t->integers, run, lane);
     }
     SLC_ROLL
     for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {

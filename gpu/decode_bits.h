@@ -61,12 +61,12 @@ __device__ static inline struct slc_bit_string slc_bit_string_at(const uint8_t *
     return string;
 }
 
-/* Bits bit .. bit + 31. */
+/* Bits bit .. bit + 31; the shift is modulo 32. */
 __device__ static inline uint32_t slc_bits_load(const uint32_t *words, uint32_t bit)
 {
     const uint32_t *from = words + bit / 32;
 
-    return __funnelshift_r(__ldg(from), __ldg(from + 1), bit % 32);
+    return __funnelshift_r(__ldg(from), __ldg(from + 1), bit);
 }
 
 /* The number of `width` bits, at most those of Word, from bit `bit` of the string on. */
@@ -114,7 +114,7 @@ slc_planes_load(const struct slc_planes &planes, uint32_t b, uint32_t i)
     const uint32_t next = slc_least(word + 1, planes.last_word);
 
     return __funnelshift_r(__ldg(planes.string.words + word), __ldg(planes.string.words + next),
-                           bit % 32);
+                           bit);
 }
 
 /* The lane's numbers; those that are not there are anything. */

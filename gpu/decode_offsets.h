@@ -15,13 +15,15 @@ struct slc_offset_place {
     uint32_t stride;   /* from mode to mode, a multiple of SLC_LANE_NNZ */
 };
 
-/* Gathers the bits that `compress` selects, in each of `count` words. */
+/*
+ * Gathers the bits that `compress` selects, in each of `count` words. All steps are taken: asking
+ * which ones move anything costs about what it saves.
+ */
 template <typename Word, unsigned count>
 __device__ static inline void slc_compress_words(const struct slc_compress *compress,
                                                  Word words[count])
 {
     const Word mask = (Word)compress->mask;
-    const uint32_t steps = compress->steps;
 
     for (unsigned i = 0; i < count; i++) {
         words[i] &= mask;
@@ -29,14 +31,12 @@ __device__ static inline void slc_compress_words(const struct slc_compress *comp
     SLC_UNROLL
     for (unsigned s = 0; s < (sizeof(Word) == 4 ? SLC_COMPRESS_STEPS - 1 : SLC_COMPRESS_STEPS);
          s++) {
-        if (s < steps) {
-            const Word move = (Word)compress->move[s];
+        const Word move = (Word)compress->move[s];
 
-            for (unsigned i = 0; i < count; i++) {
-                const Word moved = words[i] & move;
+        for (unsigned i = 0; i < count; i++) {
+            const Word moved = words[i] & move;
 
-                words[i] = (words[i] ^ moved) | moved >> (1U << s);
-            }
+            words[i] = (words[i] ^ moved) | moved >> (1U << s);
         }
     }
 }

@@ -51,20 +51,35 @@ __device__ static inline uint32_t slc_patched_bytes(const struct slc_patched_gro
 }
 
 /*
- * A cursor at `group`. The warp adds up what the groups before take, all of which are whole: at
- * most 512, of 3 bytes each.
+ * A cursor at the first group of run `run`. The warp adds up what the groups before take, all of
+ * which are whole: at most 508, the four of a run to a lane.
  */
 __device__ static inline struct slc_patched_cursor slc_patched_seek(
-    const uint8_t *block, const struct slc_encoded_patched &patched, uint32_t group, uint32_t lane)
+    const uint8_t *block, const struct slc_encoded_patched &patched, uint32_t run, uint32_t lane)
 {
-    struct slc_patched_cursor cursor = {lane, 0};
-    uint32_t bytes = 0;
+    const struct slc_bit_string widths = slc_bit_string_at(block + patched.widths_at);
+    const struct slc_bit_string extras = slc_bit_string_at(block + patched.extras_at);
+    const struct slc_bit_string counts = slc_bit_string_at(block + patched.counts_at);
+    uint32_t width_sum = 0, others = 0;
 
-    for (; cursor.group < group; cursor.group += SLC_WARP) {
-        bytes += slc_patched_bytes(slc_patched_look(block, patched, cursor), SLC_GROUP_NNZ);
+    static_assert(SLC_RUN_NNZ / SLC_GROUP_NNZ == 4, "a word has the bytes of a run's groups");
+    SLC_ROLL
+    for (uint32_t before = lane; before < run; before += SLC_WARP) {
+        const uint32_t extra = slc_bits_load(extras.words + before, extras.start);
+        const uint32_t count = slc_bits_load(counts.words + before, counts.start);
+
+        width_sum =
+            __dp4a(slc_bits_load(widths.words + before, widths.start), 0x01010101U, width_sum);
+        others = __dp4a(count, 0x01010101U, others);
+        for (uint32_t g = 0; g < 32; g += 8) {
+            others += ((count >> g & 0xff) * (extra >> g & 0xff) + 7) / 8;
+        }
     }
-    cursor.group = group;
-    cursor.at = patched.data_at + __reduce_add_sync(SLC_ALL_LANES, bytes);
+    others += SLC_GROUP_NNZ / 8 * width_sum;
+    const struct slc_patched_cursor cursor = {run * (SLC_RUN_NNZ / SLC_GROUP_NNZ),
+                                              patched.data_at +
+                                                  __reduce_add_sync(SLC_ALL_LANES, others)};
+
     return cursor;
 }
 
@@ -139,10 +154,13 @@ __device__ static inline bool slc_patched_take(const struct slc_patched_group &g
                                                Word numbers[SLC_LANE_NNZ])
 {
     const struct slc_bit_string low = slc_bit_string_at(group.bytes);
+    const uint32_t last = (place.size - 1) * group.width;
+    uint32_t bit = SLC_LANE_NNZ * place.lane * group.width;
     bool sound = true;
 
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
-        numbers[j] = slc_bits_take<Word>(low, slc_lane_index(place, j) * group.width, group.width);
+        numbers[j] = slc_bits_take<Word>(low, slc_least(bit, last), group.width);
+        bit += group.width;
     }
     if (group.exceptions == 0) {
         return true;

@@ -369,24 +369,6 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_gpu_batch *batc
     }
 }
 
-/* The tile that a chunk is of. */
-__device__ static inline uint32_t slc_mttkrp_tile_of(const struct slc_gpu_batch *batch,
-                                                     uint32_t chunk)
-{
-    uint32_t low = 0, high = batch->tile_count;
-
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        if (batch->chunk_begin[middle] <= chunk) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 template <typename F, typename T, bool exact_sums>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                                          exact_sums && sizeof(F) < sizeof(T) ? 1 : 2)
@@ -399,7 +381,7 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
     const uint32_t end = (uint32_t)((uint64_t)batch.chunk_count * (blockIdx.x + 1) / gridDim.x);
     slc_mttkrp_chunk<T> chunk;
     slc_mttkrp_sums<T, exact_sums> sums;
-    uint32_t tile = slc_mttkrp_tile_of(&batch, first);
+    uint32_t tile = slc_gpu_tile_of_chunk(&batch, first);
 
     slc_mttkrp_lay_out(&job, &plan, shared, &chunk, &sums);
     slc_mttkrp_sums_begin(&sums);
