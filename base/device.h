@@ -62,6 +62,19 @@ struct slc_device_problem {
      * do. */
     uint64_t resident_bytes;
     uint32_t resident_tiles;
+
+    /*
+     * Of several devices with one problem, which may differ in the memory for batches and blocks:
+     * the most units that update_units is given. 0: the device is alone.
+     */
+    uint32_t unit_most;
+};
+
+/* Runs of rows, each at most rows_most long, whose sums are wanted one by one. Borrowed. */
+struct slc_device_units {
+    const struct slc_row_span *rows;
+    uint32_t count;
+    uint64_t rows_most;
 };
 
 struct slc_device_job {
@@ -82,6 +95,7 @@ struct slc_device_stats {
     uint64_t resident_bytes;                 /* of blocks computed without a copy */
     uint64_t bytes_to_device, bytes_to_host; /* of all else */
     uint64_t factor_bytes_to_host;           /* of the latter: rows of factors and outputs */
+    uint64_t bytes_from_devices;             /* rows of factors and outputs of others */
     double copy_seconds, compute_seconds;    /* by events, summed over streams */
 };
 
@@ -185,6 +199,48 @@ struct slc_device_ops {
                              unsigned mode,
                              const double *scale,
                              struct slc_error *err);
+
+    /*
+     * What follows is of several devices with one problem (unit_most), each used by a thread of its
+     * own. `from` is another of them; what is read there nobody may change meanwhile. Rows are
+     * given in `count` spans; they have arrived, and been added, when these return.
+     * Errors: SLC_ERR_USAGE for a device of another kind or problem, SLC_ERR_SYSTEM.
+     */
+
+    /* Rows of factor `mode` become those that `from` has. */
+    enum slc_status (*factor_copy)(struct slc_device *device,
+                                   unsigned mode,
+                                   const struct slc_device *from,
+                                   const struct slc_row_span *rows,
+                                   uint64_t count,
+                                   struct slc_error *err);
+    /*
+     * After mttkrp_end of the same mode on both, and before anything else is done with the outputs:
+     * adds rows of the output of `from` to this one's. Where deterministic it does not matter which
+     * device had which nonzeros, if each is given all others, be it without rows: a column to which
+     * something could not be added is NaN with all of them.
+     */
+    enum slc_status (*output_add)(struct slc_device *device,
+                                  const struct slc_device *from,
+                                  const struct slc_row_span *rows,
+                                  uint64_t count,
+                                  struct slc_error *err);
+    /* output_read of some rows: those of `to` that are in none stay as they are. */
+    enum slc_status (*output_rows)(struct slc_device *device,
+                                   const struct slc_row_span *rows,
+                                   uint64_t count,
+                                   struct slc_matrix *to,
+                                   struct slc_error *err);
+    /*
+     * `update` of the rows in units alone. Unit u has 2 * rank numbers at columns + u * 2 * rank:
+     * largest magnitudes, then inner products. Order: the same bits, whatever the other units are.
+     */
+    enum slc_status (*update_units)(struct slc_device *device,
+                                    unsigned mode,
+                                    const struct slc_solver *solver,
+                                    const struct slc_device_units *units,
+                                    double *columns,
+                                    struct slc_error *err);
 
     void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
     void (*destroy)(struct slc_device *device); /* takes NULL */

@@ -63,6 +63,9 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
 
     slc_gpu_solver_pack(solver, gpu->memory.host_solver);
     status = send(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    if (status == SLC_OK) {
+        status = slc_gpu_output_finish(gpu, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -75,6 +78,25 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     return receive(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
 
+/* What both ways of solving need. */
+static enum slc_status enter_update(const struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_solver *solver,
+                                    struct slc_error *err)
+{
+    const enum slc_status status = enter(gpu, mode, err);
+
+    if (status == SLC_OK && (!gpu->job.has_output || gpu->job.mttkrp.mode != mode ||
+                             solver->rank != gpu->problem.rank)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "device %d has no output of an MTTKRP of mode %u, or the solver's rank %" PRIu32
+            " is not %" PRIu32,
+            gpu->ordinal, mode, solver->rank, gpu->problem.rank);
+    }
+    return status;
+}
+
 enum slc_status slc_gpu_update(struct slc_device *device,
                                unsigned mode,
                                const struct slc_solver *solver,
@@ -84,17 +106,10 @@ enum slc_status slc_gpu_update(struct slc_device *device,
     struct slc_gpu *gpu = slc_gpu_of(device);
     const uint64_t rank = gpu->problem.rank;
     const double *const found = gpu->memory.host_solver;
-    enum slc_status status = enter(gpu, mode, err);
+    enum slc_status status = enter_update(gpu, mode, solver, err);
 
     if (status != SLC_OK) {
         return status;
-    }
-    if (!gpu->job.has_output || gpu->job.mttkrp.mode != mode || solver->rank != rank) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "device %d has no output of an MTTKRP of mode %u, or the solver's rank %" PRIu32
-            " is not %" PRIu64,
-            gpu->ordinal, mode, solver->rank, rank);
     }
     gpu->largest_known[mode] = false;
     status = settled(gpu, update(gpu, mode, solver, err));
@@ -104,6 +119,67 @@ enum slc_status slc_gpu_update(struct slc_device *device,
         memcpy(sums->gram, found + 2 * rank, rank * rank * sizeof *found);
     }
     return status;
+}
+
+static enum slc_status update_units(struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_solver *solver,
+                                    const struct slc_device_units *units,
+                                    double *columns,
+                                    struct slc_error *err)
+{
+    const struct slc_gpu_solver packed = {gpu->memory.solver, solver->rank, solver->singular};
+    const struct slc_gpu_units on_device = {gpu->memory.units, units->count, units->rows_most};
+    enum slc_status status;
+
+    slc_gpu_solver_pack(solver, gpu->memory.host_solver);
+    status = send(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    if (status == SLC_OK) {
+        status = slc_gpu_rows_send(gpu, gpu->memory.units, units->rows, units->count,
+                                   sizeof *units->rows, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_gpu_output_finish(gpu, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_dense_update_units(&packed, gpu->problem.arithmetic,
+                                           &gpu->job.mttkrp.output, &gpu->memory.factor[mode],
+                                           &on_device, gpu->memory.unit_columns,
+                                           gpu->memory.scratch, gpu->main),
+                err);
+    status = slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
+                                  2 * solver->rank * sizeof *columns, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* The place of the solver is used again, also where there were no units to wait for. */
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_update_units(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_solver *solver,
+                                     const struct slc_device_units *units,
+                                     double *columns,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const enum slc_status status = enter_update(gpu, mode, solver, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (units->count > gpu->problem.unit_most) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu32 " units of rows are more than the %" PRIu32
+                        " that device %d was opened for",
+                        units->count, gpu->problem.unit_most, gpu->ordinal);
+    }
+    gpu->largest_known[mode] = false;
+    return settled(gpu, update_units(gpu, mode, solver, units, columns, err));
 }
 
 static enum slc_status gram_of(struct slc_gpu *gpu, unsigned mode, struct slc_error *err)

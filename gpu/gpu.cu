@@ -100,6 +100,10 @@ static const struct slc_device_ops operations = {
     slc_gpu_update,
     slc_gpu_gram,
     slc_gpu_scale,
+    slc_gpu_factor_copy,
+    slc_gpu_output_add,
+    slc_gpu_output_rows,
+    slc_gpu_update_units,
     stats,
     destroy,
 };

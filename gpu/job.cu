@@ -62,6 +62,11 @@ static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct
     SLC_GPU_TRY(slc_exact_sum_begin(&job->exact, job->output.rows, job->rank, gpu->memory.largest,
                                     job->order, job->mode, magnitude, gpu->main),
                 err);
+    if (gpu->memory.refused != nullptr) {
+        SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.refused, 0, job->rank * sizeof *gpu->memory.refused,
+                                    gpu->main),
+                    err);
+    }
     return SLC_OK;
 }
 
@@ -140,10 +145,29 @@ static enum slc_status report(const struct slc_gpu_fault *fault, struct slc_erro
     return status;
 }
 
-/* All batches, the finished output and the fault. */
-static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
+enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
+    const uint64_t rows = job->output.rows;
+
+    if (!gpu->job.unfinished) {
+        return SLC_OK;
+    }
+    if (gpu->memory.refused != nullptr) {
+        SLC_GPU_TRY(slc_exact_sum_add(job->exact.words + 2 * rows * job->rank, gpu->memory.refused,
+                                      job->rank, gpu->main),
+                    err);
+    }
+    SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, rows, 0, &job->output,
+                                     slc_gpu_output_type(job->arithmetic), gpu->main),
+                err);
+    gpu->job.unfinished = false;
+    return SLC_OK;
+}
+
+/* All batches and the fault. */
+static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
+{
     enum slc_status status = slc_gpu_slot_launch(gpu, err);
 
     if (status != SLC_OK) {
@@ -154,11 +178,6 @@ static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
             SLC_PLANT(end_before_batches,
                       SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].done, 0), err));
         }
-    }
-    if (gpu->problem.deterministic) {
-        SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, job->output.rows, 0, &job->output,
-                                         slc_gpu_output_type(job->arithmetic), gpu->main),
-                    err);
     }
     SLC_GPU_TRY(cudaMemcpyAsync(gpu->memory.host_fault, gpu->memory.fault,
                                 sizeof *gpu->memory.fault, cudaMemcpyDeviceToHost, gpu->main),
@@ -191,6 +210,7 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     }
     (void)slc_gpu_leave_job(gpu, status);
     gpu->job.has_output = status == SLC_OK;
+    gpu->job.unfinished = status == SLC_OK && gpu->problem.deterministic;
     gpu->job.active = false;
     return status;
 }

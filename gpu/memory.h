@@ -17,7 +17,10 @@ enum {
      * host packs them: a piece should stay in its cache until the copy reads it, and be large
      * enough for a copy's start not to matter.
      */
-    SLC_GPU_PIECE_BYTES = 1 << 20
+    SLC_GPU_PIECE_BYTES = 1 << 20,
+    /* Rows of another device arrive here before they are added: enough for a copy to reach the rate
+     * of the link. */
+    SLC_GPU_ARRIVAL_BYTES = 4 << 20
 };
 
 /* Consecutive tiles of resident blocks. */
@@ -61,6 +64,11 @@ struct slc_gpu_memory {
     void *scratch; /* of gpu/dense.h */
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
+    /* Of several devices. */
+    struct slc_row_span *units;
+    double *unit_columns;
+    uint8_t *arrival;
+    unsigned long long *refused; /* with exact sums: per column, what the others could not add */
 
     /* The host's. */
     uint8_t *piece[2];

@@ -61,6 +61,7 @@ struct slc_gpu_job {
     bool active;
     bool broken;     /* a call failed: some blocks are missing */
     bool has_output; /* after mttkrp_end, until the next begin */
+    bool unfinished; /* the output is still to be made of exact sums */
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
@@ -95,6 +96,7 @@ struct slc_gpu {
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
+    uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
     struct slc_gpu_job job;
     struct slc_device_stats stats;
 };
@@ -151,6 +153,24 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
                                     struct slc_error *err);
 enum slc_status
 slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err);
+enum slc_status slc_gpu_output_rows(struct slc_device *device,
+                                    const struct slc_row_span *rows,
+                                    uint64_t count,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err);
+/* Rows of `row_bytes`, one behind the other in the device's memory and the host's. Likewise. */
+enum slc_status slc_gpu_rows_send(struct slc_gpu *gpu,
+                                  void *to,
+                                  const void *from,
+                                  uint64_t rows,
+                                  uint64_t row_bytes,
+                                  struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_rows_receive(struct slc_gpu *gpu,
+                                     void *to,
+                                     const void *from,
+                                     uint64_t rows,
+                                     uint64_t row_bytes,
+                                     struct slc_error *err) SLC_NODISCARD;
 /* The problem's layouts. Whoever fails settles the device. */
 enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
                                       const struct slc_encoded_layout *layouts,
@@ -219,6 +239,8 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,
                                      struct slc_error *err);
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
+/* Has the output be made of the job's exact sums, where there are any and it has not been. */
+enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- algebra.cu */
 
@@ -231,5 +253,25 @@ enum slc_status
 slc_gpu_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_error *err);
 enum slc_status
 slc_gpu_scale(struct slc_device *device, unsigned mode, const double *scale, struct slc_error *err);
+enum slc_status slc_gpu_update_units(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_solver *solver,
+                                     const struct slc_device_units *units,
+                                     double *columns,
+                                     struct slc_error *err);
+
+/* ---- peers.cu */
+
+enum slc_status slc_gpu_factor_copy(struct slc_device *device,
+                                    unsigned mode,
+                                    const struct slc_device *from,
+                                    const struct slc_row_span *rows,
+                                    uint64_t count,
+                                    struct slc_error *err);
+enum slc_status slc_gpu_output_add(struct slc_device *device,
+                                   const struct slc_device *from,
+                                   const struct slc_row_span *rows,
+                                   uint64_t count,
+                                   struct slc_error *err);
 
 #endif

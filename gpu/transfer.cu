@@ -76,7 +76,6 @@ static enum slc_status to_host(struct slc_gpu *gpu,
         }
     }
     gpu->stats.bytes_to_host += rows * row_bytes;
-    gpu->stats.factor_bytes_to_host += rows * row_bytes;
     return SLC_OK;
 }
 
@@ -145,6 +144,16 @@ static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
     return status;
 }
 
+static enum slc_status matrix_to_host(struct slc_gpu *gpu,
+                                      const void *from,
+                                      uint64_t count,
+                                      struct matrix_rows *rows,
+                                      struct slc_error *err)
+{
+    gpu->stats.factor_bytes_to_host += count * row_bytes(rows);
+    return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
+}
+
 /* What both directions need of a factor. */
 static enum slc_status enter_factor(const struct slc_gpu *gpu,
                                     unsigned mode,
@@ -199,18 +208,17 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
         const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
         struct matrix_rows rows = {to, to->type, factor->pitch};
 
-        status = settled(gpu, to_host(gpu, factor->data, factor->rows, row_bytes(&rows),
-                                      unpack_matrix, &rows, err));
+        status = settled(gpu, matrix_to_host(gpu, factor->data, factor->rows, &rows, err));
     }
     return status;
 }
 
-enum slc_status
-slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err)
+/* What reading an output needs. */
+static enum slc_status
+enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error *err)
 {
-    struct slc_gpu *gpu = slc_gpu_of(device);
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
-    enum slc_status status = slc_gpu_enter(gpu, err);
+    const enum slc_status status = slc_gpu_enter(gpu, err);
 
     if (status != SLC_OK) {
         return status;
@@ -221,24 +229,92 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
                         "has ended on device %d",
                         to->rows, to->cols, gpu->ordinal);
     }
-    struct matrix_rows rows = {to, slc_gpu_output_type(gpu->problem.arithmetic), output->pitch};
-
-    return settled(
-        gpu, to_host(gpu, output->data, output->rows, row_bytes(&rows), unpack_matrix, &rows, err));
+    return settled(gpu, slc_gpu_output_finish(gpu, err));
 }
 
-/* ---- layouts */
-
-static void pack_layouts(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+enum slc_status slc_gpu_output_rows(struct slc_device *device,
+                                    const struct slc_row_span *rows,
+                                    uint64_t count,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err)
 {
-    memcpy(piece, static_cast<const struct slc_encoded_layout *>(context) + first,
-           count * sizeof(struct slc_encoded_layout));
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    enum slc_status status = enter_output(gpu, to, err);
+
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        struct slc_matrix part = *to;
+        struct matrix_rows moved = {&part, slc_gpu_output_type(gpu->problem.arithmetic),
+                                    output->pitch};
+
+        part.buffer.data = host_row(to, rows[i].first);
+        part.rows = rows[i].end - rows[i].first;
+        status = settled(gpu, matrix_to_host(gpu,
+                                             static_cast<unsigned char *>(output->data) +
+                                                 rows[i].first * row_bytes(&moved),
+                                             part.rows, &moved, err));
+    }
+    return status;
+}
+
+enum slc_status
+slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err)
+{
+    const struct slc_row_span all = {0, to->rows};
+
+    return slc_gpu_output_rows(device, &all, 1, to, err);
+}
+
+/* ---- plain rows */
+
+/* Where they are in the host's memory. */
+struct plain_rows {
+    unsigned char *host;
+    uint64_t row_bytes;
+};
+
+static void pack_plain(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct plain_rows *rows = static_cast<const struct plain_rows *>(context);
+
+    memcpy(piece, rows->host + first * rows->row_bytes, count * rows->row_bytes);
+}
+
+static void unpack_plain(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct plain_rows *rows = static_cast<const struct plain_rows *>(context);
+
+    memcpy(rows->host + first * rows->row_bytes, piece, count * rows->row_bytes);
+}
+
+enum slc_status slc_gpu_rows_send(struct slc_gpu *gpu,
+                                  void *to,
+                                  const void *from,
+                                  uint64_t rows,
+                                  uint64_t row_bytes,
+                                  struct slc_error *err)
+{
+    struct plain_rows plain = {static_cast<unsigned char *>(const_cast<void *>(from)), row_bytes};
+
+    return to_device(gpu, to, rows, row_bytes, pack_plain, &plain, err);
+}
+
+enum slc_status slc_gpu_rows_receive(struct slc_gpu *gpu,
+                                     void *to,
+                                     const void *from,
+                                     uint64_t rows,
+                                     uint64_t row_bytes,
+                                     struct slc_error *err)
+{
+    struct plain_rows plain = {static_cast<unsigned char *>(to), row_bytes};
+
+    return to_host(gpu, from, rows, row_bytes, unpack_plain, &plain, err);
 }
 
 enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
                                       const struct slc_encoded_layout *layouts,
                                       struct slc_error *err)
 {
-    return to_device(gpu, gpu->memory.layouts, gpu->problem.layout_count, sizeof *layouts,
-                     pack_layouts, const_cast<struct slc_encoded_layout *>(layouts), err);
+    return slc_gpu_rows_send(gpu, gpu->memory.layouts, layouts, gpu->problem.layout_count,
+                             sizeof *layouts, err);
 }

@@ -13,14 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct fake *fake_of(const struct slc_device *device)
+struct fake *fake_of(const struct slc_device *device)
 {
     return (struct fake *)(uintptr_t)device;
 }
 
-/* Whether this call is the one that fails. */
-static enum slc_status
-call(struct fake *fake, bool needs_open, const char *name, struct slc_error *err)
+enum slc_status
+fake_call(struct fake *fake, bool needs_open, const char *name, struct slc_error *err)
 {
     fake_require(fake, fake->open == needs_open, name);
     if (++fake->calls == fake->refuse_at) {
@@ -71,7 +70,7 @@ static enum slc_status fake_open(struct slc_device *device,
                                  struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    enum slc_status status = call(fake, false, "open", err);
+    enum slc_status status = fake_call(fake, false, "open", err);
     uint64_t rows = 0;
 
     if (status != SLC_OK) {
@@ -119,7 +118,7 @@ static enum slc_status
 fake_register(struct slc_device *device, void *memory, uint64_t bytes, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    enum slc_status status = call(fake, true, "host_register", err);
+    enum slc_status status = fake_call(fake, true, "host_register", err);
 
     fake_require(fake, (uintptr_t)memory % 4096 == 0 && bytes > 0, "registering no pages");
     for (unsigned i = 0; i < REGIONS && status == SLC_OK; i++) {
@@ -163,7 +162,7 @@ static enum slc_status fake_factor_write(struct slc_device *device,
                                          struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "factor_write", err);
+    const enum slc_status status = fake_call(fake, true, "factor_write", err);
 
     if (status == SLC_OK) {
         fake_require(fake, from->type == fake->factors[mode].type, "a factor of another type");
@@ -179,7 +178,7 @@ static enum slc_status fake_factor_read(struct slc_device *device,
                                         struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "factor_read", err);
+    const enum slc_status status = fake_call(fake, true, "factor_read", err);
 
     if (status == SLC_OK) {
         fake_require(fake, !fake->working, "reading a factor in a job");
@@ -194,7 +193,7 @@ static enum slc_status
 fake_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "output_read", err);
+    const enum slc_status status = fake_call(fake, true, "output_read", err);
 
     if (status == SLC_OK) {
         copy_matrix(&fake->output, to);
@@ -207,7 +206,7 @@ static enum slc_status
 fake_begin(struct slc_device *device, const struct slc_device_job *job, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "mttkrp_begin", err);
+    const enum slc_status status = fake_call(fake, true, "mttkrp_begin", err);
 
     if (status == SLC_OK) {
         fake_require(fake, !fake->working, "a job in a job");
@@ -260,7 +259,7 @@ static enum slc_status fake_block(struct slc_device *device,
                                   struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "block", err);
+    const enum slc_status status = fake_call(fake, true, "block", err);
     const uint64_t needs = rounded(block->bytes) + rounded(block->expanded_bytes);
     struct slc_block_entry entry;
     struct work *work;
@@ -298,7 +297,7 @@ static enum slc_status
 fake_resident(struct slc_device *device, uint32_t keep, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "resident", err);
+    const enum slc_status status = fake_call(fake, true, "resident", err);
 
     if (status == SLC_OK) {
         fake_require(fake, keep < fake->kept_count, "a block that is not there");
@@ -313,14 +312,14 @@ fake_resident(struct slc_device *device, uint32_t keep, struct slc_error *err)
 static enum slc_status fake_flush(struct slc_device *device, struct slc_error *err)
 {
     fake_of(device)->counts.flushes++;
-    return call(fake_of(device), true, "flush", err);
+    return fake_call(fake_of(device), true, "flush", err);
 }
 
 static enum slc_status fake_copied(
     struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "copied", err);
+    const enum slc_status status = fake_call(fake, true, "copied", err);
 
     if (status == SLC_OK) {
         fake_require(fake, ticket > 0 && ticket <= fake->asked, "a copy that nobody asked for");
@@ -337,7 +336,7 @@ static enum slc_status fake_copied(
 static enum slc_status fake_end(struct slc_device *device, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    enum slc_status status = call(fake, true, "mttkrp_end", err);
+    enum slc_status status = fake_call(fake, true, "mttkrp_end", err);
 
     fake_require(fake, fake->working, "the end of no job");
     fake_drain(fake);
@@ -351,7 +350,7 @@ static enum slc_status fake_end(struct slc_device *device, struct slc_error *err
     return status;
 }
 
-static struct slc_dense *dense_for(const struct fake *fake)
+struct slc_dense *fake_dense(const struct fake *fake)
 {
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_dense *dense = NULL;
@@ -367,7 +366,7 @@ static enum slc_status fake_update(struct slc_device *device,
                                    struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    enum slc_status status = call(fake, true, "update", err);
+    enum slc_status status = fake_call(fake, true, "update", err);
     struct slc_matrix output = {0};
     struct slc_dense *dense;
 
@@ -375,7 +374,7 @@ static enum slc_status fake_update(struct slc_device *device,
         return status;
     }
     fake_require(fake, !fake->working && mode == fake->job.mode, "an update from another job");
-    dense = dense_for(fake);
+    dense = fake_dense(fake);
     SLC_ASSERT_OK(slc_matrix_create(&output, fake->factors[mode].type, fake->output.rows,
                                     fake->problem.rank, err),
                   err);
@@ -390,8 +389,8 @@ static enum slc_status
 fake_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    enum slc_status status = call(fake, true, "gram", err);
-    struct slc_dense *dense = dense_for(fake);
+    enum slc_status status = fake_call(fake, true, "gram", err);
+    struct slc_dense *dense = fake_dense(fake);
 
     if (status == SLC_OK) {
         status = slc_dense_gram(dense, &fake->factors[mode], gram, err);
@@ -404,7 +403,7 @@ static enum slc_status
 fake_scale(struct slc_device *device, unsigned mode, const double *scale, struct slc_error *err)
 {
     struct fake *fake = fake_of(device);
-    const enum slc_status status = call(fake, true, "scale", err);
+    const enum slc_status status = fake_call(fake, true, "scale", err);
 
     if (status == SLC_OK) {
         slc_dense_scale_rows(&fake->factors[mode], 0, fake->factors[mode].rows, scale);
@@ -438,11 +437,12 @@ static void fake_destroy(struct slc_device *device)
 struct slc_device *fake_create(const struct fake_options *options)
 {
     static const struct slc_device_ops ops = {
-        "fake",           fake_info,     fake_memory_bytes, fake_host_bytes,   fake_open,
-        fake_close,       fake_register, fake_unregister,   fake_factor_write, fake_factor_read,
-        fake_output_read, fake_begin,    fake_block,        fake_resident,     fake_flush,
-        fake_copied,      fake_end,      fake_update,       fake_gram,         fake_scale,
-        fake_stats,       fake_destroy};
+        "fake",           fake_info,       fake_memory_bytes, fake_host_bytes,   fake_open,
+        fake_close,       fake_register,   fake_unregister,   fake_factor_write, fake_factor_read,
+        fake_output_read, fake_begin,      fake_block,        fake_resident,     fake_flush,
+        fake_copied,      fake_end,        fake_update,       fake_gram,         fake_scale,
+        fake_factor_copy, fake_output_add, fake_output_rows,  fake_update_units, fake_stats,
+        fake_destroy};
     struct fake *fake = fake_take(sizeof *fake);
 
     fake->device.ops = &ops;

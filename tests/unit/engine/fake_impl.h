@@ -63,4 +63,35 @@ void *fake_run(void *context);
 void fake_enqueue(struct fake *fake, struct work *work, unsigned most);
 void fake_drain(struct fake *fake);
 
+struct fake *fake_of(const struct slc_device *device);
+/* Whether this call is the one that fails. */
+enum slc_status
+fake_call(struct fake *fake, bool needs_open, const char *name, struct slc_error *err);
+/* For the rows of any mode. */
+struct slc_dense *fake_dense(const struct fake *fake);
+
+/* What devices of a group do: fake_group.c. */
+enum slc_status fake_factor_copy(struct slc_device *device,
+                                 unsigned mode,
+                                 const struct slc_device *from,
+                                 const struct slc_row_span *rows,
+                                 uint64_t count,
+                                 struct slc_error *err);
+enum slc_status fake_output_add(struct slc_device *device,
+                                const struct slc_device *from,
+                                const struct slc_row_span *rows,
+                                uint64_t count,
+                                struct slc_error *err);
+enum slc_status fake_output_rows(struct slc_device *device,
+                                 const struct slc_row_span *rows,
+                                 uint64_t count,
+                                 struct slc_matrix *to,
+                                 struct slc_error *err);
+enum slc_status fake_update_units(struct slc_device *device,
+                                  unsigned mode,
+                                  const struct slc_solver *solver,
+                                  const struct slc_device_units *units,
+                                  double *columns,
+                                  struct slc_error *err);
+
 #endif

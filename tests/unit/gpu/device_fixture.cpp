@@ -9,7 +9,6 @@ extern "C" {
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 /* Blocks that the host has in memory at a time. */
 static const size_t ring_places = 3;
@@ -103,6 +102,7 @@ struct slc_device_problem device_problem_of(const device_tensor &tensor, const d
     problem.slot_tiles = tiles * how.slot_blocks;
     problem.resident_bytes = all_bytes * how.thirds / 3;
     problem.resident_tiles = how.thirds > 0 ? all_tiles : 0;
+    problem.unit_most = how.unit_most;
     return problem;
 }
 
@@ -209,12 +209,14 @@ enum slc_status device_run::take(size_t b)
     return status;
 }
 
-enum slc_status device_run::take_all(void)
+enum slc_status device_run::take_all(size_t first, size_t step)
 {
-    std::vector<size_t> order(tensor.count());
+    std::vector<size_t> order;
     enum slc_status status = SLC_OK;
 
-    std::iota(order.begin(), order.end(), 0);
+    for (size_t b = first; b < tensor.count(); b += step) {
+        order.push_back(b);
+    }
     std::shuffle(order.begin(), order.end(), random);
     for (size_t i = 0; i < order.size() && status == SLC_OK; i++) {
         status = take(order[i]);
@@ -231,7 +233,7 @@ enum slc_status device_run::take_all(void)
     return status;
 }
 
-enum slc_status device_run::mttkrp(unsigned mode)
+enum slc_status device_run::mttkrp(unsigned mode, size_t first, size_t step)
 {
     const struct slc_device_job job = {0, mode, tensor.magnitude};
     enum slc_status status = device->ops->mttkrp_begin(device, &job, &err), ended;
@@ -239,7 +241,7 @@ enum slc_status device_run::mttkrp(unsigned mode)
     if (status != SLC_OK) {
         return status;
     }
-    status = take_all();
+    status = take_all(first, step);
     ended = device->ops->mttkrp_end(device, &err);
     status = status == SLC_OK ? ended : status;
     for (place &at : ring) {

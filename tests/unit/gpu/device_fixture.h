@@ -55,6 +55,7 @@ struct device_case {
     enum slc_arithmetic arithmetic;
     bool deterministic;
     unsigned seed; /* of the order of blocks */
+    uint32_t unit_most = 0;
 };
 
 /* A matrix with integers, -3 to 3; or with any numbers. */
@@ -86,8 +87,8 @@ struct device_run {
 
     /* Creates, opens and registers, and writes the factors. */
     enum slc_status open(unsigned ordinal = 0, uint64_t memory_bytes = 0);
-    /* From mttkrp_begin to mttkrp_end, which is called in any case. */
-    enum slc_status mttkrp(unsigned mode);
+    /* From mttkrp_begin to mttkrp_end, which is called in any case: of every `step`-th block. */
+    enum slc_status mttkrp(unsigned mode, size_t first = 0, size_t step = 1);
     /* Between the two: block b once, by a copy or from where it stays. */
     enum slc_status take(size_t b);
     /* The output of the last job, contiguous. */
@@ -110,7 +111,7 @@ struct device_run {
 
     enum slc_status ask(place *at, bool wait);
     enum slc_status find_place(place **at);
-    enum slc_status take_all(void);
+    enum slc_status take_all(size_t first, size_t step);
 };
 
 #endif
