@@ -29,15 +29,15 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
         .slot_tiles = accelerator->slot_tiles,
         .resident_bytes = accelerator->kept_bytes,
         .resident_tiles = accelerator->kept_tiles,
+        .unit_most = accelerator->unit_most,
     };
     memcpy(problem->dims, info->dims, sizeof problem->dims);
 }
 
-enum slc_status slc_accelerator_open(struct slc_device *device,
-                                     const struct slc_layouts *layouts,
-                                     const struct slc_plan *plan,
-                                     struct slc_stream *stream,
-                                     struct slc_error *err)
+enum slc_status slc_accelerator_open_device(struct slc_device *device,
+                                            const struct slc_layouts *layouts,
+                                            const struct slc_plan *plan,
+                                            struct slc_error *err)
 {
     struct slc_encoded_layout *described = slc_calloc(layouts->count, sizeof *described);
     struct slc_device_problem problem;
@@ -53,10 +53,21 @@ enum slc_status slc_accelerator_open(struct slc_device *device,
     problem.layouts = described;
     status = device->ops->open(device, &problem, err);
     slc_free(described);
+    return status;
+}
+
+enum slc_status slc_accelerator_open(struct slc_device *device,
+                                     const struct slc_layouts *layouts,
+                                     const struct slc_plan *plan,
+                                     struct slc_stream *stream,
+                                     struct slc_error *err)
+{
+    enum slc_status status = slc_accelerator_open_device(device, layouts, plan, err);
+
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_stream_attach(stream, device, err);
+    status = slc_stream_attach(stream, &device, 1, err);
     if (status != SLC_OK) {
         device->ops->close(device);
     }
@@ -67,6 +78,17 @@ void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
 {
     slc_stream_detach(stream);
     device->ops->close(device);
+}
+
+struct slc_device_job
+slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned mode)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+
+    return (struct slc_device_job){.layout = layout,
+                                   .mode = mode,
+                                   .magnitude =
+                                       sqrt((double)info->nnz) * sqrt(info->sum_of_squares)};
 }
 
 enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
@@ -80,11 +102,7 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
 {
     const unsigned layout = plan->mode_layout[mode];
     const struct slc_reader *reader = slc_stream_reader(stream, layout);
-    const struct slc_layout_info *info = slc_reader_info(reader);
-    const struct slc_device_job job = {.layout = layout,
-                                       .mode = mode,
-                                       .magnitude =
-                                           sqrt((double)info->nnz) * sqrt(info->sum_of_squares)};
+    const struct slc_device_job job = slc_accelerator_job(reader, layout, mode);
     const struct slc_pass pass = {.layout = layout,
                                   .device = device,
                                   .stop = stop,

@@ -14,6 +14,15 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
                              const struct slc_plan *plan,
                              struct slc_device_problem *problem);
 
+/* Opens a device for the plan and the layouts, which it describes. Errors: those of open. */
+enum slc_status slc_accelerator_open_device(struct slc_device *device,
+                                            const struct slc_layouts *layouts,
+                                            const struct slc_plan *plan,
+                                            struct slc_error *err) SLC_NODISCARD;
+/* A job for a layout that `reader` reads, the problem's `layout`. */
+struct slc_device_job
+slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned mode);
+
 /*
  * Opens the device for the plan and the layouts of the stream, and makes it the stream's. Owns:
  * slc_accelerator_close, before the stream is closed and the device destroyed. Errors: those of

@@ -82,7 +82,13 @@ struct slc_plan_request {
      * they are not, and `blco` is read unless sorted ones are asked for. Borrowed.
      */
     const struct slc_device *accelerator;
-    unsigned streams; /* of it, 1 to SLC_DEVICE_STREAMS; 0: chosen */
+    /*
+     * Several such devices, of which that is the first; `split` says what is divided between them,
+     * of the layouts that are read (engine/accelerators.h). 0: it computes alone. Borrowed.
+     */
+    struct slc_device *const *accelerators;
+    unsigned accelerator_count;
+    unsigned streams; /* of each, 1 to SLC_DEVICE_STREAMS; 0: chosen */
     /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be
@@ -101,7 +107,7 @@ struct slc_plan_layout {
     uint64_t cache_bytes;     /* of these, encoded */
 };
 
-/* What an accelerator holds in its own memory. */
+/* What an accelerator, or each of several, holds in its own memory. */
 struct slc_plan_accelerator {
     char name[128]; /* "": there is none */
     uint64_t budget_bytes;
@@ -117,7 +123,8 @@ struct slc_plan_accelerator {
     uint32_t slot_tiles;
     uint64_t kept_bytes;
     uint32_t kept_tiles;
-    uint64_t kept_blocks;
+    uint64_t kept_blocks; /* of all devices */
+    uint32_t unit_most;
 };
 
 /* Why passes update two modes, or do not. */

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "engine/accelerator.h"
+#include "engine/accelerators.h"
 #include "storage/describe.h"
 
 #include <inttypes.h>
@@ -112,12 +113,13 @@ widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const stru
 static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
     uint64_t room = accelerator->budget_bytes - device_bytes(layouts, plan);
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
         uint64_t taken;
 
-        slc_plan_residents(layouts, plan, room);
+        slc_plan_residents(layouts, plan, slc_plan_times(room, count));
         taken = device_bytes(layouts, plan);
         if (taken <= accelerator->budget_bytes) {
             return;
@@ -145,6 +147,26 @@ static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_
                     accelerator->budget_bytes / mib);
 }
 
+/* What there is; where there are several devices each gets what the smallest has room for. */
+static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const struct slc_plan_request *request = &plan->request;
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_device_info info;
+
+    request->accelerator->ops->info(request->accelerator, &info);
+    memcpy(accelerator->name, info.name, sizeof accelerator->name);
+    accelerator->budget_bytes = info.free_bytes;
+    for (unsigned d = 0; d < request->accelerator_count; d++) {
+        request->accelerators[d]->ops->info(request->accelerators[d], &info);
+        accelerator->budget_bytes = slc_min_u64(accelerator->budget_bytes, info.free_bytes);
+    }
+    if (request->accelerator_count > 0) {
+        accelerator->unit_most =
+            (uint32_t)slc_min_u64(slc_accelerators_units_most(layouts, plan), UINT32_MAX);
+    }
+}
+
 enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
                                           struct slc_plan *plan,
                                           struct slc_error *err)
@@ -152,13 +174,11 @@ enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
     const struct slc_device *device = plan->request.accelerator;
     struct slc_plan_accelerator *accelerator = &plan->accelerator;
     const struct largest largest = find_largest(layouts);
+    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
     struct slc_device_problem problem;
-    struct slc_device_info info;
     uint64_t slots;
 
-    device->ops->info(device, &info);
-    memcpy(accelerator->name, info.name, sizeof accelerator->name);
-    accelerator->budget_bytes = info.free_bytes;
+    look_at_devices(layouts, plan);
     take_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
     accelerator->minimum_bytes = device_bytes(layouts, plan);
     accelerator->total_bytes = accelerator->minimum_bytes;
@@ -177,7 +197,12 @@ enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
     accelerator->total_bytes = device_bytes(layouts, plan);
     accelerator->resident_bytes = accelerator->total_bytes - slots;
     slc_accelerator_problem(layouts, plan, &problem);
-    plan->device_bytes = slc_plan_plus(slc_stream_device_bytes(layouts, plan),
-                                       device->ops->host_bytes(device, &problem));
+    plan->device_bytes =
+        slc_plan_plus(slc_stream_device_bytes(layouts, plan),
+                      slc_plan_times(device->ops->host_bytes(device, &problem), count));
+    if (plan->request.accelerator_count > 0) {
+        plan->device_bytes =
+            slc_plan_plus(plan->device_bytes, slc_accelerators_memory_bytes(layouts, plan));
+    }
     return SLC_OK;
 }

@@ -141,6 +141,7 @@ void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, ui
 void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
 {
     struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
 
     divide(layouts, plan, ON_DEVICE, room);
     accelerator->kept_bytes = 0;
@@ -160,4 +161,9 @@ void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan
             }
         }
     }
+    /* Even shares: where a device owns more of these blocks, it reads some in every pass. */
+    accelerator->kept_bytes =
+        slc_div_up_u64(slc_div_up_u64(accelerator->kept_bytes, count), SLC_DEVICE_ALIGN) *
+        SLC_DEVICE_ALIGN;
+    accelerator->kept_tiles = (uint32_t)slc_div_up_u64(accelerator->kept_tiles, count);
 }

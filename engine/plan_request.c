@@ -95,6 +95,16 @@ static enum slc_status check_accelerator(const struct slc_plan_request *request,
         return slc_fail(err, SLC_ERR_USAGE,
                         "products with a matrix are computed by the CPU: ask for no other device");
     }
+    if (request->accelerator_count > SLC_MAX_DEVICES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+                        request->accelerator_count, (int)SLC_MAX_DEVICES);
+    }
+    if (request->accelerator_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
+        request->layouts != SLC_LAYOUTS_SORTED) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "devices divide the partitions of sorted layouts: ask for these, or for "
+                        "equal shares of nonzeros (--split nnz)");
+    }
     if (request->devices > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "work is divided between devices of the CPU alone: leave --devices out, or "

@@ -387,9 +387,9 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
     }
     if (pass->device != NULL &&
         (pass->device != slc_stream_device(stream) || pass->every_worker || pass->by_partition ||
-         pass->ranges != NULL || pass->division != NULL)) {
+         pass->ranges != NULL || (pass->division == NULL && slc_stream_device_count(stream) > 1))) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "whole blocks go to the device that the stream has, in any order");
+                        "whole blocks go to the devices that the stream has, in any order");
     }
     if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
                                  pass->ranges->max_blocks > stream->slot_count)) {

@@ -93,9 +93,10 @@ struct slc_pass {
     const struct slc_pass_division *division;
     /*
      * Not NULL: the device of the stream (slc_stream_attach), which takes whole blocks, checked and
-     * described, in any order, in place of `tile`. It has begun with a job; to end that is the
-     * caller's part, also where the pass failed, and before the next pass: until then the device
-     * may be reading slots. Not with every_worker, by_partition, ranges or division.
+     * described, in any order, in place of `tile`; or the first of several, and the `division` says
+     * which of them a block goes to, whatever worker prepares it. All have begun with a job; to end
+     * that is the caller's part, also where the pass failed, and before the next pass: until then
+     * devices may be reading slots. Not with every_worker, by_partition or ranges.
      */
     struct slc_device *device;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
@@ -119,18 +120,21 @@ enum slc_status slc_stream_open(const struct slc_files *files,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Makes a device, which has been opened for all layouts of the stream, the one that passes may give
- * whole blocks to: it is told of the memory that blocks lie in. Blocks that the plan keeps in its
- * memory are read once. The device has to stay open until slc_stream_detach or slc_stream_close.
- * Errors: SLC_ERR_USAGE where there is a device already; SLC_ERR_MEMORY; those of host_register.
+ * Makes devices, which have been opened for all layouts of the stream, those that passes may give
+ * whole blocks to: they are told of the memory that blocks lie in. Blocks that the plan keeps in
+ * their memory are read once. They have to stay open until slc_stream_detach or slc_stream_close.
+ * Errors: SLC_ERR_USAGE where there are some already, and for none or more than SLC_MAX_DEVICES;
+ * SLC_ERR_MEMORY; those of host_register.
  */
 enum slc_status slc_stream_attach(struct slc_stream *stream,
-                                  struct slc_device *device,
+                                  struct slc_device *const *devices,
+                                  unsigned count,
                                   struct slc_error *err) SLC_NODISCARD;
 /* Takes a stream without a device. */
 void slc_stream_detach(struct slc_stream *stream);
-/* NULL where there is none. */
+/* The first, NULL where there is none; and how many there are. */
 const struct slc_device *slc_stream_device(const struct slc_stream *stream);
+unsigned slc_stream_device_count(const struct slc_stream *stream);
 /* What attaching takes of the host's memory, for plans; UINT64_MAX on overflow. */
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 

@@ -1,10 +1,12 @@
 /*
- * Passes that give whole blocks to a device (base/device.h).
+ * Passes that give whole blocks to a device (base/device.h), or each block to the one of several
+ * that it belongs to.
  *
  * Each worker checks and describes the blocks it takes from the ring, which is what costs time, and
- * hands them over under one mutex: so one thread at a time uses the device. A slot is in the
- * device's hands until its copy has been made. Copies stand in a queue in the order in which they
- * were asked for; whoever hands over a block looks how far they are, and gives back slots.
+ * hands them over under the mutex of their device: so one thread at a time uses it. A slot is in
+ * the device's hands until its copy has been made. Copies stand in a queue in the order in which
+ * they were asked for; whoever hands over a block looks how far they are, and gives back slots.
+ * Workers do not belong to devices: whoever is free prepares the next block, whosever it is.
  *
  * Blocks that have arrived go first, because their slots are wanted for more reads; blocks of the
  * cache and those that stay in the device's memory fill the time between. A worker that finds none
@@ -37,7 +39,8 @@ struct copy {
     uint32_t slot; /* that it reads; SLC_NO_SLOT: a buffer */
 };
 
-struct slc_feed {
+/* What goes to one device. */
+struct feed {
     struct slc_device *device;
     pthread_mutex_t mutex; /* whoever holds it uses the device and what follows */
     struct copy *copies;   /* a circle of copy_most */
@@ -45,12 +48,25 @@ struct slc_feed {
     unsigned next_bounce;
     bool gathered; /* blocks that the device may not have begun with */
 
-    struct slc_buffer tiles; /* descriptions: tiles_most of each worker */
-    uint64_t tiles_most;
     struct slc_buffer bounces;
     void *registered[REGIONS];
     unsigned registered_count;
 };
+
+struct slc_feeding {
+    struct feed feeds[SLC_MAX_DEVICES];
+    unsigned count;
+    struct slc_buffer tiles; /* descriptions: tiles_most of each worker */
+    uint64_t tiles_most;
+};
+
+/* Of the device that a block of the pass belongs to. */
+static struct feed *feed_of(const struct slc_stream *stream, uint64_t block)
+{
+    const struct slc_pass_division *division = stream->pass->division;
+
+    return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
+}
 
 /* Tiles of the block with the most. */
 static uint64_t tiles_most(const struct slc_reader *reader)
@@ -69,22 +85,24 @@ static uint64_t tiles_most(const struct slc_reader *reader)
 
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
+    const uint64_t devices = slc_max_u64(plan->request.accelerator_count, 1);
     const uint64_t bounces = plan->request.io == SLC_IO_MMAP ? BOUNCES : 0;
+    const uint64_t bounces_bytes =
+        slc_buffer_footprint(bounces * plan->slot_bytes, SLC_PAGES_MIXED);
     uint64_t most = 0, tiles, all;
 
     for (unsigned l = 0; l < layouts->count; l++) {
         most = slc_max_u64(most, tiles_most(layouts->reader[l]));
     }
     if (!slc_mul_u64(most * plan->threads, sizeof(struct slc_encoded_tile), &tiles) ||
-        !slc_add_u64(slc_buffer_footprint(tiles, SLC_PAGES_SMALL),
-                     slc_buffer_footprint(bounces * plan->slot_bytes, SLC_PAGES_MIXED), &all)) {
+        !slc_add_u64(slc_buffer_footprint(tiles, SLC_PAGES_SMALL), devices * bounces_bytes, &all)) {
         return UINT64_MAX;
     }
     return all;
 }
 
 static enum slc_status
-tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
+tell_device(struct feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -99,47 +117,30 @@ tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_erro
 }
 
 static enum slc_status
-make_feed(const struct slc_stream *stream, struct slc_feed *feed, struct slc_error *err)
+make_feed(const struct slc_stream *stream, struct feed *feed, struct slc_error *err)
 {
     const bool mapped = slc_io_kind(stream->io) == SLC_IO_MMAP;
-    enum slc_status status;
 
     feed->copy_most = mapped ? BOUNCES : stream->slot_count;
     feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
     if (feed->copies == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
     }
-    for (unsigned l = 0; l < stream->layout_count; l++) {
-        feed->tiles_most = slc_max_u64(feed->tiles_most, tiles_most(stream->layouts[l].reader));
-    }
-    status = slc_buffer_create(
-        &feed->tiles, feed->tiles_most * stream->worker_count * sizeof(struct slc_encoded_tile),
-        SLC_PAGES_SMALL, err);
-    if (status == SLC_OK && mapped) {
-        status =
-            slc_buffer_create(&feed->bounces, BOUNCES * stream->slot_bytes, SLC_PAGES_MIXED, err);
-    }
-    return status;
+    return mapped ? slc_buffer_create(&feed->bounces, BOUNCES * stream->slot_bytes, SLC_PAGES_MIXED,
+                                      err)
+                  : SLC_OK;
 }
 
-enum slc_status
-slc_stream_attach(struct slc_stream *stream, struct slc_device *device, struct slc_error *err)
+static enum slc_status
+attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_error *err)
 {
-    struct slc_feed *feed;
-    enum slc_status status;
+    struct feed *feed = &stream->feeding->feeds[stream->feeding->count++];
     uint64_t bytes;
     void *slots = slc_io_slots(stream->io, &bytes);
+    enum slc_status status;
 
-    if (stream->feed != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "the stream has a device already");
-    }
-    feed = slc_calloc(1, sizeof *feed);
-    if (feed == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to feed a device");
-    }
     feed->device = device;
     pthread_mutex_init(&feed->mutex, NULL);
-    stream->feed = feed;
     status = make_feed(stream, feed, err);
     if (status == SLC_OK) {
         status = tell_device(feed, slots, bytes, err);
@@ -150,6 +151,37 @@ slc_stream_attach(struct slc_stream *stream, struct slc_device *device, struct s
     if (status == SLC_OK) {
         status = tell_device(feed, feed->bounces.data, feed->bounces.bytes, err);
     }
+    return status;
+}
+
+enum slc_status slc_stream_attach(struct slc_stream *stream,
+                                  struct slc_device *const *devices,
+                                  unsigned count,
+                                  struct slc_error *err)
+{
+    struct slc_feeding *feeding;
+    enum slc_status status;
+
+    if (stream->feeding != NULL || count < 1 || count > SLC_MAX_DEVICES) {
+        return slc_fail(err, SLC_ERR_USAGE, "the stream has a device already, or %u are too many",
+                        count);
+    }
+    feeding = slc_calloc(1, sizeof *feeding);
+    if (feeding == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to feed a device");
+    }
+    stream->feeding = feeding;
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        feeding->tiles_most =
+            slc_max_u64(feeding->tiles_most, tiles_most(stream->layouts[l].reader));
+    }
+    status = slc_buffer_create(&feeding->tiles,
+                               feeding->tiles_most * stream->worker_count *
+                                   sizeof(struct slc_encoded_tile),
+                               SLC_PAGES_SMALL, err);
+    for (unsigned d = 0; d < count && status == SLC_OK; d++) {
+        status = attach_device(stream, devices[d], err);
+    }
     if (status != SLC_OK) {
         slc_stream_detach(stream);
     }
@@ -158,20 +190,25 @@ slc_stream_attach(struct slc_stream *stream, struct slc_device *device, struct s
 
 void slc_stream_detach(struct slc_stream *stream)
 {
-    struct slc_feed *feed = stream->feed;
+    struct slc_feeding *feeding = stream->feeding;
 
-    if (feed == NULL) {
+    if (feeding == NULL) {
         return;
     }
-    for (unsigned i = 0; i < feed->registered_count; i++) {
-        feed->device->ops->host_unregister(feed->device, feed->registered[i]);
+    /* Who was told of memory first is told last that it goes. */
+    while (feeding->count > 0) {
+        struct feed *feed = &feeding->feeds[--feeding->count];
+
+        for (unsigned i = 0; i < feed->registered_count; i++) {
+            feed->device->ops->host_unregister(feed->device, feed->registered[i]);
+        }
+        slc_buffer_destroy(&feed->bounces);
+        slc_free(feed->copies);
+        pthread_mutex_destroy(&feed->mutex);
     }
-    slc_buffer_destroy(&feed->bounces);
-    slc_buffer_destroy(&feed->tiles);
-    slc_free(feed->copies);
-    pthread_mutex_destroy(&feed->mutex);
-    slc_free(feed);
-    stream->feed = NULL;
+    slc_buffer_destroy(&feeding->tiles);
+    slc_free(feeding);
+    stream->feeding = NULL;
     /* Nobody has the blocks that stayed in its memory any more. */
     for (unsigned l = 0; l < stream->layout_count; l++) {
         struct slc_stream_layout *layout = &stream->layouts[l];
@@ -186,17 +223,24 @@ void slc_stream_detach(struct slc_stream *stream)
 
 const struct slc_device *slc_stream_device(const struct slc_stream *stream)
 {
-    return stream->feed != NULL ? stream->feed->device : NULL;
+    return stream->feeding != NULL ? stream->feeding->feeds[0].device : NULL;
+}
+
+unsigned slc_stream_device_count(const struct slc_stream *stream)
+{
+    return stream->feeding != NULL ? stream->feeding->count : 0;
 }
 
 void slc_stream_feed_begin(struct slc_stream *stream)
 {
-    struct slc_feed *feed = stream->feed;
+    for (unsigned d = 0; d < stream->feeding->count; d++) {
+        struct feed *feed = &stream->feeding->feeds[d];
 
-    /* What a pass that failed has left here the end of its job has waited for. */
-    feed->first = 0;
-    feed->count = 0;
-    feed->gathered = false;
+        /* What a pass that failed has left here the end of its job has waited for. */
+        feed->first = 0;
+        feed->count = 0;
+        feed->gathered = false;
+    }
     stream->cache_cursor = 0;
 }
 
@@ -204,10 +248,9 @@ void slc_stream_feed_begin(struct slc_stream *stream)
  * Gives back the slots whose copies have been made; with `wait` the oldest copy is waited for.
  * Under the mutex, as are the following.
  */
-static enum slc_status settle(struct slc_stream *stream, bool wait, struct slc_error *fault)
+static enum slc_status
+settle(struct slc_stream *stream, struct feed *feed, bool wait, struct slc_error *fault)
 {
-    struct slc_feed *feed = stream->feed;
-
     while (feed->count > 0) {
         const struct copy *oldest = &feed->copies[feed->first];
         bool done = false;
@@ -233,7 +276,7 @@ static enum slc_status hand_over(struct slc_stream *stream,
                                  uint64_t *ticket,
                                  struct slc_error *fault)
 {
-    struct slc_feed *feed = stream->feed;
+    struct feed *feed = feed_of(stream, block->block);
     uint8_t *state = &stream->layout->cached[block->block];
     /* Only whoever feeds a block touches its state while it is not held. */
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
@@ -251,7 +294,7 @@ static enum slc_status hand_over(struct slc_stream *stream,
     return status;
 }
 
-static void note_copy(struct slc_feed *feed, uint64_t ticket, uint32_t slot)
+static void note_copy(struct feed *feed, uint64_t ticket, uint32_t slot)
 {
     SLC_ASSERT(feed->count < feed->copy_most);
     feed->copies[(feed->first + feed->count++) % feed->copy_most] = (struct copy){ticket, slot};
@@ -263,9 +306,9 @@ static enum slc_status hand_over_bounced(struct slc_stream *stream,
                                          struct slc_encoded_block *block,
                                          struct slc_error *fault)
 {
-    struct slc_feed *feed = stream->feed;
+    struct feed *feed = feed_of(stream, block->block);
     char *bounce = (char *)feed->bounces.data + feed->next_bounce * stream->slot_bytes;
-    enum slc_status status = settle(stream, feed->count == feed->copy_most, fault);
+    enum slc_status status = settle(stream, feed, feed->count == feed->copy_most, fault);
     uint64_t ticket;
 
     if (status != SLC_OK) {
@@ -292,6 +335,7 @@ static enum slc_status hand_over_slot(struct slc_stream *stream,
                                       const struct slc_encoded_block *block,
                                       struct slc_error *fault)
 {
+    struct feed *feed = feed_of(stream, block->block);
     enum slc_status status;
     uint64_t ticket;
 
@@ -300,13 +344,15 @@ static enum slc_status hand_over_slot(struct slc_stream *stream,
     if (status != SLC_OK) {
         return status;
     }
-    note_copy(stream->feed, ticket, record->slot);
-    return settle(stream, false, fault);
+    note_copy(feed, ticket, record->slot);
+    return settle(stream, feed, false, fault);
 }
 
 static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, unsigned number)
 {
-    return (struct slc_encoded_tile *)stream->feed->tiles.data + number * stream->feed->tiles_most;
+    const struct slc_feeding *feeding = stream->feeding;
+
+    return (struct slc_encoded_tile *)feeding->tiles.data + number * feeding->tiles_most;
 }
 
 /* A block that has arrived: checked, described and handed over. */
@@ -318,6 +364,7 @@ static enum slc_status feed_arrived(struct slc_stream *stream,
 {
     struct slc_stream_worker *worker = &stream->workers[number];
     struct slc_open_block *record = &stream->slot_blocks[slot];
+    struct feed *feed = feed_of(stream, number_of_block);
     const uint64_t start_ns = slc_clock_ns();
     struct slc_encoded_block block;
     uint64_t described_ns;
@@ -332,10 +379,10 @@ static enum slc_status feed_arrived(struct slc_stream *stream,
     if (status != SLC_OK) {
         return status;
     }
-    pthread_mutex_lock(&stream->feed->mutex);
-    status = stream->feed->bounces.data != NULL ? hand_over_bounced(stream, record, &block, fault)
-                                                : hand_over_slot(stream, record, &block, fault);
-    pthread_mutex_unlock(&stream->feed->mutex);
+    pthread_mutex_lock(&feed->mutex);
+    status = feed->bounces.data != NULL ? hand_over_bounced(stream, record, &block, fault)
+                                        : hand_over_slot(stream, record, &block, fault);
+    pthread_mutex_unlock(&feed->mutex);
     worker->compute_ns += slc_clock_ns() - described_ns;
     atomic_fetch_add(&stream->blocks_done, 1);
     return status;
@@ -366,7 +413,7 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
 static enum slc_status
 feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault)
 {
-    struct slc_feed *feed = stream->feed;
+    struct feed *feed = feed_of(stream, block);
     struct slc_block_entry entry;
     enum slc_status status;
 
@@ -376,7 +423,7 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
     status = feed->device->ops->resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
     if (status == SLC_OK) {
-        status = settle(stream, false, fault);
+        status = settle(stream, feed, false, fault);
     }
     pthread_mutex_unlock(&feed->mutex);
     return status;
@@ -389,6 +436,7 @@ static enum slc_status feed_cached(struct slc_stream *stream,
                                    struct slc_error *fault)
 {
     struct slc_stream_worker *worker = &stream->workers[number];
+    struct feed *feed = feed_of(stream, number_of_block);
     const uint64_t start_ns = slc_clock_ns();
     struct slc_block_view view;
     struct slc_encoded_block block;
@@ -407,12 +455,12 @@ static enum slc_status feed_cached(struct slc_stream *stream,
         return status;
     }
     atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
-    pthread_mutex_lock(&stream->feed->mutex);
+    pthread_mutex_lock(&feed->mutex);
     status = hand_over(stream, &block, &ticket, fault);
     if (status == SLC_OK) {
-        status = settle(stream, false, fault);
+        status = settle(stream, feed, false, fault);
     }
-    pthread_mutex_unlock(&stream->feed->mutex);
+    pthread_mutex_unlock(&feed->mutex);
     worker->compute_ns += slc_clock_ns() - described_ns;
     return status;
 }
@@ -429,17 +477,12 @@ feed_held(struct slc_stream *stream, unsigned number, uint64_t block, struct slc
     return status;
 }
 
-/*
- * What is left to do while there is no block: *worked says whether there was a copy to wait for.
- */
-static enum slc_status
-rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+/* Has a device begin with what it has gathered; and with `wait` waits for its oldest copy. */
+static enum slc_status rest_by(
+    struct slc_stream *stream, struct feed *feed, bool wait, bool *worked, struct slc_error *fault)
 {
-    struct slc_feed *feed = stream->feed;
-    const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
-    *worked = false;
     if (pthread_mutex_trylock(&feed->mutex) != 0) {
         return SLC_OK;
     }
@@ -447,11 +490,31 @@ rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error 
         feed->gathered = false;
         status = feed->device->ops->flush(feed->device, fault);
     }
-    *worked = feed->count > 0;
+    *worked = wait && feed->count > 0;
     if (status == SLC_OK) {
-        status = settle(stream, true, fault);
+        status = settle(stream, feed, wait, fault);
     }
     pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+/*
+ * What is left to do while there is no block: *worked says whether there was a copy to wait for.
+ * All devices begin before one is waited for; each worker looks at another one first.
+ */
+static enum slc_status
+rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+{
+    struct slc_feeding *feeding = stream->feeding;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    *worked = false;
+    for (unsigned i = feeding->count == 1 ? 1 : 0;
+         i < 2 * feeding->count && status == SLC_OK && !*worked; i++) {
+        status = rest_by(stream, &feeding->feeds[(number + i) % feeding->count],
+                         i >= feeding->count, worked, fault);
+    }
     stream->workers[number].compute_ns += slc_clock_ns() - start_ns;
     return status;
 }

@@ -92,8 +92,8 @@ struct slc_stream {
     bool io_failed;                  /* the block reader is beyond use */
     struct slc_read_limit read_limit;
 
-    struct slc_buffer cache; /* of all layouts */
-    struct slc_feed *feed;   /* of the device that takes whole blocks; NULL: there is none */
+    struct slc_buffer cache;     /* of all layouts */
+    struct slc_feeding *feeding; /* of the devices that take whole blocks; NULL: there are none */
 
     struct slc_stream_worker *workers;
 

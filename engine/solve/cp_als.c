@@ -173,6 +173,10 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     void (*progress)(void *, uint64_t, uint64_t, uint64_t) =
         state->options->progress != NULL ? cp_report_progress : NULL;
 
+    if (state->accelerators != NULL) {
+        return slc_accelerators_mttkrp(state->accelerators, mode, state->options->stop, progress,
+                                       state, err);
+    }
     if (state->accelerator != NULL) {
         return slc_accelerator_mttkrp(state->accelerator, state->stream, state->plan, mode,
                                       state->options->stop, progress, state, err);

@@ -7,6 +7,7 @@
 
 #include "base/backend.h"
 #include "base/error.h"
+#include "engine/accelerators.h"
 #include "engine/devices.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
@@ -89,6 +90,8 @@ struct slc_cp_als_options {
     /* Where the plan has an accelerator: that device, opened for the stream (slc_accelerator_open).
      * Borrowed. */
     struct slc_device *accelerator;
+    /* The same of several, opened by slc_accelerators_open. */
+    struct slc_accelerators *accelerators;
     const struct slc_layouts *layouts;
     const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
     /* Called after every iteration by the calling thread; may be NULL. */
@@ -126,7 +129,8 @@ struct slc_cp_result {
     struct slc_cp_times times;
     unsigned device_count; /* 0: the backend alone */
     struct slc_devices_stats devices[SLC_MAX_DEVICES];
-    struct slc_device_stats accelerator; /* what it has done; zeros where there is none */
+    /* What it has done, or several together; zeros where there is none. */
+    struct slc_device_stats accelerator;
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 

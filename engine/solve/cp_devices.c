@@ -5,7 +5,8 @@
  * Of several devices of the CPU (engine/devices.h) the first works on the factors of the result, so
  * that start, finish and whatever a stop leaves behind are as with one. An accelerator has factors
  * and MTTKRPs of its own. It gets the start, and the factors of the result are what they were then
- * until the run ends, for whatever reason, and they are read back.
+ * until the run ends, for whatever reason, and they are read back; several of them
+ * (engine/accelerators.h) have a copy each, of which the first comes back.
  */
 #include "engine/solve/cp_state.h"
 
@@ -26,6 +27,20 @@ static enum slc_status start_accelerator(struct cp_state *state, struct slc_erro
     return status;
 }
 
+static enum slc_status start_accelerators(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_plan_request *request = &state->plan->request;
+
+    if (state->options->accelerators == NULL || state->options->accelerator != NULL ||
+        slc_stream_device(state->stream) != request->accelerator ||
+        slc_stream_device_count(state->stream) != request->accelerator_count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "plan, stream and options have to have the same devices (accelerators)");
+    }
+    state->accelerators = state->options->accelerators;
+    return slc_accelerators_load(state->accelerators, state->result->factors, err);
+}
+
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_devices_setup setup = {.layouts = state->options->layouts,
@@ -37,6 +52,9 @@ enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
                                             .rank = state->rank};
     enum slc_status status;
 
+    if (state->plan->request.accelerator_count > 0 || state->options->accelerators != NULL) {
+        return start_accelerators(state, err);
+    }
     if (state->plan->request.accelerator != NULL || state->options->accelerator != NULL) {
         return start_accelerator(state, err);
     }
@@ -51,11 +69,29 @@ enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
     return status == SLC_OK ? slc_devices_load(state->devices, err) : status;
 }
 
+static enum slc_status finish_accelerators(struct cp_state *state, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    state->result->device_count = state->plan->request.accelerator_count;
+    for (unsigned d = 0; d < state->result->device_count; d++) {
+        slc_accelerators_stats(state->accelerators, d, &state->result->devices[d]);
+    }
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status = slc_accelerators_read(state->accelerators, n, &state->result->factors[n], err);
+    }
+    slc_accelerators_sum(state->accelerators, &state->result->accelerator);
+    return status;
+}
+
 enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err)
 {
     struct slc_device *device = state->accelerator;
     enum slc_status status = SLC_OK;
 
+    if (state->accelerators != NULL) {
+        return finish_accelerators(state, err);
+    }
     state->result->device_count = state->plan->devices;
     for (unsigned d = 0; d < state->plan->devices; d++) {
         slc_devices_stats(state->devices, d, &state->result->devices[d]);
@@ -78,6 +114,9 @@ enum slc_status cp_dense_update(struct cp_state *state,
     const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
     struct slc_device *device = state->accelerator;
 
+    if (state->accelerators != NULL) {
+        return slc_accelerators_update(state->accelerators, mode, &state->solver, sums, err);
+    }
     if (device != NULL) {
         return device->ops->update(device, mode, &state->solver, sums, err);
     }
@@ -93,6 +132,9 @@ cp_dense_scale(struct cp_state *state, unsigned mode, const double *scale, struc
 {
     struct slc_device *device = state->accelerator;
 
+    if (state->accelerators != NULL) {
+        return slc_accelerators_scale(state->accelerators, mode, scale, err);
+    }
     if (device != NULL) {
         return device->ops->scale(device, mode, scale, err);
     }

@@ -18,8 +18,9 @@ struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
-    struct slc_devices *devices;    /* in place of it; NULL: none */
-    struct slc_device *accelerator; /* the same; has the factors while the run goes on */
+    struct slc_devices *devices;           /* in place of it; NULL: none */
+    struct slc_device *accelerator;        /* the same; has the factors while the run goes on */
+    struct slc_accelerators *accelerators; /* the same, of several */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;

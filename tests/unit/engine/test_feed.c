@@ -297,8 +297,8 @@ static void test_refused_opening(void)
         (void)fake_refuse(run.device, k);
         status = device_run_start(&run, &request, &err);
         if (status == SLC_OK) {
-            SLC_ASSERT_FAILS(slc_stream_attach(run.stream, run.device, &err), SLC_ERR_USAGE, &err,
-                             "already");
+            SLC_ASSERT_FAILS(slc_stream_attach(run.stream, &run.device, 1, &err), SLC_ERR_USAGE,
+                             &err, "already");
             device_run_close(&run);
             break;
         }
@@ -465,7 +465,7 @@ static void test_no_memory(void)
 
         slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, fault);
-        status = slc_stream_attach(run.stream, run.device, &err);
+        status = slc_stream_attach(run.stream, &run.device, 1, &err);
         hit = slc_fault_seen(SLC_FAULT_ALLOCATION) >= fault;
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         if (!hit) {
