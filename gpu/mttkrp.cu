@@ -73,6 +73,17 @@ __device__ static inline void slc_mttkrp_load(const double *from, double (&to)[2
     to[1] = row.y;
 }
 
+/* Fused by name, so that every device, and none, has the same bits. */
+__device__ static inline float slc_mttkrp_fused(float a, float b, float sum)
+{
+    return fmaf(a, b, sum);
+}
+
+__device__ static inline double slc_mttkrp_fused(double a, double b, double sum)
+{
+    return fma(a, b, sum);
+}
+
 template <typename F, typename T, bool exact_sums>
 __device__ static inline const F *slc_mttkrp_corner(const slc_mttkrp_lane<F, T, exact_sums> *lane,
                                                     unsigned mode)
@@ -226,7 +237,7 @@ slc_mttkrp_step(const slc_mttkrp_lane<F, T, exact_sums> *lane,
         }
         SLC_UNROLL
         for (int c = 0; c < width; c++) {
-            segment->sum[c] += product[u][c] * last[u][c];
+            segment->sum[c] = slc_mttkrp_fused(product[u][c], (T)last[u][c], segment->sum[c]);
         }
     }
 }
@@ -342,10 +353,10 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
 
 /* Decodes runs [first, first + plan's) of the tile, as far as it has them, a warp each. */
 template <typename T>
-__device__ static inline void slc_mttkrp_decode(const struct slc_gpu_batch *batch,
+__device__ static inline void slc_mttkrp_decode(const struct slc_gpu_mttkrp *job,
+                                                const struct slc_gpu_batch *batch,
                                                 const struct slc_gpu_mttkrp_plan *plan,
                                                 uint32_t first,
-                                                unsigned mode,
                                                 slc_mttkrp_chunk<T> *chunk)
 {
     const struct slc_encoded_tile *tile = &chunk->tile->tile;
@@ -358,10 +369,10 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_gpu_batch *batc
 
     chunk->sort.nnz = left < most ? left : most;
     chunk->sort.buckets = SLC_MTTKRP_LEAST_BUCKETS;
-    while (chunk->sort.buckets < plan->buckets && chunk->sort.buckets <= tile->extent[mode]) {
+    while (chunk->sort.buckets < plan->buckets && chunk->sort.buckets <= tile->extent[job->mode]) {
         chunk->sort.buckets *= 2;
     }
-    chunk->single = tile->extent[mode] < chunk->sort.buckets;
+    chunk->single = tile->extent[job->mode] < chunk->sort.buckets;
     if (begin < chunk->sort.nnz) {
         slc_decode_run<T>(batch->layout, chunk->tile, first + warp, scratch + warp,
                           chunk->offsets + begin, chunk->stride, chunk->values + begin,
@@ -390,9 +401,9 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
             tile++;
         }
         chunk.tile = batch.tiles + tile;
-        slc_mttkrp_decode(&batch, &plan, (c - batch.chunk_begin[tile]) * batch.chunk_runs, job.mode,
+        slc_mttkrp_decode(&job, &batch, &plan, (c - batch.chunk_begin[tile]) * batch.chunk_runs,
                           &chunk);
-        __syncthreads();
+        __syncthreads(); /* also because counters take the place of the scratch of decoding */
         slc_mttkrp_group(&chunk.sort);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
         if (plan.stash_rows != 0 && !plan.whole) {

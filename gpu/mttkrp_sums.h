@@ -223,7 +223,7 @@ __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<T, exac
             slc_mttkrp_flush_row(sums, place, sums->tags[place], threadIdx.x, SLC_MTTKRP_THREADS);
         }
     }
-    __syncthreads();
+    SLC_PLANT(mttkrp_stash_unsettled, __syncthreads());
     if (threadIdx.x < sums->stash_rows) {
         if ((coming >> lane & 1U) != 0) {
             sums->tags[lane] = corner + sort->rows[want & 0xffffU];

@@ -22,7 +22,7 @@ static void must(cudaError_t error, const char *what)
 
 struct mttkrp_way mttkrp_plain_way(void)
 {
-    return {false, 0, false, 1, 1, 1, {2, 227 << 10, 90}};
+    return {false, 0, false, 1, 1, 1, true, {2, 227 << 10, 90}};
 }
 
 /* ---- factors and the oracle */
@@ -278,7 +278,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &way->machine), result.plan.chunk_runs);
-    batch_upload(batch, result.plan.chunk_runs, true);
+    batch_upload(batch, result.plan.chunk_runs, way->expanded);
     for (unsigned n = 0; n < order; n++) {
         if (n != problem->mode) {
             job.factor[n] = upload(batch, problem->factor[n].data(), batch->layout.dims[n],

@@ -25,6 +25,7 @@ struct mttkrp_way {
     unsigned devices;      /* that share the tiles; sums are exact where there are two or more */
     unsigned streams;
     unsigned seed;
+    bool expanded; /* what is under LZ4; else its room holds anything */
     struct slc_gpu_machine machine;
 };
 

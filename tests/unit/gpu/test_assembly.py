@@ -26,6 +26,10 @@ WANTED = {
                      r"fma\.rn\.f64": "sums are fused on every device alike"},
     "measure": {r"red\.global\.add\.v4\.f32": "rows of f32 are added by 16 bytes",
                 r"ld\.global\.v4": "memory is read by 16 bytes"},
+    "mttkrp": {r"ld\.global\.nc\.v2\.f64": "rows of factors come by 16 bytes",
+               r"ld\.global\.nc\.v4\.f32": "rows of factors come by 16 bytes",
+               r"red\.global\.add\.v4\.f32": "sums of segments leave by 16 bytes",
+               r"match\.any\.sync": "nonzeros of a bucket are counted together"},
     "ttm": {r"ld\.global\.v2\.f64": "rows of the matrix are read by 16 bytes",
             r"ld\.global\.v4\.f32": "rows of the matrix are read by 16 bytes"},
 }

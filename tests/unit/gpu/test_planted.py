@@ -46,6 +46,7 @@ FAULTS = {
     "mttkrp_not_placed": ("test_gpu_mttkrp", "every order", RACE),
     "mttkrp_plain_add": ("test_gpu_mttkrp", "three places", RACE),
     "mttkrp_plain_count": ("test_gpu_mttkrp", "every order", RACE),
+    "mttkrp_stash_unsettled": ("test_gpu_mttkrp", "three places", RACE),
     "piece_overwritten": ("test_gpu_device", "go and come back", RACE),
     "plain_add_f32": ("test_gpu_mttkrp", "every order", RACE),
     "plain_add_f64": ("test_gpu_mttkrp", "every order", RACE),
