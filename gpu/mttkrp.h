@@ -24,7 +24,7 @@ struct slc_gpu_mttkrp {
     unsigned order, mode;
     uint32_t rank;
     enum slc_arithmetic arithmetic;
-    struct slc_gpu_matrix factor[SLC_MAX_ORDER]; /* that of `mode` is not read */
+    struct slc_gpu_matrix factor[SLC_MAX_ORDER]; /* of one pitch; that of `mode` is not read */
     /* f64, or f32 under SLC_ARITHMETIC_F32. Added to; with exact sums only its rows are read. */
     struct slc_gpu_matrix output;
     struct slc_exact_sum exact;
