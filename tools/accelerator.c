@@ -11,7 +11,7 @@
 /* What is asked for that the CPU alone can do; NULL: nothing. */
 static const char *wish_for_cpu(const struct session_options *options)
 {
-    if (options->devices > 0) {
+    if (options->devices.count > 0 && options->devices.number[0] > 0) {
         return "--devices divides the work between devices of the CPU";
     }
     if (options->copies != NULL && strcmp(options->copies, "always") == 0) {
@@ -23,27 +23,82 @@ static const char *wish_for_cpu(const struct session_options *options)
     return NULL;
 }
 
+/* What each of several devices may use that are one: an equal part. */
+static enum slc_status
+part_of_memory(unsigned ordinal, unsigned parts, uint64_t *bytes, struct slc_error *err)
+{
+    const struct slc_gpu_options whole = {.ordinal = ordinal, .memory_bytes = *bytes};
+    struct slc_device_info info;
+    struct slc_device *device;
+    enum slc_status status;
+
+    if (parts > 1 && *bytes == 0) {
+        status = slc_gpu_create(&whole, &device, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        device->ops->info(device, &info);
+        device->ops->destroy(device);
+        *bytes = info.free_bytes;
+    }
+    if (parts > 1) {
+        *bytes = *bytes / parts > 0 ? *bytes / parts : 1;
+    }
+    return SLC_OK;
+}
+
+/* Creates the devices that are named, or the first. */
+static enum slc_status create_devices(const struct session_options *options,
+                                      struct slc_device **devices,
+                                      unsigned *count,
+                                      struct slc_error *err)
+{
+    const struct option_counts *named = &options->devices;
+    const unsigned wanted = named->count > 0 ? named->count : 1;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned d = 0; d < wanted && status == SLC_OK; d++) {
+        struct slc_gpu_options gpu = {.ordinal = (unsigned)named->number[d],
+                                      .memory_bytes = options->device_memory};
+        unsigned parts = 0;
+
+        for (unsigned e = 0; e < wanted; e++) {
+            parts += named->number[e] == named->number[d];
+        }
+        status = part_of_memory(gpu.ordinal, parts, &gpu.memory_bytes, err);
+        if (status == SLC_OK) {
+            status = slc_gpu_create(&gpu, &devices[d], err);
+        }
+        *count += status == SLC_OK;
+    }
+    while (status != SLC_OK && *count > 0) {
+        --*count;
+        devices[*count]->ops->destroy(devices[*count]);
+    }
+    return status;
+}
+
 enum slc_status accelerator_choose(const struct session_options *options,
-                                   struct slc_device **device,
+                                   struct slc_device *devices[OPTION_COUNTS_MAX],
+                                   unsigned *count,
                                    struct slc_error *why,
                                    struct slc_error *err)
 {
-    const struct slc_gpu_options gpu = {.ordinal = 0, .memory_bytes = options->device_memory};
     const bool insists = options->device != NULL && strcmp(options->device, "gpu") == 0;
-    const char *wish = wish_for_cpu(options);
+    const char *wish = insists ? NULL : wish_for_cpu(options);
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
-    *device = NULL;
+    *count = 0;
     slc_error_clear(why);
     if (options->device == NULL || strcmp(options->device, "cpu") == 0) {
         return SLC_OK;
     }
-    if (!insists && wish != NULL) {
+    if (wish != NULL) {
         (void)slc_fail(why, SLC_ERR_USAGE, "%s", wish);
         return SLC_OK;
     }
-    status = slc_gpu_create(&gpu, device, &refused);
+    status = create_devices(options, devices, count, &refused);
     if (status == SLC_OK) {
         return SLC_OK;
     }
@@ -129,12 +184,14 @@ json_t *accelerator_stats_json(const struct slc_plan *plan, const struct slc_dev
     if (plan->request.accelerator == NULL) {
         return json_null();
     }
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "name", plan->accelerator.name,
-        "launches", (json_int_t)stats->launches, "blocks", (json_int_t)stats->blocks, "nnz",
-        (json_int_t)stats->nnz, "block_bytes", (json_int_t)stats->block_bytes, "resident_bytes",
-        (json_int_t)stats->resident_bytes, "bytes_to_device", (json_int_t)stats->bytes_to_device,
-        "bytes_to_host", (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
-        (json_int_t)stats->factor_bytes_to_host, "copy_seconds", stats->copy_seconds,
-        "compute_seconds", stats->compute_seconds);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "name",
+                     plan->accelerator.name, "launches", (json_int_t)stats->launches, "blocks",
+                     (json_int_t)stats->blocks, "nnz", (json_int_t)stats->nnz, "block_bytes",
+                     (json_int_t)stats->block_bytes, "resident_bytes",
+                     (json_int_t)stats->resident_bytes, "bytes_to_device",
+                     (json_int_t)stats->bytes_to_device, "bytes_to_host",
+                     (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
+                     (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
+                     (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
+                     "compute_seconds", stats->compute_seconds);
 }

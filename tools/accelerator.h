@@ -10,12 +10,13 @@
 #include <jansson.h>
 
 /*
- * The device that the options ask for: *device is NULL for the CPU. With `auto` that is where there
- * is no other, or the options ask for what it alone can do; `why` then says so. Owns: the device's
- * destroy. Errors: with `gpu` those of slc_gpu_create.
+ * The devices that the options ask for, one where none are named: *count is 0 for the CPU. With
+ * `auto` that is where there is no other, or the options ask for what it alone can do; `why` then
+ * says so. Owns: each device's destroy. Errors: with `gpu` those of slc_gpu_create.
  */
 enum slc_status accelerator_choose(const struct session_options *options,
-                                   struct slc_device **device,
+                                   struct slc_device *devices[OPTION_COUNTS_MAX],
+                                   unsigned *count,
                                    struct slc_error *why,
                                    struct slc_error *err) SLC_NODISCARD;
 

@@ -240,9 +240,10 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
             session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
     }
     if (status == SLC_OK) {
-        cpd->als.accelerator = cpd->session.accelerator;
         show_start(cpd);
         status = session_start(&cpd->session, err);
+        cpd->als.accelerators = cpd->session.group;
+        cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
     }
     return status;
 }

@@ -6,6 +6,7 @@
 #include "console.h"
 #include "devices.h"
 #include "engine/accelerator.h"
+#include "engine/accelerators.h"
 #include "engine/mttkrp.h"
 #include "engine/relabel.h"
 #include "format.h"
@@ -134,6 +135,29 @@ static enum slc_status compute_on_devices(struct session *session,
     return status;
 }
 
+/* The MTTKRP by several accelerators; *stats, one for each, learn what they did. */
+static enum slc_status compute_on_accelerators(struct session *session,
+                                               const struct slc_matrix *factors,
+                                               struct slc_matrix *output,
+                                               unsigned mode,
+                                               struct slc_devices_stats *stats,
+                                               struct slc_error *err)
+{
+    enum slc_status status = slc_accelerators_load(session->group, factors, err);
+
+    if (status == SLC_OK) {
+        status = slc_accelerators_mttkrp(session->group, mode, signals_stop(), show_progress, &mode,
+                                         err);
+    }
+    if (status == SLC_OK) {
+        status = slc_accelerators_output(session->group, output, err);
+    }
+    for (unsigned d = 0; d < session->accelerator_count && status == SLC_OK; d++) {
+        slc_accelerators_stats(session->group, d, &stats[d]);
+    }
+    return status;
+}
+
 /* The MTTKRP by the accelerator. */
 static enum slc_status compute_on_accelerator(struct session *session,
                                               const struct slc_matrix *factors,
@@ -198,7 +222,9 @@ static enum slc_status compute(struct session *session,
         status =
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
-    if (status == SLC_OK && session->accelerator != NULL) {
+    if (status == SLC_OK && session->group != NULL) {
+        status = compute_on_accelerators(session, factors, &output, mode, stats, err);
+    } else if (status == SLC_OK && session->accelerator != NULL) {
         status = compute_on_accelerator(session, factors, &output, mode, err);
     } else if (status == SLC_OK && plan->devices > 0) {
         status = compute_on_devices(session, factors, &output, mode, stats, err);
@@ -239,7 +265,11 @@ static void print_report(const struct session *session,
     if (session->accelerator != NULL) {
         struct slc_device_stats device;
 
-        session->accelerator->ops->stats(session->accelerator, &device);
+        if (session->group != NULL) {
+            slc_accelerators_sum(session->group, &device);
+        } else {
+            session->accelerator->ops->stats(session->accelerator, &device);
+        }
         accelerator_report_stats(&session->plan, &device);
     }
     report_resources(&session->plan, &stats, &reads);

@@ -127,7 +127,6 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    devices = (unsigned)args.session.devices;
     status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
@@ -141,6 +140,7 @@ static int run(const struct command *command, int argc, char **argv)
             session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
                          args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
     }
+    devices = session_plan_devices(&session.plan);
     if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }

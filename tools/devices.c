@@ -1,6 +1,7 @@
 /* What devices are to do, and what they have done; see devices.h. */
 #include "devices.h"
 #include "format.h"
+#include "session.h"
 
 #include "base/memory.h"
 #include "engine/layouts.h"
@@ -120,14 +121,15 @@ static void measure_imbalance(const struct slc_plan *plan,
                               double *of_nnz,
                               double *of_time)
 {
+    const unsigned count = session_plan_devices(plan);
     double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
 
-    for (unsigned d = 0; d < plan->devices; d++) {
+    for (unsigned d = 0; d < count; d++) {
         nnz[d] = (double)stats[d].nnz;
         seconds[d] = stats[d].compute_seconds;
     }
-    *of_nnz = slc_assign_imbalance(nnz, plan->devices);
-    *of_time = slc_assign_imbalance(seconds, plan->devices);
+    *of_nnz = slc_assign_imbalance(nnz, count);
+    *of_time = slc_assign_imbalance(seconds, count);
 }
 
 /* One device; or, where `count` is more, the mean of several. */
@@ -164,25 +166,30 @@ void devices_report(const struct slc_plan *plan,
                     bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
+    const unsigned count = session_plan_devices(plan);
+    char threads[32] = "whole blocks";
     double of_nnz, of_time;
 
-    if (plan->devices == 0) {
+    if (count == 0) {
         return;
     }
     measure_imbalance(plan, stats, &of_nnz, &of_time);
-    printf("Devices (%u with %u thread%s each, %s)\n", plan->devices, plan->device_threads,
-           plan->device_threads == 1 ? "" : "s",
+    if (plan->devices > 0) {
+        (void)snprintf(threads, sizeof threads, "%u thread%s each", plan->device_threads,
+                       plan->device_threads == 1 ? "" : "s");
+    }
+    printf("Devices (%u with %s, %s)\n", count, threads,
            reduced ? "equal shares of nonzeros" : "partitions divided largest first");
     printf("  %-8s %12s %10s %10s %9s %9s %9s %9s %9s %10s%s\n", "", "nonzeros", "blocks",
            "compute", "wait", "solve", "copy", "exchange", "ring wait", "sent",
            reduced ? "    reduce" : "");
-    for (unsigned d = 0; verbose && d < plan->devices; d++) {
+    for (unsigned d = 0; verbose && d < count; d++) {
         char name[16];
 
         (void)snprintf(name, sizeof name, "%u", d + 1);
         print_stats(name, &stats[d], 1, reduced);
     }
-    print_stats("mean", stats, plan->devices, reduced);
+    print_stats("mean", stats, count, reduced);
     printf("  imbalance: %.3f of an even share of nonzeros, %.3f of the mean time to compute\n\n",
            of_nnz, of_time);
 }
@@ -191,14 +198,15 @@ json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_devices
 {
     json_t *list = json_array();
     json_t *object = json_object();
+    const unsigned count = session_plan_devices(plan);
     double of_nnz, of_time;
 
-    if (plan->devices == 0) {
+    if (count == 0) {
         json_decref(list);
         json_decref(object);
         return json_null();
     }
-    for (unsigned d = 0; d < plan->devices; d++) {
+    for (unsigned d = 0; d < count; d++) {
         (void)json_array_append_new(
             list,
             json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "nnz",

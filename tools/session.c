@@ -4,8 +4,10 @@
 #include "accelerator.h"
 #include "cpu/cpu.h"
 #include "engine/accelerator.h"
+#include "engine/accelerators.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *const session_io_choices[] = {"auto", "uring", "pread", "mmap", NULL};
 const char *const session_schedule_choices[] = {"auto", "largest", "file", NULL};
@@ -50,14 +52,23 @@ static enum slc_status choose_for_devices(const struct slc_store *store,
                                           struct slc_plan_request *request,
                                           struct slc_error *err)
 {
+    const struct option_counts *named = &options->devices;
+    const bool gpu = options->device != NULL && strcmp(options->device, "gpu") == 0;
     enum slc_layout_choice wanted;
 
-    request->devices = (unsigned)options->devices;
+    if (!gpu && named->count > 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--devices names %u GPUs, but they are not asked for: add --device gpu, or "
+                        "give the number of devices of the CPU",
+                        named->count);
+    }
+    request->devices = !gpu && named->count > 0 ? (unsigned)named->number[0] : 0;
+    request->accelerator_count = gpu ? named->count : 0;
     if (options->split != NULL && !slc_split_parse(options->split, &request->split)) {
         return slc_fail(err, SLC_ERR_USAGE, "--split %s is not known to this library",
                         options->split);
     }
-    if (request->devices == 0) {
+    if (request->devices == 0 && request->accelerator_count == 0) {
         return SLC_OK;
     }
     wanted = request->split == SLC_SPLIT_PARTITIONS ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_BLCO;
@@ -96,12 +107,18 @@ static enum slc_status take_mode_order(const struct option_modes *given,
     return SLC_OK;
 }
 
-static void drop_accelerator(struct session *session)
+static void drop_accelerators(struct session *session)
 {
-    if (session->accelerator != NULL) {
-        session->accelerator->ops->destroy(session->accelerator);
-        session->accelerator = NULL;
+    for (unsigned d = 0; d < session->accelerator_count; d++) {
+        session->accelerators[d]->ops->destroy(session->accelerators[d]);
     }
+    session->accelerator_count = 0;
+    session->accelerator = NULL;
+}
+
+unsigned session_plan_devices(const struct slc_plan *plan)
+{
+    return plan->devices > 0 ? plan->devices : plan->request.accelerator_count;
 }
 
 /* Plans for the device that is asked for; with `auto` for the CPU where that plan cannot be. */
@@ -113,20 +130,23 @@ static enum slc_status plan_for_device(struct session *session,
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
-    drop_accelerator(session);
-    status = accelerator_choose(options, &session->accelerator, &session->no_accelerator, err);
+    drop_accelerators(session);
+    status = accelerator_choose(options, session->accelerators, &session->accelerator_count,
+                                &session->no_accelerator, err);
+    session->accelerator = session->accelerator_count > 0 ? session->accelerators[0] : NULL;
     if (status != SLC_OK || session->accelerator == NULL) {
         return status == SLC_OK ? slc_plan_choose(&session->layouts, request, &session->plan, err)
                                 : status;
     }
     request->accelerator = session->accelerator;
+    request->accelerators = session->accelerators;
     request->streams = (unsigned)options->streams;
     status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
     if (status == SLC_OK) {
         return SLC_OK;
     }
     if (options->device[0] == 'a') {
-        drop_accelerator(session);
+        drop_accelerators(session);
         session->no_accelerator = refused;
         request->accelerator = NULL;
         request->streams = 0;
@@ -212,6 +232,10 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     slc_placement_enter(&session->plan.placement);
     status = slc_stream_open(slc_files_system(), &session->layouts, &session->plan,
                              &session->stream, err);
+    if (status == SLC_OK && session->plan.request.accelerator_count > 0) {
+        return slc_accelerators_open(&session->layouts, &session->plan, session->stream,
+                                     &session->group, err);
+    }
     if (status == SLC_OK && session->plan.request.accelerator != NULL) {
         status = slc_accelerator_open(session->accelerator, &session->layouts, &session->plan,
                                       session->stream, err);
@@ -234,6 +258,8 @@ void session_stop(struct session *session)
         }
     }
     session->backend = NULL;
+    slc_accelerators_close(session->group);
+    session->group = NULL;
     if (session->accelerator_open) {
         slc_accelerator_close(session->accelerator, session->stream);
         session->accelerator_open = false;
@@ -246,7 +272,7 @@ void session_stop(struct session *session)
 void session_close(struct session *session)
 {
     session_stop(session);
-    drop_accelerator(session);
+    drop_accelerators(session);
     slc_layouts_close(&session->layouts);
     slc_store_close(&session->store);
 }

@@ -8,6 +8,7 @@
 #include "base/backend.h"
 #include "base/error.h"
 #include "common_options.h"
+#include "engine/accelerators.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
 #include "format.h"
@@ -30,7 +31,8 @@ struct session_options {
     const char *layouts;            /* NULL: blco alone */
     const char *passes;             /* NULL: plain */
     struct option_modes mode_order; /* empty: the plan's choice */
-    uint64_t devices;
+    /* Of the CPU: how many, one number; with --device gpu which, and there may be more of them. */
+    struct option_counts devices;
     const char *split;  /* NULL: there is no such option, and no device */
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
@@ -137,12 +139,12 @@ extern const char *const session_device_choices[];
 /* The rows of commands that may compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     {.name = "devices",                                                                            \
-     .kind = OPTION_U64,                                                                           \
+     .kind = OPTION_COUNTS,                                                                        \
      .value = "D",                                                                                 \
-     .fallback = "0",                                                                              \
      .maximum = SLC_MAX_DEVICES,                                                                   \
      .help = "divide the work between D devices of the CPU, each with -t threads and a copy of "   \
-             "the factors; 0: none",                                                               \
+             "the factors, 0: none; with --device gpu: between the GPUs with these numbers, as "   \
+             "0,1,2 (one may be named several times)",                                             \
      .offset = offsetof(struct type, session.devices)},                                            \
     {                                                                                              \
         .name = "split", .kind = OPTION_CHOICE, .value = "WHAT", .fallback = "partitions",         \
@@ -187,6 +189,11 @@ struct session {
     struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
     struct slc_device *accelerator;               /* the plan's, in place of them; NULL: none */
     bool accelerator_open;                        /* between session_start and session_stop */
+    /* Where several are named: all of them, that one first, and what they are from session_start
+     * to session_stop. */
+    struct slc_device *accelerators[OPTION_COUNTS_MAX];
+    unsigned accelerator_count;
+    struct slc_accelerators *group;
     struct slc_error no_accelerator; /* why --device auto took the CPU; SLC_OK: it did not */
 };
 
@@ -211,6 +218,9 @@ enum slc_status session_plan(struct session *session,
                              unsigned mode,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
+
+/* How many devices the plan divides the work between: 0: it does not. */
+unsigned session_plan_devices(const struct slc_plan *plan);
 
 /* Plans what is asked for over the layouts that are open: `blco`, where no other plan opened more.
  */

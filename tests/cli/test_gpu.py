@@ -85,6 +85,39 @@ def multiply(folder):
     check(results[0] == results[1], str(results))
 
 
+def several(folder):
+    """The same device, named several times: partitions divided, or equal shares, and the same bits."""
+    store, results, nnz = os.path.join(folder, "t.slc"), [], 40000
+    sluice("generate", store, "--dims", "900x3x70", "--nnz", nnz, "-q", "-f", "--block-bytes", "16KiB")
+    sluice("layout", store, "--sorted", "all", "-q")
+    for split in ("partitions", "nnz"):
+        for devices in ("0", "0,0", "0,0,0,0"):
+            out = os.path.join(folder, split + str(len(devices)))
+            text = emulated("cpd", store, "-r", 3, "-i", 2, "--tol", 0, "--deterministic", "--device", "gpu", "--devices",
+                            devices, "--split", split, "-o", out, "-v")
+            told, count = record(out), devices.count("0")
+            check(f"Devices ({count} with whole blocks" in text, text)
+            check(len(told["devices"]["each"]) == count and told["devices"]["split"] == split, str(told["devices"]))
+            check(sum(each["nnz"] for each in told["devices"]["each"]) == 2 * 3 * record(out)["tensor"]["nnz"], str(told["devices"]))
+            check(told["device"]["bytes_from_devices"] > 0 or count == 1, str(told["device"]))
+            with open(os.path.join(out, "mode-1.npy"), "rb") as file:
+                results.append((file.read(), told["fit"]))
+    check(results[0] == results[1] == results[2], "partitions: other bits with more devices")
+    check(results[3] == results[4] == results[5], "shares: other bits with more devices")
+    check(abs(results[0][1] - results[3][1]) < 1e-9, str((results[0][1], results[3][1])))
+    start, outputs = os.path.join(folder, "start"), []
+    sluice("cpd", store, "-r", 3, "-i", 0, "-o", start, "-q")
+    for devices, split in (("0", "nnz"), ("0,0,0", "nnz"), ("0", "partitions"), ("0,0", "partitions")):
+        out = os.path.join(folder, "several.npy")
+        emulated("mttkrp", store, "--mode", 2, "--factors", start, "-o", out, "--device", "gpu", "--devices", devices,
+                 "--split", split, "--deterministic")
+        with open(out, "rb") as file:
+            outputs.append(file.read())
+    check(outputs[0] == outputs[1] and outputs[2] == outputs[3], "outputs differ with the number of devices")
+    plan = json.loads(emulated("plan", store, "-r", 3, "--device", "gpu", "--devices", "0,0,0", "--json"))
+    check(len(plan["devices"]) == 3 and len(plan["devices"][0]["nnz"]) == 3, str(plan["devices"]))
+
+
 def budgets(folder):
     store = made(folder)
     text = emulated("cpd", store, "-r", 3, "--device", "gpu", "--device-memory", "64KiB", status=4)
@@ -102,11 +135,14 @@ def budgets(folder):
 def wishes(folder):
     """What the CPU alone can do: auto takes it and says why, gpu refuses."""
     store = made(folder)
-    for wish in (["--copies", "always"], ["--devices", "2", "--split", "nnz"]):
+    for wish, told in ((["--copies", "always"], "--device cpu"),
+                       (["--devices", "2", "--split", "nnz"], "there is no device 2")):
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", *wish)
         check("  device       CPU" in text, text)
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "gpu", *wish, status=2)
-        check("--device cpu" in text, text)
+        check(told in text, text)
+    text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--devices", "0,1", status=2)
+    check("add --device gpu" in text, text)
     text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
     check("8" in text, text)
 
@@ -127,6 +163,7 @@ run([
     ("a stop by time", stop),
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
+    ("several devices", several),
     ("memory of the device", budgets),
     ("what the CPU alone can do", wishes),
     ("no device", without),
