@@ -218,7 +218,7 @@ struct slc_device_ops {
      * After mttkrp_end of the same mode on both, and before anything else is done with the outputs:
      * adds rows of the output of `from` to this one's. Where deterministic it does not matter which
      * device had which nonzeros, if each is given all others, be it without rows: a column to which
-     * something could not be added is NaN with all of them.
+     * something could not be added is NaN with all of them. After an error the output is undefined.
      */
     enum slc_status (*output_add)(struct slc_device *device,
                                   const struct slc_device *from,

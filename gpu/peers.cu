@@ -262,7 +262,6 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
     status = add_output(gpu, other, rows, count, err);
     if (status != SLC_OK) {
         slc_gpu_settle(gpu);
-        gpu->job.has_output = false;
     }
     return status;
 }
