@@ -105,14 +105,15 @@ static void open_group(device_group *group, int emulated)
 /* Integers: what is added up is exact, whoever has which blocks. */
 static void outputs(void)
 {
-    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 2500, 200);
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS,
+                               slc_test_threads_only() ? 600 : 2500, 200);
     static const device_case cases[] = {
         {2, 1, 1, 7, SLC_ARITHMETIC_F64, false, 4, 50},
         {1, 2, 0, 5, SLC_ARITHMETIC_F32, false, 6, 50},
         {2, 1, 3, 9, SLC_ARITHMETIC_MIXED, true, 8, 50},
     };
 
-    for (size_t c = 0; c < SLC_COUNT(cases); c++) {
+    for (size_t c = slc_test_threads_only() ? 1 : 0; c < SLC_COUNT(cases); c++) {
         for (int emulated = 1; emulated <= 3; emulated += 2) {
             const device_emulation emulation((unsigned)c + 1, emulated);
             device_group group(tensor, cases[c], 2 + c, false);
@@ -204,7 +205,8 @@ static bool same_bits(const std::vector<double> &a, const std::vector<double> &b
 
 static void deterministic(void)
 {
-    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_DOUBLES, 1500, 100);
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_DOUBLES,
+                               slc_test_threads_only() ? 300 : 1500, 100);
     const uint64_t unit = tensor.dims[1] / 30 + 1;
     solution one;
 
@@ -307,7 +309,7 @@ static void misuse(void)
 /* Any call of the runtime fails: it is said, and nothing is left under way. */
 static void failures(void)
 {
-    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 600, 200);
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 100);
     const device_emulation emulation(5, 2);
     const device_case how = {1, 1, 0, 3, SLC_ARITHMETIC_F64, true, 2, 50};
     device_group group(tensor, how, 2, false);
@@ -322,7 +324,7 @@ static void failures(void)
         enum slc_status status = SLC_ERR_SYSTEM;
         unsigned k;
 
-        for (k = 1; status != SLC_OK; k++) {
+        for (k = 1; status != SLC_OK; k += slc_test_threads_only() ? 3 : 1) {
             assert_ok(run, run->mttkrp(0, 0, 2));
             assert_ok(group.runs[1].get(), group.runs[1]->mttkrp(0, 1, 2));
             slc_emulation_refuse(k);
