@@ -149,9 +149,11 @@ unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
+    const uint64_t copied =
+        (uint64_t)plan->accelerator.streams * slc_max_u64(plan->request.accelerator_count, 1);
     const uint64_t busy = plan->fusion.modes != 0
                               ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
-                              : slc_min_u64(plan->threads + plan->accelerator.streams, depth);
+                              : slc_min_u64(plan->threads + copied, depth);
 
     return (unsigned)slc_max_u64(slc_min_u64(slc_min_u64(depth + busy, SLC_PLAN_SLOTS_MAX), blocks),
                                  slc_plan_slots_least(plan));

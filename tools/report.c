@@ -283,10 +283,14 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_accel
 {
     const char *precision = plan->request.precision == SLC_F32 ? "f32" : "f64";
     const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
+    char several[16] = "";
 
     if (plan->request.accelerator != NULL) {
-        printf(KEY "%s (%s), %u stream%s, %s%s; %u thread%s that check blocks\n", "device",
-               plan->accelerator.name, plan->request.accelerator->ops->name,
+        if (plan->request.accelerator_count > 0) {
+            (void)snprintf(several, sizeof several, "%u x ", plan->request.accelerator_count);
+        }
+        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks\n", "device",
+               several, plan->accelerator.name, plan->request.accelerator->ops->name,
                plan->accelerator.streams, plural(plan->accelerator.streams), precision,
                deterministic, plan->threads, plural(plan->threads));
         return;
