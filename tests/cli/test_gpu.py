@@ -87,7 +87,7 @@ def multiply(folder):
 
 def several(folder):
     """The same device, named several times: partitions divided, or equal shares, and the same bits."""
-    store, results, nnz = os.path.join(folder, "t.slc"), [], 40000
+    store, results, nnz = os.path.join(folder, "t.slc"), [], 30000
     sluice("generate", store, "--dims", "900x3x70", "--nnz", nnz, "-q", "-f", "--block-bytes", "16KiB")
     sluice("layout", store, "--sorted", "all", "-q")
     for split in ("partitions", "nnz"):
@@ -116,6 +116,7 @@ def several(folder):
     check(outputs[0] == outputs[1] and outputs[2] == outputs[3], "outputs differ with the number of devices")
     plan = json.loads(emulated("plan", store, "-r", 3, "--device", "gpu", "--devices", "0,0,0", "--json"))
     check(len(plan["devices"]) == 3 and len(plan["devices"][0]["nnz"]) == 3, str(plan["devices"]))
+    check(plan["devices"][0]["partitions"] >= 4, str(plan["devices"]))
 
 
 def budgets(folder):
