@@ -82,7 +82,8 @@ def write(found):
                    "# Written by test_assembly.py --write; a higher number needs a reason in the change that brings it.\n")
         file.write(" | ".join([f"{'kernel':{width}}", *(f"{arch:>3}" for arch in archs)]) + "\n")
         for name in names:
-            cells = [f"{found[name, arch][0] if (name, arch) in found else '':>3}" for arch in archs]
+            # In steps of 8, as registers are given out.
+            cells = [f"{(found[name, arch][0] + 7) // 8 * 8 if (name, arch) in found else '':>3}" for arch in archs]
             file.write(" | ".join([f"{name:{width}}", *cells]) + "\n")
 
 

@@ -29,7 +29,7 @@ FAULTS = {
     "decode_parts_not_there": ("test_gpu_decode", "keys in clusters", WRONG),
     "decode_run_overwritten": ("test_gpu_decode_batch", "become lists", WRONG),
     "decode_run_unfinished": ("test_gpu_decode_batch", "become lists", RACE),
-    "end_before_batches": ("test_gpu_device", "every arithmetic", WRONG),
+    "end_before_batches": ("test_gpu_device", "every arithmetic", RACE),
     "exact_plain_largest": ("test_gpu_exact_sum", "largest magnitudes", RACE),
     "expand_unfinished": ("test_gpu_expand", "periods", WRONG),
     "fiber_carries_not_there": ("test_gpu_fibers", "SpTV agrees", WRONG),
