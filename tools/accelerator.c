@@ -20,6 +20,9 @@ static const char *wish_for_cpu(const struct session_options *options)
     if (options->passes != NULL && strcmp(options->passes, "fused") == 0) {
         return "--passes fused is for the CPU";
     }
+    if (options->deterministic) {
+        return "--deterministic gives the bits of the one or the other, so that it has to be named";
+    }
     return NULL;
 }
 

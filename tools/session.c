@@ -127,6 +127,7 @@ static enum slc_status plan_for_device(struct session *session,
                                        struct slc_plan_request *request,
                                        struct slc_error *err)
 {
+    const bool cache = request->cache;
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
@@ -141,12 +142,16 @@ static enum slc_status plan_for_device(struct session *session,
     request->accelerator = session->accelerator;
     request->accelerators = session->accelerators;
     request->streams = (unsigned)options->streams;
+    /* One pass would fill a cache that nobody reads, in memory that is registered with the device.
+     */
+    request->cache = cache && request->operation != SLC_OP_MTTKRP;
     status = slc_plan_choose(&session->layouts, request, &session->plan, &refused);
     if (status == SLC_OK) {
         return SLC_OK;
     }
     if (options->device[0] == 'a') {
         drop_accelerators(session);
+        request->cache = cache;
         session->no_accelerator = refused;
         request->accelerator = NULL;
         request->streams = 0;

@@ -119,7 +119,7 @@ extern const char *const session_device_choices[];
     {.name = "device",                                                                             \
      .kind = OPTION_CHOICE,                                                                        \
      .value = "WHICH",                                                                             \
-     .fallback = "auto",                                                                           \
+     .fallback = "cpu",                                                                            \
      .choices = session_device_choices,                                                            \
      .help = "what computes: cpu, gpu, or auto (the GPU where there is one that can)",             \
      .offset = offsetof(struct type, session.device)},                                             \
