@@ -121,15 +121,20 @@ template <typename Word> __device__ static inline Word slc_sum_before(Word value
     return sum - value;
 }
 
-/* Whether a key is the tile's first, or above the key of the lane before; lane 0's is start - 1. */
+/*
+ * Whether a key is the tile's first, or above the key of the lane before. Lane 0's is start - 1,
+ * but for what the word does not hold: where that ends in ones alone, `start` is 0 here.
+ */
 template <typename Word>
 __device__ static inline bool
 slc_key_follows(Word key, Word last_of_lane, Word start, uint32_t nonzero, uint32_t lane)
 {
     const Word before = slc_shuffle_up(last_of_lane, 1);
 
-    /* Before the first key nothing is, and start - 1 may be all ones. */
-    return nonzero == 0 ? key == start : key > (lane == 0 ? (Word)(start - 1) : before);
+    if (nonzero == 0) {
+        return key == start;
+    }
+    return lane == 0 ? key >= start : key > before;
 }
 
 /*

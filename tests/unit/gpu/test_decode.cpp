@@ -312,6 +312,28 @@ static void clusters(void)
     CU_ASSERT(seen.key_words[1] > 0 && seen.key_words[2] > 0 && seen.key_words[4] > 0);
 }
 
+/* Groups that end where the words that keys are taken in have ones alone. */
+static void full_words(void)
+{
+    const uint64_t dims[5] = {1 << 25, 1 << 25, 1 << 25, 1 << 24, 1 << 25};
+    struct seen seen = {};
+
+    for (unsigned bits = 32; bits <= 64; bits += 32) {
+        struct slc_made_tensor tensor;
+
+        slc_made_tensor_create(&tensor, 5, dims, 300, SLC_MADE_COUNTS, bits);
+        for (uint64_t i = 0; i < tensor.nnz; i++) {
+            const slc_u128 key = ((slc_u128)1 << bits) - SLC_GROUP_NNZ + i;
+
+            tensor.key_lo[i] = (uint64_t)key;
+            tensor.key_hi[i] = (uint64_t)(key >> 64);
+        }
+        check_tensor(&tensor, {SLC_CODEC_PACKED, {0, 0}, 0, 0}, &seen);
+        check_tensor(&tensor, {SLC_CODEC_LZ4, {0, 0}, 0, 0}, &seen);
+        slc_made_tensor_destroy(&tensor);
+    }
+}
+
 /* ---- bytes that are not what an encoder wrote */
 
 /* What came of altered batches. */
@@ -566,6 +588,7 @@ int main(int argc, char **argv)
         {"tiles and runs of every size", every_size},
         {"a full tile", full_tile},
         {"keys in clusters, integers of every length", clusters},
+        {"groups that end with full words", full_words},
         {"altered bytes: a fault, or what the naive decoder finds", altered},
         {"exceptions in places that do not ascend, or without high parts", positions},
     };
