@@ -60,6 +60,11 @@ static uint32_t count_of(const struct slc_fiber_groups *groups, uint64_t all)
     return static_cast<uint32_t>((all + each - 1) / each);
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
                                      const struct slc_gpu_fibers *fibers,
                                      uint32_t items,
@@ -67,7 +72,10 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
 {
     groups->wanted = groups_per_multiprocessor * machine->multiprocessors;
     groups->items = items;
-    groups->room = count_of(groups, fibers->room);
+    /* Fewer nonzeros and ends may make more groups, which are shorter then: a bound for all. */
+    groups->room = static_cast<uint32_t>(
+        items > 0 ? count_of(groups, fibers->room)
+                  : least(groups->wanted, (fibers->room + items_min - 1) / items_min));
     return cudaMalloc(reinterpret_cast<void **>(&groups->cuts),
                       (groups->room + UINT64_C(1)) * sizeof *groups->cuts);
 }
@@ -79,6 +87,9 @@ cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
     const uint64_t all = fibers->count + fibers->nnz;
 
     groups->count = count_of(groups, all);
+    if (groups->count > groups->room) {
+        return cudaErrorInvalidValue;
+    }
     return slc_launch(slc_fiber_cut_groups, dim3(groups->count / THREADS + 1), dim3(THREADS), 0,
                       stream, fibers->begin, fibers->count, fibers->nnz, items_of(groups, all),
                       groups->cuts, groups->count);
