@@ -438,9 +438,11 @@ static cudaError_t launch(const struct slc_gpu_mttkrp *job,
     const uint32_t percent =
         (plan->blocks_each * (plan->shared_bytes + 1024) * 100 + machine->shared_bytes + 1023) /
         (machine->shared_bytes + 1024);
-    cudaError_t error =
-        cudaFuncSetAttribute(mttkrp_kernel<F, T, exact_sums>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)plan->shared_bytes);
+    /* The limit is the kernel's, whoever launches it: not this plan's, for others launch meanwhile.
+     */
+    cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, T, exact_sums>,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             (int)machine->shared_bytes);
 
     if (error == cudaSuccess) {
         error = cudaFuncSetAttribute(mttkrp_kernel<F, T, exact_sums>,
