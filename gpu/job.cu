@@ -116,6 +116,12 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->exact = gpu->memory.exact;
     gpu->job.layout = gpu->memory.layouts + job->layout;
     gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
+    if (gpu->job.chunk_runs == 0) {
+        return slc_fail(
+            err, SLC_ERR_UNSUPPORTED,
+            "device %d has too little shared memory (%u bytes) for a tensor of %u modes",
+            gpu->ordinal, gpu->machine.shared_bytes, mttkrp->order);
+    }
     status = begin(gpu, job->magnitude, err);
     if (status != SLC_OK) {
         slc_gpu_settle(gpu);
@@ -207,6 +213,8 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     }
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
         status = report(gpu->memory.host_fault, err);
+        /* What a damaged block that stays expands to is looked at when it comes, and not again. */
+        gpu->residents.lost = gpu->residents.lost || gpu->residents.block_count > 0;
     }
     (void)slc_gpu_leave_job(gpu, status);
     gpu->job.has_output = status == SLC_OK;
