@@ -106,6 +106,9 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
         }
         if (error == cudaSuccess && forms->blco.blocks == nullptr) {
             error = slc_gpu_blco_create(&forms->blco, forms->coo, dims, all.index_bits, stream);
+            if (error != cudaSuccess) {
+                slc_gpu_blco_destroy(&forms->blco);
+            }
         }
         return error;
     case SLC_GPU_GENTEN_PERMUTED:
@@ -121,6 +124,9 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
         error = slc_gpu_fibers_reserve(&forms->fibers, forms->coo->order, forms->coo->nnz);
         if (error == cudaSuccess) {
             error = slc_gpu_fibers_find(&forms->fibers, forms->coo, options->fiber_mode, stream);
+        }
+        if (error != cudaSuccess) {
+            slc_gpu_fibers_destroy(&forms->fibers);
         }
         return error;
     default:

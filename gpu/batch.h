@@ -48,7 +48,7 @@ __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_bat
 
 /* The first contradiction that a kernel has met; zero: none. In the device's memory. */
 struct slc_gpu_fault {
-    unsigned kind; /* enum slc_gpu_fault_kind; written last, taken by atomicCAS */
+    unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */
     uint32_t tile; /* of the layout */
     uint64_t block_number, block_offset;
 };

@@ -3,7 +3,7 @@
  * code.
  *
  * A stored value is finite and not zero, which is looked at before it is rounded to f32. Others
- * become zeros, so that whoever takes them meets no infinity.
+ * become zeros.
  */
 #ifndef SLC_GPU_DECODE_VALUES_H
 #define SLC_GPU_DECODE_VALUES_H

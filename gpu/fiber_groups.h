@@ -6,8 +6,8 @@
  * and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016); a group is a
  * stretch of it of fixed length. So empty fibers count, and a long one is divided between groups:
  * each but the last leaves what it added up as a carry, and slc_fiber_carries adds those to the
- * fiber's sum. All of that depends on where fibers begin alone, so sums have the same bits every
- * time.
+ * fiber's sum. All of that depends on where fibers begin and, unless the length of groups is given,
+ * on the number of multiprocessors alone, so sums have the same bits every time.
  */
 #ifndef SLC_GPU_FIBER_GROUPS_H
 #define SLC_GPU_FIBER_GROUPS_H

@@ -12,7 +12,7 @@
  * (slc_gpu_fibers_create_all), and indices that never occur kept or dropped, with the vector
  * shortened to match (3.2).
  *
- * Order: sums depend on where fibers begin alone: the same bits every time. All in f64.
+ * Order: that of the groups (fiber_groups.h): the same bits every time. All in f64.
  */
 #ifndef SLC_GPU_SPTV_H
 #define SLC_GPU_SPTV_H
