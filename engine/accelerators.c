@@ -1,60 +1,19 @@
 /*
- * Several devices with memory of their own; see engine/accelerators.h.
+ * Several devices with memory of their own: opening them, and MTTKRPs; see engine/accelerators.h.
  *
  * A phase runs on a thread for each device, and ends before the next one begins: so what a device
  * reads of another one's memory nobody writes meanwhile. Parts of rows that other devices have are
- * added up after every MTTKRP, before anybody uses an output. In step s of the ring, device d takes
- * from device d - 1 the rows that device d - s owns (all modulo D), which that one has had since
- * the step before (AMPED section 4.9).
+ * added up after every MTTKRP, before anybody uses an output.
  */
-#include "engine/accelerators.h"
+#include "engine/accelerators_impl.h"
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/memory.h"
-#include "base/team.h"
 #include "engine/accelerator.h"
 #include "engine/assert.h"
 
 #include <math.h>
 #include <string.h>
-
-/* One device. */
-struct member {
-    struct slc_device *device;
-    struct slc_row_piece rows[SLC_MAX_ORDER]; /* that it owns: units that touch are one */
-    struct slc_devices_stats stats;
-    bool open, begun;
-    struct slc_error fault; /* of the phase at hand */
-};
-
-struct slc_accelerators {
-    const struct slc_layouts *layouts;
-    const struct slc_plan *plan;
-    struct slc_stream *stream;
-    unsigned order, count;
-    uint64_t unit_rows;
-    struct slc_device_shares shares[SLC_MAX_ORDER]; /* of modes that are computed */
-    struct slc_buffer spans[SLC_MAX_ORDER];         /* that the members' rows are made of */
-    struct slc_buffer columns;                      /* of all units, as the shares have them */
-    struct slc_buffer places;                       /* of units by rows: where their columns are */
-    struct member member[SLC_MAX_DEVICES];
-
-    /* The phase at hand. */
-    unsigned mode;
-    unsigned step;                    /* of the ring */
-    const struct slc_device_job *job; /* to be begun */
-    const struct slc_solver *solver;
-    const struct slc_matrix *factors; /* to be given */
-    struct slc_matrix *output;        /* to be filled */
-    const double *scale;
-};
-
-static uint64_t row_bytes(const struct slc_plan *plan)
-{
-    return (uint64_t)slc_matrix_pitch(plan->request.precision, plan->request.rank) *
-           slc_value_bytes(plan->request.precision);
-}
 
 static bool is_computed(const struct slc_plan *plan, unsigned mode)
 {
@@ -68,10 +27,10 @@ uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts, const st
 
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            most = slc_max_u64(most,
-                               slc_device_units_max(layouts->reader[plan->mode_layout[n]],
-                                                    plan->request.accelerator_count, info->dims[n],
-                                                    slc_device_unit_rows(row_bytes(plan))));
+            most = slc_max_u64(
+                most, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
+                                           plan->request.accelerator_count, info->dims[n],
+                                           slc_device_unit_rows(slc_accelerators_row_bytes(plan))));
         }
     }
     return most;
@@ -82,7 +41,7 @@ uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     const uint64_t units = slc_accelerators_units_most(layouts, plan);
-    const uint64_t unit_rows = slc_device_unit_rows(row_bytes(plan));
+    const uint64_t unit_rows = slc_device_unit_rows(slc_accelerators_row_bytes(plan));
     uint64_t columns, sum = sizeof(struct slc_accelerators);
 
     if (!slc_mul_u64(units, 2 * (uint64_t)plan->request.rank * sizeof(double), &columns)) {
@@ -154,7 +113,7 @@ static enum slc_status open_devices(struct slc_accelerators *group, struct slc_e
     enum slc_status status = SLC_OK;
 
     for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
-        struct member *member = &group->member[d];
+        struct slc_accelerator_member *member = &group->member[d];
 
         member->device = group->plan->request.accelerators[d];
         status = slc_accelerator_open_device(member->device, group->layouts, group->plan, err);
@@ -185,7 +144,7 @@ enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
     group->plan = plan;
     group->order = slc_reader_info(layouts->reader[0])->order;
     group->count = plan->request.accelerator_count;
-    group->unit_rows = slc_device_unit_rows(row_bytes(plan));
+    group->unit_rows = slc_device_unit_rows(slc_accelerators_row_bytes(plan));
     status = divide_modes(group, err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
@@ -233,9 +192,8 @@ void slc_accelerators_close(struct slc_accelerators *group)
 
 /* ---- phases */
 
-/* Runs a phase on a thread for each device; the first fault by their numbers counts. */
-static enum slc_status
-run_phase(struct slc_accelerators *group, slc_team_fn *phase, struct slc_error *err)
+enum slc_status
+slc_accelerators_run(struct slc_accelerators *group, slc_team_fn *phase, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -255,7 +213,7 @@ run_phase(struct slc_accelerators *group, slc_team_fn *phase, struct slc_error *
 static void load_device(void *context, unsigned d, unsigned count)
 {
     struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
+    struct slc_accelerator_member *member = &group->member[d];
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
@@ -276,7 +234,7 @@ enum slc_status slc_accelerators_load(struct slc_accelerators *group,
                                       struct slc_error *err)
 {
     group->factors = factors;
-    return run_phase(group, load_device, err);
+    return slc_accelerators_run(group, load_device, err);
 }
 
 enum slc_status slc_accelerators_read(struct slc_accelerators *group,
@@ -294,7 +252,7 @@ enum slc_status slc_accelerators_read(struct slc_accelerators *group,
 static void begin_device(void *context, unsigned d, unsigned count)
 {
     struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
+    struct slc_accelerator_member *member = &group->member[d];
 
     (void)count;
     member->begun =
@@ -304,7 +262,7 @@ static void begin_device(void *context, unsigned d, unsigned count)
 static void end_device(void *context, unsigned d, unsigned count)
 {
     struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
+    struct slc_accelerator_member *member = &group->member[d];
 
     (void)count;
     if (member->begun) {
@@ -320,7 +278,7 @@ static enum slc_status add_split_rows(struct slc_accelerators *group, unsigned t
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
     const uint64_t partitions = slc_reader_info(reader)->partition_count;
     const uint32_t *owners = group->shares[group->mode].owner;
-    struct member *member = &group->member[to];
+    struct slc_accelerator_member *member = &group->member[to];
     uint64_t added[SLC_MAX_DEVICES]; /* the last row that a device's pieces were added to */
     enum slc_status status = SLC_OK;
     uint32_t first_owner = 0;
@@ -350,7 +308,7 @@ static enum slc_status add_split_rows(struct slc_accelerators *group, unsigned t
 static void complete_rows(void *context, unsigned d, unsigned count)
 {
     struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
+    struct slc_accelerator_member *member = &group->member[d];
     const bool all_rows = group->plan->request.split == SLC_SPLIT_NNZ;
     const struct slc_row_piece none = {NULL, 0};
     const struct slc_row_piece *rows = all_rows ? &member->rows[group->mode] : &none;
@@ -376,7 +334,7 @@ static void settle_pass(struct slc_accelerators *group, double pass_seconds)
     const struct slc_device_shares *shares = &group->shares[group->mode];
 
     for (unsigned d = 0; d < group->count; d++) {
-        struct member *member = &group->member[d];
+        struct slc_accelerator_member *member = &group->member[d];
         struct slc_device_stats now;
         double busy_seconds;
 
@@ -393,14 +351,14 @@ static enum slc_status
 run_pass(struct slc_accelerators *group, const struct slc_pass *pass, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status = run_phase(group, begin_device, err);
+    enum slc_status status = slc_accelerators_run(group, begin_device, err);
     enum slc_status ended;
 
     if (status == SLC_OK) {
         status = slc_stream_pass(group->stream, pass, err);
     }
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-    ended = run_phase(group, end_device, status == SLC_OK ? err : NULL);
+    ended = slc_accelerators_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
     }
@@ -432,13 +390,14 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
     group->mode = mode;
     group->job = &job;
     status = run_pass(group, &pass, err);
-    return status == SLC_OK && group->count > 1 ? run_phase(group, complete_rows, err) : status;
+    return status == SLC_OK && group->count > 1 ? slc_accelerators_run(group, complete_rows, err)
+                                                : status;
 }
 
 static void read_output(void *context, unsigned d, unsigned count)
 {
     struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
+    struct slc_accelerator_member *member = &group->member[d];
     const struct slc_row_piece *rows = &member->rows[group->mode];
 
     (void)count;
@@ -451,138 +410,7 @@ enum slc_status slc_accelerators_output(struct slc_accelerators *group,
                                         struct slc_error *err)
 {
     group->output = output;
-    return run_phase(group, read_output, err);
-}
-
-/* ---- updates */
-
-static void solve_rows(void *context, unsigned d, unsigned count)
-{
-    struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
-    const struct slc_device_shares *shares = &group->shares[group->mode];
-    const struct slc_row_piece *piece = &shares->pieces[d];
-    const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count, group->unit_rows};
-    const uint64_t before = (uint64_t)(piece->ranges - shares->units);
-    const uint64_t start_ns = slc_clock_ns();
-
-    (void)count;
-    (void)member->device->ops->update_units(
-        member->device, group->mode, group->solver, &units,
-        (double *)group->columns.data + before * 2 * group->solver->rank, &member->fault);
-    member->stats.solve_seconds += slc_seconds_since(start_ns);
-}
-
-static void take_rows(void *context, unsigned d, unsigned count)
-{
-    struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
-    struct member *before = &group->member[(d + count - 1) % count];
-    const struct slc_row_piece *rows =
-        &group->member[(d + count - group->step) % count].rows[group->mode];
-    const uint64_t start_ns = slc_clock_ns();
-
-    (void)member->device->ops->factor_copy(member->device, group->mode, before->device,
-                                           rows->ranges, rows->count, &member->fault);
-    member->stats.exchange_seconds += slc_seconds_since(start_ns);
-}
-
-static uint64_t rows_of(const struct slc_row_piece *piece)
-{
-    uint64_t rows = 0;
-
-    for (uint64_t i = 0; i < piece->count; i++) {
-        rows += piece->ranges[i].end - piece->ranges[i].first;
-    }
-    return rows;
-}
-
-/* All rows go round the ring. */
-static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    for (group->step = 1; group->step < group->count && status == SLC_OK; group->step++) {
-        const uint64_t start_ns = slc_clock_ns();
-        double seconds, busy[SLC_MAX_DEVICES];
-
-        for (unsigned d = 0; d < group->count; d++) {
-            busy[d] = group->member[d].stats.exchange_seconds;
-        }
-        status = run_phase(group, take_rows, err);
-        seconds = slc_seconds_since(start_ns);
-        for (unsigned d = 0; d < group->count; d++) {
-            struct slc_devices_stats *stats = &group->member[d].stats;
-            /* What device d sends goes to d + 1. */
-            const unsigned sent = (d + 1 + group->count - group->step) % group->count;
-
-            stats->exchange_wait_seconds += seconds - (stats->exchange_seconds - busy[d]);
-            stats->sent_bytes +=
-                rows_of(&group->member[sent].rows[group->mode]) * row_bytes(group->plan);
-        }
-    }
-    return status;
-}
-
-/* Sums over columns from those of the units, by rows. */
-static void join_columns(struct slc_accelerators *group, const struct slc_update_sums *sums)
-{
-    const struct slc_device_shares *shares = &group->shares[group->mode];
-    const uint64_t rank = group->solver->rank;
-    uint64_t *places = group->places.data;
-
-    memset(sums->largest, 0, rank * sizeof *sums->largest);
-    memset(sums->inner, 0, rank * sizeof *sums->inner);
-    for (uint64_t u = 0; u < shares->unit_count; u++) {
-        places[shares->ordinal[u]] = u;
-    }
-    for (uint64_t u = 0; u < shares->unit_count; u++) {
-        const double *columns = (const double *)group->columns.data + places[u] * 2 * rank;
-
-        for (uint64_t r = 0; r < rank; r++) {
-            sums->largest[r] = fmax(sums->largest[r], columns[r]);
-            sums->inner[r] += columns[rank + r];
-        }
-    }
-}
-
-enum slc_status slc_accelerators_update(struct slc_accelerators *group,
-                                        unsigned mode,
-                                        const struct slc_solver *solver,
-                                        const struct slc_update_sums *sums,
-                                        struct slc_error *err)
-{
-    struct slc_device *first = group->member[0].device;
-    enum slc_status status;
-
-    SLC_ASSERT(mode == group->mode);
-    group->solver = solver;
-    status = run_phase(group, solve_rows, err);
-    if (status == SLC_OK) {
-        join_columns(group, sums);
-        status = exchange_rows(group, err);
-    }
-    /* All copies are equal. */
-    return status == SLC_OK ? first->ops->gram(first, mode, sums->gram, err) : status;
-}
-
-static void scale_device(void *context, unsigned d, unsigned count)
-{
-    struct slc_accelerators *group = context;
-    struct member *member = &group->member[d];
-
-    (void)count;
-    (void)member->device->ops->scale(member->device, group->mode, group->scale, &member->fault);
-}
-
-enum slc_status slc_accelerators_scale(struct slc_accelerators *group,
-                                       unsigned mode,
-                                       const double *scale,
-                                       struct slc_error *err)
-{
-    group->mode = mode;
-    group->scale = scale;
-    return run_phase(group, scale_device, err);
+    return slc_accelerators_run(group, read_output, err);
 }
 
 /* ---- statistics */
