@@ -8,8 +8,8 @@
  * Cost: integers one measuring pass; a dictionary about three table look-ups a nonzero, given up as
  * soon as it has grown past what it could save.
  */
-#include "base/encoded.h"
 #include "base/bytes.h"
+#include "base/encoded.h"
 #include "storage/encode_internal.h"
 
 #include <string.h>

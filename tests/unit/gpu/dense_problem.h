@@ -10,8 +10,8 @@
 #include "gpu/dense.h"
 
 extern "C" {
-#include "base/random.h"
 #include "../cpu/dense_fixture.h"
+#include "base/random.h"
 }
 
 #include <cstring>
