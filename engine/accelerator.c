@@ -27,7 +27,7 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
         .slot_bytes = accelerator->slot_bytes,
         .expanded_bytes = accelerator->expanded_bytes,
         .slot_tiles = accelerator->slot_tiles,
-        .resident_bytes = accelerator->kept_bytes,
+        .resident_bytes = accelerator->kept_bytes + accelerator->kept_expanded_bytes,
         .resident_tiles = accelerator->kept_tiles,
         .unit_most = accelerator->unit_most,
     };

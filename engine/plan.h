@@ -122,6 +122,7 @@ struct slc_plan_accelerator {
     uint64_t slot_bytes, expanded_bytes;
     uint32_t slot_tiles;
     uint64_t kept_bytes;
+    uint64_t kept_expanded_bytes; /* for values of these that may expand, as far as there is room */
     uint32_t kept_tiles;
     uint64_t kept_blocks; /* of all devices */
     uint32_t unit_most;

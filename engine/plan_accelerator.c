@@ -109,6 +109,27 @@ widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const stru
     take_slots(plan, largest, asked != 0 ? asked : 1, 1);
 }
 
+/*
+ * Takes as much as there is room for of what values may expand to, of the blocks that stay.
+ * Cost: a few measurements, as each goes down by what the one before was too much.
+ */
+static void
+leave_room_to_expand(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t wanted)
+{
+    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    uint64_t taken = device_bytes(layouts, plan);
+
+    accelerator->kept_expanded_bytes = slc_min_u64(wanted, accelerator->budget_bytes - taken);
+    for (taken = device_bytes(layouts, plan); taken > accelerator->budget_bytes;
+         taken = device_bytes(layouts, plan)) {
+        /* In whole lines: a device may round what it takes. */
+        const uint64_t lines = slc_div_up_u64(taken - accelerator->budget_bytes, SLC_DEVICE_ALIGN);
+
+        accelerator->kept_expanded_bytes -=
+            slc_min_u64(lines * SLC_DEVICE_ALIGN, accelerator->kept_expanded_bytes);
+    }
+}
+
 /* Blocks that stay, in all that is left. */
 static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
@@ -117,11 +138,14 @@ static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *p
     uint64_t room = accelerator->budget_bytes - device_bytes(layouts, plan);
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
-        uint64_t taken;
+        uint64_t taken, unknown;
 
         slc_plan_residents(layouts, plan, slc_plan_times(room, count));
+        unknown = accelerator->kept_expanded_bytes;
+        accelerator->kept_expanded_bytes = 0;
         taken = device_bytes(layouts, plan);
         if (taken <= accelerator->budget_bytes) {
+            leave_room_to_expand(layouts, plan, unknown);
             return;
         }
         room -= slc_min_u64(taken - accelerator->budget_bytes, room);

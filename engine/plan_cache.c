@@ -14,20 +14,33 @@
 
 enum where { ON_HOST, ON_DEVICE };
 
+static uint64_t in_lines(uint64_t bytes)
+{
+    return slc_plan_times(slc_div_up_u64(bytes, SLC_DEVICE_ALIGN), SLC_DEVICE_ALIGN);
+}
+
 /*
  * What a block takes in the device's memory, as base/device.h has it. Blocks of codec `packed` may
- * have values that expand there, and the index does not tell: most have not. Where they have, the
- * device has room for fewer blocks than planned, and the others are read in every pass.
+ * have values that expand there, and the index does not tell: most have not. So they count without,
+ * and what they may take is added where there is room when all that fits stays
+ * (kept_expanded_bytes). Where there is not, the device may have room for fewer blocks than
+ * planned, and the others are read in every pass.
  */
 static uint64_t device_bytes(const struct slc_layout_info *info,
                              const struct slc_block_entry *entry)
 {
     const uint64_t expanded =
         entry->codec == SLC_CODEC_PACKED ? 0 : slc_describe_expanded_bound(info, entry);
-    const uint64_t lines = slc_div_up_u64(entry->padded_bytes, SLC_DEVICE_ALIGN) +
-                           slc_div_up_u64(expanded, SLC_DEVICE_ALIGN);
 
-    return slc_plan_times(lines, SLC_DEVICE_ALIGN);
+    return slc_plan_plus(in_lines(entry->padded_bytes), in_lines(expanded));
+}
+
+/* The most that it may take beyond. */
+static uint64_t unknown_bytes(const struct slc_layout_info *info,
+                              const struct slc_block_entry *entry)
+{
+    return entry->codec == SLC_CODEC_PACKED ? in_lines(slc_describe_expanded_bound(info, entry))
+                                            : 0;
 }
 
 /* What the blocks of one of the layout's sets take where they are kept; *padded: in the file. */
@@ -145,6 +158,7 @@ void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan
 
     divide(layouts, plan, ON_DEVICE, room);
     accelerator->kept_bytes = 0;
+    accelerator->kept_expanded_bytes = 0;
     accelerator->kept_blocks = 0;
     accelerator->kept_tiles = 0;
     for (unsigned l = 0; l < plan->layout_count; l++) {
@@ -156,14 +170,16 @@ void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan
             if (slc_plan_keeps(plan->layouts[l].resident_blocks, info->block_count, b)) {
                 slc_reader_entry(layouts->reader[l], b, &entry);
                 accelerator->kept_bytes += device_bytes(info, &entry);
+                accelerator->kept_expanded_bytes =
+                    slc_plan_plus(accelerator->kept_expanded_bytes, unknown_bytes(info, &entry));
                 accelerator->kept_tiles += entry.tile_count;
                 accelerator->kept_blocks++;
             }
         }
     }
     /* Even shares: where a device owns more of these blocks, it reads some in every pass. */
-    accelerator->kept_bytes =
-        slc_div_up_u64(slc_div_up_u64(accelerator->kept_bytes, count), SLC_DEVICE_ALIGN) *
-        SLC_DEVICE_ALIGN;
+    accelerator->kept_bytes = in_lines(slc_div_up_u64(accelerator->kept_bytes, count));
+    accelerator->kept_expanded_bytes =
+        in_lines(slc_div_up_u64(accelerator->kept_expanded_bytes, count));
     accelerator->kept_tiles = (uint32_t)slc_div_up_u64(accelerator->kept_tiles, count);
 }

@@ -104,7 +104,9 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
 /* Padded bytes of all blocks of a layout. */
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 
-/* Keeps as many blocks of the plan's layouts in the accelerator's memory as `room` has place for.
+/*
+ * Keeps as many blocks of the plan's layouts in the accelerator's memory as `room` has place for,
+ * and sets how much their values may need beyond.
  */
 void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
 

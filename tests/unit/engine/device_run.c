@@ -120,5 +120,5 @@ void device_run_limits(const char *path,
                                                             ? plan.layouts[l].store_bytes
                                                             : 0);
     }
-    *all = plan.accelerator.total_bytes;
+    *all = plan.accelerator.total_bytes - plan.accelerator.kept_expanded_bytes;
 }

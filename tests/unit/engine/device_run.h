@@ -35,7 +35,10 @@ enum slc_status device_run_start(struct device_run *run,
 void device_run_stop(struct device_run *run);
 void device_run_close(struct device_run *run);
 
-/* The smallest memory of a device that works, and one in which all blocks stay. */
+/*
+ * The smallest memory of a device that works, and one in which all blocks stay, if their values do
+ * not expand.
+ */
 void device_run_limits(const char *path,
                        const struct slc_plan_request *request,
                        uint64_t *least,

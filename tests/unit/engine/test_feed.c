@@ -199,25 +199,23 @@ static void test_both_sets(void)
     device_run_close(&run);
 }
 
-/* Values that expand take more room than planned: the device keeps fewer blocks, and all is well.
+/*
+ * Three passes over a store whose values expand, by a device with so much memory: of how many
+ * blocks one copy was made, and of how many one in each pass.
  */
-static void test_fewer_stay(void)
+static void count_copies(const char *store,
+                         uint64_t device_bytes,
+                         unsigned *stayed,
+                         unsigned *again,
+                         struct slc_plan_accelerator *planned)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, true);
     struct slc_error err = SLC_ERROR_INIT;
-    struct fixture_tensor other;
-    unsigned again = 0, stayed = 0;
     struct device_run run;
-    char other_path[512];
-    uint64_t least, all;
 
-    device_run_tensor(&other, DRAWS);
-    for (uint64_t i = 0; i < other.nnz; i++) {
-        other.values[i] = 1.0 + (double)(i % 1000) * 0x1p-40;
-    }
-    fixture_store(&other, slc_test_folder(), "expands", SLC_CODEC_PACKED, 4096, other_path);
-    device_run_limits(other_path, &request, &least, &all);
-    device_run_store(&run, other_path, NULL, (least + all) / 2, LATE_US);
+    *stayed = 0;
+    *again = 0;
+    device_run_store(&run, store, NULL, device_bytes, LATE_US);
     request.memory_bytes = UINT64_C(8) << 30;
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
     for (unsigned pass = 0; pass < 3; pass++) {
@@ -229,12 +227,47 @@ static void test_fewer_stay(void)
         const unsigned copied = fake_counts(run.device)->copied[b];
 
         CU_ASSERT_EQUAL(copied + fake_counts(run.device)->resident[b], 3);
-        stayed += copied == 1;
-        again += copied == 3;
+        *stayed += copied == 1;
+        *again += copied == 3;
     }
-    CU_ASSERT(stayed > 0 && stayed < run.plan.accelerator.kept_blocks && again > 0);
+    *planned = run.plan.accelerator;
     device_run_close(&run);
+}
+
+/*
+ * The index does not tell which values expand. Where there is room for all of them every block
+ * stays that was planned to; else the device keeps fewer, and all is well.
+ */
+static void test_values_that_expand(void)
+{
+    const struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, true);
+    struct slc_plan_accelerator planned;
+    struct fixture_tensor other;
+    unsigned again, stayed;
+    char other_path[512];
+    uint64_t least, all;
+
+    device_run_tensor(&other, DRAWS);
+    for (uint64_t i = 0; i < other.nnz; i++) {
+        other.values[i] = 1.0 + (double)(i % 1000) * 0x1p-40;
+    }
+    fixture_store(&other, slc_test_folder(), "expands", SLC_CODEC_PACKED, 4096, other_path);
     fixture_destroy(&other);
+    device_run_limits(other_path, &request, &least, &all);
+
+    count_copies(other_path, least + (UINT64_C(64) << 10), &stayed, &again, &planned);
+    CU_ASSERT(stayed > 0 && stayed < planned.kept_blocks && again > 0);
+    CU_ASSERT(planned.total_bytes <= planned.budget_bytes);
+
+    count_copies(other_path, UINT64_C(1) << 40, &stayed, &again, &planned);
+    CU_ASSERT_EQUAL(again, 0);
+    CU_ASSERT_EQUAL(stayed, planned.kept_blocks);
+
+    /* Half of what they may need is of use, too. Slots take up to a quarter of the room. */
+    count_copies(other_path, least + (planned.kept_bytes + planned.kept_expanded_bytes / 2) / 3 * 4,
+                 &stayed, &again, &planned);
+    CU_ASSERT(stayed > planned.kept_blocks / 2 && again > 0);
+    CU_ASSERT(planned.total_bytes <= planned.budget_bytes);
 }
 
 /* The k-th call that the device refuses ends the pass and the job. */
@@ -485,7 +518,7 @@ static void test_no_memory(void)
 static const struct slc_test tests[] = {
     {"every block once, from drive, cache and device", test_passes},
     {"some blocks stay on the device, others in the cache", test_both_sets},
-    {"the device keeps fewer than planned", test_fewer_stay},
+    {"values that expand", test_values_that_expand},
     {"any call is refused", test_refusals},
     {"opening is refused", test_refused_opening},
     {"reads fail", test_failing_reads},
