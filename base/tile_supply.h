@@ -1,13 +1,14 @@
 /*
  * How the tiles of a layout reach the workers of an operation that knows nothing of streams: the
- * steps that each tile is taken through, and the table of a supply of tiles. engine/ offers one
- * (engine/stream_supply.h) to convert/, which does not know it.
+ * steps that each tile is taken through, the table of a supply of tiles, and that of a device that
+ * multiplies some of them. engine/ offers both to convert/, which does not know it.
  */
 #ifndef SLC_BASE_TILE_SUPPLY_H
 #define SLC_BASE_TILE_SUPPLY_H
 
 #include "base/block.h"
 #include "base/error.h"
+#include "base/matrix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,67 @@ struct slc_tile_supply {
                            uint64_t bytes,
                            const struct slc_tile_steps *steps,
                            struct slc_error *err);
+};
+
+/*
+ * What a device has made of a tile: the fibers of one mode that have nonzeros in it, in the tile's
+ * order, and the product of each with a matrix (cpu/ttm.h). Nonzeros of a fiber that are no
+ * neighbours give several.
+ */
+struct slc_fiber_rows {
+    uint32_t count;
+    /* Of fiber f in mode m, by the layout's indices, at f * order + m; in the product's mode 0. */
+    const uint32_t *coords;
+    const double *rows; /* of fiber f from f * pitch on, a sum for each column of the matrix */
+    uint32_t pitch;
+};
+
+/* Of a pass that multiplies on a device, too. */
+struct slc_products_plan {
+    /* As many keep both sides busy. What each takes by itself the caller counts for all of them. */
+    unsigned workers;
+    uint64_t host_bytes; /* memory of the host that `open` takes */
+};
+
+/*
+ * A device that multiplies tiles in one mode, beside workers that do so themselves or in place of
+ * them, as its owner was asked (--device, --split):
+ *
+ *     plan -> open -> { take -> leave } by all workers .. -> close
+ */
+struct slc_tile_products {
+    void *self;
+    /*
+     * For products of a layout with `columns` columns where `threads` workers could compute by
+     * themselves. Can be asked several times; what was asked last is what `open` opens. Errors:
+     * SLC_ERR_BUDGET naming the --device-memory that is enough, SLC_ERR_UNSUPPORTED for a layout
+     * that the device cannot take; never where its owner may do without it: then every tile is the
+     * worker's own.
+     */
+    enum slc_status (*plan)(void *self,
+                            const struct slc_reader *reader,
+                            unsigned mode,
+                            uint32_t columns,
+                            unsigned threads,
+                            struct slc_products_plan *plan,
+                            struct slc_error *err);
+    /* The matrix, f64, a row for each index of the mode, stays the caller's until `close`. Errors:
+     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; nothing is held then. */
+    enum slc_status (*open)(void *self, const struct slc_matrix *matrix, struct slc_error *err);
+    /*
+     * Has the worker's tile multiplied where it is to be: on the device, then *rows has what it
+     * made, until `leave`; or by the worker itself, then *rows->count is 0. May wait for other
+     * workers to leave: nobody may wait for another's tile in between. Errors: SLC_ERR_DAMAGED,
+     * SLC_ERR_SYSTEM; there is nothing to leave then.
+     */
+    enum slc_status (*take)(void *self,
+                            unsigned worker,
+                            struct slc_tile_view *tile,
+                            struct slc_fiber_rows *rows,
+                            struct slc_error *err);
+    /* The worker needs the rows no longer, or has multiplied the tile, or failed to. */
+    void (*leave)(void *self, unsigned worker);
+    void (*close)(void *self);
 };
 
 #endif
