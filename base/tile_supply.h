@@ -53,18 +53,7 @@ struct slc_tile_supply {
                            struct slc_error *err);
 };
 
-/*
- * What a device has made of a tile: the fibers of one mode that have nonzeros in it, in the tile's
- * order, and the product of each with a matrix (cpu/ttm.h). Nonzeros of a fiber that are no
- * neighbours give several.
- */
-struct slc_fiber_rows {
-    uint32_t count;
-    /* Of fiber f in mode m, by the layout's indices, at f * order + m; in the product's mode 0. */
-    const uint32_t *coords;
-    const double *rows; /* of fiber f from f * pitch on, a sum for each column of the matrix */
-    uint32_t pitch;
-};
+struct slc_device_fibers; /* base/device.h */
 
 /* Of a pass that multiplies on a device, too. */
 struct slc_products_plan {
@@ -74,42 +63,52 @@ struct slc_products_plan {
 };
 
 /*
- * A device that multiplies tiles in one mode, beside workers that do so themselves or in place of
- * them, as its owner was asked (--device, --split):
+ * A device that multiplies tiles, fiber by fiber, in one mode or more, beside workers that do so
+ * themselves or in place of them, as its owner was asked (--device, --split):
  *
- *     plan -> open -> { take -> leave } by all workers .. -> close
+ *     plan -> open -> { take -> more .. -> leave } by all workers .. -> close
  */
 struct slc_tile_products {
     void *self;
     /*
-     * For products of a layout with `columns` columns where `threads` workers could compute by
-     * themselves. Can be asked several times; what was asked last is what `open` opens. Errors:
-     * SLC_ERR_BUDGET naming the --device-memory that is enough, SLC_ERR_UNSUPPORTED for a layout
-     * that the device cannot take; never where its owner may do without it: then every tile is the
-     * worker's own.
+     * For products of a layout in `modes` (bit n: mode n) with matrices of `columns` columns where
+     * `threads` workers could compute by themselves. Can be asked several times; what was asked
+     * last is what `open` opens. Errors: SLC_ERR_BUDGET naming the --device-memory that is enough,
+     * SLC_ERR_UNSUPPORTED for a layout that the device cannot take; never where its owner may do
+     * without it: then every tile is the worker's own.
      */
     enum slc_status (*plan)(void *self,
                             const struct slc_reader *reader,
-                            unsigned mode,
+                            uint32_t modes,
                             uint32_t columns,
                             unsigned threads,
                             struct slc_products_plan *plan,
                             struct slc_error *err);
-    /* The matrix, f64, a row for each index of the mode, stays the caller's until `close`. Errors:
-     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; nothing is held then. */
-    enum slc_status (*open)(void *self, const struct slc_matrix *matrix, struct slc_error *err);
     /*
-     * Has the worker's tile multiplied where it is to be: on the device, then *rows has what it
-     * made, until `leave`; or by the worker itself, then *rows->count is 0. May wait for other
-     * workers to leave: nobody may wait for another's tile in between. Errors: SLC_ERR_DAMAGED,
-     * SLC_ERR_SYSTEM; there is nothing to leave then.
+     * A matrix for each of the modes, f64, a row for each index; NULL for the modes that stay. They
+     * are the caller's until `close`. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM; nothing is held then.
+     */
+    enum slc_status (*open)(void *self,
+                            const struct slc_matrix *const matrices[SLC_MAX_ORDER],
+                            struct slc_error *err);
+    /*
+     * Has the worker's tile multiplied where it is to be: on the device, then *fibers are the first
+     * that it has nonzeros of, with f64 sums, until `more` or `leave`; or by the worker itself,
+     * then fibers->count is 0. May wait for other workers to leave: nobody may wait for another's
+     * tile in between. Errors: SLC_ERR_DAMAGED, SLC_ERR_SYSTEM; there is nothing to leave then.
      */
     enum slc_status (*take)(void *self,
                             unsigned worker,
                             struct slc_tile_view *tile,
-                            struct slc_fiber_rows *rows,
+                            struct slc_device_fibers *fibers,
                             struct slc_error *err);
-    /* The worker needs the rows no longer, or has multiplied the tile, or failed to. */
+    /* The next fibers of the worker's tile, where the last ones say that there are more. Errors: as
+     * take, but the worker has to leave. */
+    enum slc_status (*more)(void *self,
+                            unsigned worker,
+                            struct slc_device_fibers *fibers,
+                            struct slc_error *err);
+    /* The worker needs the fibers no longer, or has multiplied the tile, or failed to. */
     void (*leave)(void *self, unsigned worker);
     void (*close)(void *self);
 };
