@@ -28,6 +28,39 @@ enum slc_status session_open(struct session *session,
     return slc_store_open_within(slc_files_system(), path, memory_bytes, &session->store, err);
 }
 
+enum slc_status session_share(const struct session_options *options,
+                              struct slc_share_wish *wish,
+                              struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+
+    *wish = (struct slc_share_wish){SLC_SHARE_NONE, 0};
+    if (options->split == NULL || !slc_share_known(options->split)) {
+        return SLC_OK;
+    }
+    if (slc_share_parse(options->split, wish, &refused) != SLC_OK) {
+        return slc_fail(err, SLC_ERR_USAGE, "--split: %s", refused.message);
+    }
+    if (options->device == NULL || strcmp(options->device, "cpu") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s shares the work between the CPU and a GPU: add --device gpu",
+                        options->split);
+    }
+    if (options->devices.count > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s shares the work between the CPU and one GPU: leave --devices "
+                        "out, or divide partitions or nnz between several",
+                        options->split);
+    }
+    if (options->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s has CPU and GPU add up parts of the same sums, whose bits "
+                        "depend on who had which: leave it or --deterministic out",
+                        options->split);
+    }
+    return SLC_OK;
+}
+
 /* Whether the store has the partitions of every mode of the set `modes`. */
 static enum slc_status
 check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error *err)

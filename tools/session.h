@@ -10,6 +10,7 @@
 #include "common_options.h"
 #include "engine/accelerators.h"
 #include "engine/plan.h"
+#include "engine/share.h"
 #include "engine/stream.h"
 #include "format.h"
 #include "storage/store.h"
@@ -33,7 +34,7 @@ struct session_options {
     struct option_modes mode_order; /* empty: the plan's choice */
     /* Of the CPU: how many, one number; with --device gpu which, and there may be more of them. */
     struct option_counts devices;
-    const char *split;  /* NULL: there is no such option, and no device */
+    const char *split;  /* NULL: not given, or there is no such option */
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
     uint64_t streams;
@@ -136,6 +137,15 @@ extern const char *const session_device_choices[];
         .offset = offsetof(struct type, session.streams)                                           \
     }
 
+/* The row of commands that may compute on the CPU and one GPU together, but not on several. */
+#define SESSION_OPTION_ROW_SHARE(type)                                                             \
+    {                                                                                              \
+        .name = "split", .kind = OPTION_STRING, .value = "WHAT",                                   \
+        .help = "share the work between the CPU and the GPU: static=F (F from 0 to 1: the GPU's "  \
+                "fraction of the nonzeros), adaptive or queue; the GPU does all if not given",     \
+        .offset = offsetof(struct type, session.split)                                             \
+    }
+
 /* The rows of commands that may compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     {.name = "devices",                                                                            \
@@ -207,6 +217,15 @@ enum slc_status session_open(struct session *session,
                              const char *path,
                              uint64_t memory_bytes,
                              struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether, and how, --split shares the work between CPU and GPU: *wish is SLC_SHARE_NONE where it
+ * is not given or divides something else. Errors: SLC_ERR_USAGE for what is not understood, and
+ * where other options do not go with it.
+ */
+enum slc_status session_share(const struct session_options *options,
+                              struct slc_share_wish *wish,
+                              struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
