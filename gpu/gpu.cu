@@ -165,3 +165,11 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
     *device = &gpu->device;
     return SLC_OK;
 }
+
+void slc_gpu_release(unsigned ordinal)
+{
+    if (cudaSetDevice((int)ordinal) == cudaSuccess) {
+        (void)cudaDeviceReset();
+    }
+    (void)cudaGetLastError();
+}

@@ -30,6 +30,12 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
                                struct slc_device **device,
                                struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Gives back what CUDA holds in this process for a device that was created: hundreds of MiB, which
+ * else count in every later plan. Needs: none of its slc_device is left.
+ */
+void slc_gpu_release(unsigned ordinal);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,11 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
     return no_cuda(err);
 }
 
+void slc_gpu_release(unsigned ordinal)
+{
+    (void)ordinal;
+}
+
 const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling)
 {
     (void)ceiling;

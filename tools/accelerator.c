@@ -50,6 +50,25 @@ part_of_memory(unsigned ordinal, unsigned parts, uint64_t *bytes, struct slc_err
     return SLC_OK;
 }
 
+void accelerator_drop(const struct session_options *options,
+                      struct slc_device *const *devices,
+                      unsigned count)
+{
+    for (unsigned d = count; d > 0; d--) {
+        devices[d - 1]->ops->destroy(devices[d - 1]);
+    }
+    for (unsigned d = 0; d < count; d++) {
+        bool again = false;
+
+        for (unsigned e = 0; e < d; e++) {
+            again = again || options->devices.number[e] == options->devices.number[d];
+        }
+        if (!again) {
+            slc_gpu_release((unsigned)options->devices.number[d]);
+        }
+    }
+}
+
 /* Creates the devices that are named, or the first. */
 static enum slc_status create_devices(const struct session_options *options,
                                       struct slc_device **devices,
@@ -74,9 +93,9 @@ static enum slc_status create_devices(const struct session_options *options,
         }
         *count += status == SLC_OK;
     }
-    while (status != SLC_OK && *count > 0) {
-        --*count;
-        devices[*count]->ops->destroy(devices[*count]);
+    if (status != SLC_OK) {
+        accelerator_drop(options, devices, *count);
+        *count = 0;
     }
     return status;
 }

@@ -20,6 +20,13 @@ enum slc_status accelerator_choose(const struct session_options *options,
                                    struct slc_error *why,
                                    struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Destroys them, and has CUDA forget those that the options name: for a run that goes on without.
+ */
+void accelerator_drop(const struct session_options *options,
+                      struct slc_device *const *devices,
+                      unsigned count);
+
 /* What it holds, one part a line; and what it has done. Nothing where the plan has none. */
 void accelerator_report_plan(const struct slc_plan *plan);
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);

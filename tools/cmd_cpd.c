@@ -240,8 +240,10 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
             session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
     }
     if (status == SLC_OK) {
-        show_start(cpd);
         status = session_start(&cpd->session, err);
+    }
+    if (status == SLC_OK) {
+        show_start(cpd);
         cpd->als.accelerators = cpd->session.group;
         cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
     }

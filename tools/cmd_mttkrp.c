@@ -181,8 +181,8 @@ static enum slc_status compute_on_accelerator(struct session *session,
 }
 
 /*
- * Opens the stream, reads the factors, streams the pass and writes the result; *choice learns what
- * was tried, *stats what devices did.
+ * Reads the factors, streams the pass and writes the result; *choice learns what was tried, *stats
+ * what devices did.
  */
 static enum slc_status compute(struct session *session,
                                const struct arguments *args,
@@ -206,12 +206,10 @@ static enum slc_status compute(struct session *session,
                                  .conflict = choice->chosen,
                                  .rival = choice->rival,
                                  .output = &output};
-    enum slc_status status = session_start(session, err);
+    enum slc_status status =
+        slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
+                       manifest->dims, mode, &rank, factors, err);
 
-    if (status == SLC_OK) {
-        status = slc_model_read(slc_files_system(), args->factors, plan->request.precision,
-                                manifest->order, manifest->dims, mode, &rank, factors, err);
-    }
     for (unsigned n = 0; n < manifest->order; n++) {
         if (status == SLC_OK && n != mode) {
             status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
@@ -311,6 +309,9 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status == SLC_OK) {
         status = session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err);
+    }
+    if (status == SLC_OK) {
+        status = session_start(&session, &err);
     }
     if (status == SLC_OK) {
         struct progress_shape shape = {.order = session.store.manifest.order,

@@ -142,9 +142,7 @@ static enum slc_status take_mode_order(const struct option_modes *given,
 
 static void drop_accelerators(struct session *session)
 {
-    for (unsigned d = 0; d < session->accelerator_count; d++) {
-        session->accelerators[d]->ops->destroy(session->accelerators[d]);
-    }
+    accelerator_drop(&session->wish.options, session->accelerators, session->accelerator_count);
     session->accelerator_count = 0;
     session->accelerator = NULL;
 }
@@ -155,16 +153,14 @@ unsigned session_plan_devices(const struct slc_plan *plan)
 }
 
 /* Plans for the device that is asked for; with `auto` for the CPU where that plan cannot be. */
-static enum slc_status plan_for_device(struct session *session,
-                                       const struct session_options *options,
-                                       struct slc_plan_request *request,
-                                       struct slc_error *err)
+static enum slc_status
+plan_for_device(struct session *session, struct slc_plan_request *request, struct slc_error *err)
 {
+    const struct session_options *options = &session->wish.options;
     const bool cache = request->cache;
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
-    drop_accelerators(session);
     status = accelerator_choose(options, session->accelerators, &session->accelerator_count,
                                 &session->no_accelerator, err);
     session->accelerator = session->accelerator_count > 0 ? session->accelerators[0] : NULL;
@@ -194,17 +190,15 @@ static enum slc_status plan_for_device(struct session *session,
     return status;
 }
 
-enum slc_status session_plan(struct session *session,
-                             const struct session_options *options,
-                             enum slc_operation operation,
-                             unsigned mode,
-                             uint32_t rank,
-                             struct slc_error *err)
+/* Plans what is wished for. */
+static enum slc_status plan_wish(struct session *session, struct slc_error *err)
 {
+    const struct session_wish *wish = &session->wish;
+    const struct session_options *options = &wish->options;
     struct slc_plan_request request = {
-        .operation = operation,
-        .mode = mode,
-        .rank = rank,
+        .operation = wish->operation,
+        .mode = wish->mode,
+        .rank = wish->rank,
         .precision = options->precision[1] == '3' ? SLC_F32 : SLC_F64,
         .threads = (unsigned)options->threads,
         .deterministic = options->deterministic,
@@ -215,7 +209,7 @@ enum slc_status session_plan(struct session *session,
         .copies = SLC_COPIES_NEVER,
         .passes = SLC_PASSES_PLAIN,
     };
-    const uint32_t modes = operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << mode;
+    const uint32_t modes = wish->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << wish->mode;
     enum slc_status status;
 
     if (!slc_io_parse(options->io, &request.io) ||
@@ -249,7 +243,19 @@ enum slc_status session_plan(struct session *session,
     if (status != SLC_OK) {
         return status;
     }
-    return plan_for_device(session, options, &request, err);
+    return plan_for_device(session, &request, err);
+}
+
+enum slc_status session_plan(struct session *session,
+                             const struct session_options *options,
+                             enum slc_operation operation,
+                             unsigned mode,
+                             uint32_t rank,
+                             struct slc_error *err)
+{
+    drop_accelerators(session);
+    session->wish = (struct session_wish){*options, operation, mode, rank};
+    return plan_wish(session, err);
 }
 
 enum slc_status session_plan_request(struct session *session,
@@ -262,7 +268,7 @@ enum slc_status session_plan_request(struct session *session,
     return slc_plan_make(&session->layouts, request, &session->plan, err);
 }
 
-enum slc_status session_start(struct session *session, struct slc_error *err)
+static enum slc_status start(struct session *session, struct slc_error *err)
 {
     const unsigned count = session->plan.devices > 0 ? session->plan.devices : 1;
     enum slc_status status;
@@ -285,6 +291,30 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     }
     session->backend = session->devices[0];
     return status;
+}
+
+enum slc_status session_start(struct session *session, struct slc_error *err)
+{
+    const bool can_do_without = session->accelerator != NULL &&
+                                session->wish.options.device != NULL &&
+                                session->wish.options.device[0] == 'a';
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status = start(session, &refused);
+
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+    /* Without a stream it is not the device that failed. */
+    if (!can_do_without || session->stream == NULL) {
+        *err = refused;
+        return status;
+    }
+    session_stop(session);
+    drop_accelerators(session);
+    session->wish.options.device = NULL;
+    status = plan_wish(session, err);
+    session->no_accelerator = refused;
+    return status == SLC_OK ? start(session, err) : status;
 }
 
 void session_stop(struct session *session)

@@ -190,8 +190,17 @@ extern const char *const session_device_choices[];
         .offset = offsetof(struct type, session.copies)                                            \
     }
 
+/* What session_plan was asked for. */
+struct session_wish {
+    struct session_options options;
+    enum slc_operation operation;
+    unsigned mode;
+    uint32_t rank;
+};
+
 struct session {
     struct slc_store store;
+    struct session_wish wish;
     struct slc_layouts layouts; /* those that the plan reads; none before session_plan */
     struct slc_plan plan;
     struct slc_stream *stream;                    /* NULL until session_start */
@@ -247,8 +256,11 @@ enum slc_status session_plan_request(struct session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the stream, creates the backend, or those of devices, or opens the accelerator, and places
- * the threads of what follows. */
+/*
+ * Opens the stream, creates the backend, or those of devices, or opens the accelerator, and places
+ * the threads of what follows. Where --device auto chose an accelerator that cannot be opened, it
+ * plans for the CPU and starts that: tell of the plan after this.
+ */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
 
 /* Closes stream and devices, and undoes the placing; the store stays open for another plan. */

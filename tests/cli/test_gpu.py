@@ -14,8 +14,9 @@ from tap import check, run, sluice  # noqa: E402
 EMULATED = os.environ["SLUICE_EMULATED"]
 
 
-def emulated(*arguments, status=0):
-    done = subprocess.run([EMULATED, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+def emulated(*arguments, status=0, fault=None):
+    environment = os.environ | ({"SLC_EMULATION_FAULT": fault} if fault else {})
+    done = subprocess.run([EMULATED, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment)
     check(done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
 
@@ -143,6 +144,25 @@ def budgets(folder):
     check(re.search(r"on the device \(smallest that works", text) and "not used" not in text, text)
 
 
+def instead(folder):
+    """A device that cannot be opened after all: auto computes on the CPU and says why, gpu ends."""
+    store, out = made(folder), os.path.join(folder, "out")
+    options = ["cpd", store, "-r", 2, "-i", 1, "-o", out]
+    text = emulated(*options, "--device", "auto", fault="memory")
+    check("  device       CPU" in text and re.search(r"^  GPU +not used: .*left in one piece", text, re.M), text)
+    check(record(out)["device"] is None, str(record(out)["device"]))
+    check("left in one piece" in emulated(*options, "--device", "gpu", fault="memory", status=1), "gpu")
+    text = emulated("mttkrp", store, "--mode", 1, "--factors", out, "-o", os.path.join(folder, "m.npy"), "--device", "auto",
+                    fault="memory")
+    check("  device       CPU" in text and "left in one piece" in text, text)
+    # What the runtime held for it does not count any more.
+    process = []
+    for device in (["cpu"], ["auto", "--device-memory", "64KiB"], ["gpu"]):
+        plan = json.loads(emulated("plan", store, "-r", 3, "--json", "--device", *device, fault="context"))
+        process.append(plan["process_bytes"])
+    check(process[1] < process[0] + (32 << 20) < process[2], str(process))
+
+
 def wishes(folder):
     """What the CPU alone can do: auto takes it and says why, gpu refuses."""
     store = made(folder)
@@ -178,6 +198,7 @@ run([
     ("bench device", bench),
     ("several devices", several),
     ("memory of the device", budgets),
+    ("a device that cannot be opened", instead),
     ("what the CPU alone can do", wishes),
     ("no device", without),
 ])

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <sys/mman.h>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -37,6 +38,10 @@ static unsigned long long refused_call, calls;
 static thread_local int current_device;
 const char *const slc_emulated_fault = getenv("SLC_EMULATION_FAULT");
 static thread_local cudaError_t last_error;
+/* What a runtime holds in the host's memory for a device that is in use: with the fault "context"
+ * so much that a plan has to see it. */
+static const size_t context_bytes = (size_t)64 << 20;
+static std::map<int, void *> contexts;
 
 cudaError_t slc_emulation_remember(cudaError_t error)
 {
@@ -44,6 +49,11 @@ cudaError_t slc_emulation_remember(cudaError_t error)
         last_error = error;
     }
     return error;
+}
+
+static bool has_fault(const char *name)
+{
+    return slc_emulated_fault != nullptr && strcmp(slc_emulated_fault, name) == 0;
 }
 
 bool slc_emulation_refused(cudaError_t error)
@@ -188,6 +198,27 @@ cudaError_t cudaSetDevice(int device)
         return slc_emulation_remember(cudaErrorInvalidDevice);
     }
     current_device = device;
+    /* Mapped, so that it is gone when it is given back, whatever allocator there is. */
+    if (has_fault("context") && contexts.count(device) == 0) {
+        contexts[device] = mmap(nullptr, context_bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceReset(void)
+{
+    slc_emulation_guard lock;
+
+    for (const auto &piece : device_memory) {
+        if (piece.second.device == current_device) {
+            slc_emulation_fail("cudaDeviceReset while memory of the device is in use");
+        }
+    }
+    if (contexts.count(current_device) != 0) {
+        (void)munmap(contexts[current_device], context_bytes);
+        contexts.erase(current_device);
+    }
     return cudaSuccess;
 }
 
@@ -246,7 +277,8 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (settings.devices == 0) {
         return slc_emulation_remember(cudaErrorNoDevice);
     }
-    if (bytes > settings.memory_bytes - *used) {
+    /* "memory": others have taken it since it was counted. */
+    if (bytes > settings.memory_bytes - *used || has_fault("memory")) {
         return slc_emulation_remember(cudaErrorMemoryAllocation);
     }
     data = static_cast<unsigned char *>(aligned_alloc(256, (bytes + 255) / 256 * 256));
