@@ -47,6 +47,8 @@ struct slc_fiber_view {
 typedef void
 slc_fiber_dots_fn(const struct slc_fiber_view *fibers, const double *vector, double *sums);
 
+struct slc_encoded_block; /* base/encoded.h */
+
 struct slc_tile_view {
     uint64_t ordinal; /* of the tile within its layout, from 0 */
     uint64_t block;   /* block it came from, for messages */
@@ -65,7 +67,7 @@ struct slc_tile_view {
 
     /*
      * Decodes the next nonzeros of the tile, at most `max_nnz` (a multiple of SLC_GROUP_NNZ), in
-     * key order. chunk->nnz is 0 at the end. Only storage/ sets these two fields. Errors:
+     * key order. chunk->nnz is 0 at the end. Only storage/ sets these fields. Errors:
      * SLC_ERR_DAMAGED when the encoded bytes contradict the directory.
      */
     enum slc_status (*next)(struct slc_tile_view *tile,
@@ -78,6 +80,13 @@ struct slc_tile_view {
                                    uint32_t max_nnz,
                                    struct slc_fiber_view *fibers,
                                    struct slc_error *err);
+    /*
+     * Describes the tile for a device that decodes by itself: a block of this tile alone, with the
+     * block's number and its offset in the file. Both it and what it borrows are there as long as
+     * the view; nothing is decoded, and `next` goes on as if this had not been called. NULL where
+     * the view does not deliver all that is encoded.
+     */
+    void (*describe)(struct slc_tile_view *tile, struct slc_encoded_block *described);
     void *decoder;
 };
 

@@ -10,6 +10,12 @@
  * One thread at a time uses a device, but not always the same one. Work is asynchronous: `block`
  * returns when the block has been enqueued, and its memory may be used again when `copied` says so.
  * Faults of kernels show in mttkrp_end.
+ *
+ * Or it multiplies tiles, fiber by fiber, by matrices that it keeps, and hands the sums back:
+ *
+ *     product_open -> { product_tile -> product_more .. } .. -> close
+ *
+ * Then several threads use it at the same time, each with a lane of its own.
  */
 #ifndef SLC_BASE_DEVICE_H
 #define SLC_BASE_DEVICE_H
@@ -38,6 +44,8 @@ struct slc_device_info {
 
 enum {
     SLC_DEVICE_STREAMS = 8, /* at most: more than two or three copies and kernels never overlap */
+    /* At most: a tile fills a twentieth of a large device, and others are on their way. */
+    SLC_DEVICE_LANES = 64,
     /* Bytes: blocks begin at such places in a slot. Whole lines of the caches. */
     SLC_DEVICE_ALIGN = 128
 };
@@ -87,10 +95,42 @@ struct slc_device_job {
 /* Where an operation begins to name a block that stays in the device's memory. */
 #define SLC_NOT_RESIDENT UINT32_MAX
 
+/*
+ * What a device is opened for that multiplies tiles. Everything is borrowed until product_open
+ * returns.
+ */
+struct slc_device_product {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    const struct slc_encoded_layout *layout; /* of the tiles; plans may have none */
+    /*
+     * Of each mode that is summed over, what it is multiplied by: dims[n] rows; a vector is a
+     * matrix of one column. All have the same number of columns and one type, f64 under
+     * SLC_ARITHMETIC_F64 and f32 otherwise, and padding of zeros. NULL: the mode stays. One at
+     * least is there. Of plans the shapes alone are looked at.
+     */
+    const struct slc_matrix *matrix[SLC_MAX_ORDER];
+    enum slc_arithmetic arithmetic; /* sums are f32 under SLC_ARITHMETIC_F32, else f64 */
+    unsigned lanes;                 /* 1 .. SLC_DEVICE_LANES */
+    uint64_t tile_bytes;            /* of the largest block that product_tile is given, or more */
+    uint64_t expanded_bytes;        /* the same, of expanded bytes */
+    uint32_t room;                  /* fibers delivered at a time: 1 .. SLC_TILE_NNZ */
+};
+
+/* Some fibers of a tile and their sums, in the lane's memory: until the lane's next call. */
+struct slc_device_fibers {
+    uint32_t count;
+    bool more; /* the tile has others: product_more */
+    /* Coordinates minus the tile's corner, one per fiber, of each mode that stays; else NULL. */
+    const uint32_t *offset[SLC_MAX_ORDER];
+    enum slc_value_type type; /* of the sums, a row per fiber, without padding */
+    const void *sums;
+};
+
 /* Since the device was opened. */
 struct slc_device_stats {
-    uint64_t launches; /* of batches */
-    uint64_t blocks, nnz;
+    uint64_t launches;                       /* of batches, or of tiles to be multiplied */
+    uint64_t blocks, nnz;                    /* or tiles */
     uint64_t block_bytes;                    /* copied to the device */
     uint64_t resident_bytes;                 /* of blocks computed without a copy */
     uint64_t bytes_to_device, bytes_to_host; /* of all else */
@@ -242,6 +282,52 @@ struct slc_device_ops {
                                     double *columns,
                                     struct slc_error *err);
 
+    /*
+     * What follows is of a device that multiplies tiles. Memory and memory of the host that
+     * `product_open` would take, as memory_bytes and host_bytes.
+     */
+    uint64_t (*product_memory_bytes)(const struct slc_device *device,
+                                     const struct slc_device_product *product);
+    uint64_t (*product_host_bytes)(const struct slc_device *device,
+                                   const struct slc_device_product *product);
+    /*
+     * Takes all memory and copies the matrices: in the place of `open`, and `close` ends it.
+     * Errors: those of open; nothing is held then.
+     */
+    enum slc_status (*product_open)(struct slc_device *device,
+                                    const struct slc_device_product *product,
+                                    struct slc_error *err);
+    /*
+     * Multiplies a tile: `block` has that one alone (slc_tile_view.describe), in any memory, and is
+     * borrowed until this returns, which is when the sums are there.
+     *
+     * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
+     * modes n with a matrix (KB section 2.5, its matrices transposed).
+     * A fiber is a run of neighbours in the tile that agree in all modes that stay (where none
+     * does, the tile): fibers come in the order of the tile, and where that keeps them whole each
+     * comes once, but the last of a tile may go on in the next one.
+     * Order: a fiber's sum depends on the tile alone: the same bits in any lane, whatever the room.
+     * Values are rounded to the matrices' type, products and sums are of the sums' type.
+     * Threads: different lanes at the same time; a lane by one thread at a time.
+     * Errors: SLC_ERR_DAMAGED naming block and offset where bytes contradict their description,
+     * SLC_ERR_USAGE for a lane that is not there and a tile that does not fit the product,
+     * SLC_ERR_SYSTEM. The lane has no fibers then, and may be used again.
+     */
+    enum slc_status (*product_tile)(struct slc_device *device,
+                                    unsigned lane,
+                                    const struct slc_encoded_block *block,
+                                    struct slc_device_fibers *fibers,
+                                    struct slc_error *err);
+    /*
+     * The next fibers of the lane's last tile, of which `block` is not read again. Needs: the last
+     * fibers said that there are more. Errors: as product_tile.
+     */
+    enum slc_status (*product_more)(struct slc_device *device,
+                                    unsigned lane,
+                                    struct slc_device_fibers *fibers,
+                                    struct slc_error *err);
+
+    /* Not while lanes are used. */
     void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
     void (*destroy)(struct slc_device *device); /* takes NULL */
 };

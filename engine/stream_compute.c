@@ -58,6 +58,13 @@ static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
     return status;
 }
 
+static void describe(struct slc_tile_view *tile, struct slc_encoded_block *described)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+
+    worker->inner.describe(&worker->inner, described);
+}
+
 /* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
 static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
 {
@@ -116,6 +123,7 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     tile = worker->inner;
     tile.next = timed_next;
     tile.next_fibers = tile.next_fibers != NULL ? timed_next_fibers : NULL;
+    tile.describe = tile.describe != NULL ? describe : NULL;
     tile.decoder = worker;
     return fn(stream->pass->context, number, &tile, fault);
 }

@@ -111,5 +111,6 @@ void slc_tile_rows_cut(struct slc_tile_rows *rows,
     rows->last = (uint32_t)slc_min_u64(end_row - 1 - corner, extent);
     tile->next = cut_next;
     tile->next_fibers = NULL;
+    tile->describe = NULL;
     tile->decoder = rows;
 }

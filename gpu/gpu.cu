@@ -104,6 +104,11 @@ static const struct slc_device_ops operations = {
     slc_gpu_output_add,
     slc_gpu_output_rows,
     slc_gpu_update_units,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
     stats,
     destroy,
 };

@@ -472,6 +472,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
     memcpy(tile->corner, decoder->entry.corner, sizeof tile->corner);
     memcpy(tile->extent, decoder->entry.extent, sizeof tile->extent);
     tile->next = next_chunk;
+    tile->describe = slc_tile_describe;
     tile->decoder = decoder;
     return SLC_OK;
 }

@@ -123,8 +123,9 @@ struct slc_decoder {
         struct slc_lz4_plan lz4;
         struct slc_blco_plan blco;
     } plan;
-    uint32_t position; /* nonzeros delivered */
-    slc_u128 next;     /* key before `position` plus 1, minus the first key */
+    struct slc_encoded_tile encoded; /* of slc_tile_describe */
+    uint32_t position;               /* nonzeros delivered */
+    slc_u128 next;                   /* key before `position` plus 1, minus the first key */
 };
 
 /*
@@ -135,6 +136,9 @@ enum slc_status slc_tile_check(struct slc_decoder *decoder,
                                const struct slc_block_view *block,
                                uint32_t index,
                                struct slc_error *err) SLC_NODISCARD;
+
+/* What slc_tile_view.describe is of an open tile: describe.c. */
+void slc_tile_describe(struct slc_tile_view *tile, struct slc_encoded_block *described);
 
 /*
  * Checks the data of the tile in decoder->entry for its codec, and decodes `count` nonzeros from

@@ -4,13 +4,20 @@
  */
 #include "storage/describe.h"
 
+#include "base/checked.h"
 #include "base/compress.h"
+#include "storage/codec.h"
 #include "storage/decode_internal.h"
 
 #include <string.h>
 
-/* Expanded sections begin at multiples of this, so that devices load them in words of 16 bytes. */
-enum { EXPANDED_ALIGNMENT = 16 };
+enum {
+    /* Expanded sections begin at multiples of this, so that devices load them in words of 16 bytes.
+     */
+    EXPANDED_ALIGNMENT = 16,
+    /* The data of a tile alone is described from such a multiple on: a line of a device's cache. */
+    DATA_ALIGNMENT = 128
+};
 
 _Static_assert((int)SLC_ENCODING_PACKED == (int)SLC_CODEC_PACKED &&
                    (int)SLC_ENCODING_PLANES == (int)SLC_CODEC_LZ4 &&
@@ -50,89 +57,119 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
     return 0;
 }
 
-static uint32_t place(const struct slc_decoder *decoder, const uint8_t *at)
+/* The most nonzeros that a tile has. */
+static uint32_t tile_nnz(const struct slc_layout_info *info)
 {
-    return (uint32_t)(at - decoder->block_data); /* a block is at most 1 GiB */
+    return (uint32_t)slc_min_u64(info->max_block_nnz, SLC_TILE_NNZ);
 }
 
-static struct slc_encoded_patched describe_patched(const struct slc_decoder *decoder,
+uint64_t slc_describe_tile_bound(const struct slc_layout_info *info)
+{
+    const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
+    uint64_t bytes = 0;
+
+    for (size_t c = 0; c < sizeof codecs / sizeof codecs[0]; c++) {
+        bytes = slc_max_u64(bytes, slc_encoder_bound(&info->keys, codecs[c], tile_nnz(info)));
+    }
+    bytes += DATA_ALIGNMENT - 1 + SLC_BLOCK_SLACK_BYTES;
+    return slc_min_u64(bytes, info->max_block_bytes);
+}
+
+uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info)
+{
+    /* No codec expands to more. */
+    const struct slc_block_entry full = {
+        .codec = SLC_CODEC_LZ4, .nnz = tile_nnz(info), .tile_count = 1};
+
+    return slc_describe_expanded_bound(info, &full);
+}
+
+/* From where places of a tile are counted. */
+struct frame {
+    const struct slc_decoder *decoder; /* has the tile */
+    const uint8_t *start;              /* of the described block's bytes */
+    uint64_t expanded_at;              /* of its expanded bytes, where a section of the tile goes */
+};
+
+static uint32_t place(const struct frame *frame, const uint8_t *at)
+{
+    return (uint32_t)(at - frame->start); /* a block is at most 1 GiB */
+}
+
+static struct slc_encoded_patched describe_patched(const struct frame *frame,
                                                    const struct slc_patched_view *view)
 {
-    return (struct slc_encoded_patched){place(decoder, view->widths), place(decoder, view->extras),
-                                        place(decoder, view->exceptions),
-                                        place(decoder, view->data)};
+    return (struct slc_encoded_patched){place(frame, view->widths), place(frame, view->extras),
+                                        place(frame, view->exceptions), place(frame, view->data)};
 }
 
 /* Of planes and what is in them: in the expanded bytes, or in the block. */
-static uint64_t
-place_expanded(const struct slc_decoder *decoder, uint64_t expanded_at, const uint8_t *at)
+static uint64_t place_expanded(const struct frame *frame, const uint8_t *at)
 {
-    return decoder->lz4.bytes > 0 ? expanded_at + (uint64_t)(at - decoder->planes)
-                                  : place(decoder, at);
+    return frame->decoder->lz4.bytes > 0
+               ? frame->expanded_at + (uint64_t)(at - frame->decoder->planes)
+               : place(frame, at);
 }
 
-static void describe_keys(const struct slc_decoder *decoder,
-                          uint64_t expanded_at,
-                          struct slc_encoded_tile *tile)
+static void describe_keys(const struct frame *frame, struct slc_encoded_tile *tile)
 {
+    const struct slc_decoder *decoder = frame->decoder;
+
     switch (decoder->codec) {
     case SLC_CODEC_PACKED:
-        tile->gaps = describe_patched(decoder, &decoder->plan.packed.gaps);
-        tile->bases_at = place(decoder, decoder->plan.packed.bases);
+        tile->gaps = describe_patched(frame, &decoder->plan.packed.gaps);
+        tile->bases_at = place(frame, decoder->plan.packed.bases);
         tile->base_width = decoder->plan.packed.base_width;
         break;
     case SLC_CODEC_LZ4:
-        tile->planes_at = place_expanded(decoder, expanded_at, decoder->plan.lz4.planes);
+        tile->planes_at = place_expanded(frame, decoder->plan.lz4.planes);
         tile->gap_bytes = decoder->plan.lz4.gap_bytes;
         break;
     case SLC_CODEC_BLCO:
-        tile->sub_blocks_at = place(decoder, decoder->plan.blco.sub_blocks);
+        tile->sub_blocks_at = place(frame, decoder->plan.blco.sub_blocks);
         tile->sub_block_count = decoder->plan.blco.sub_block_count;
-        tile->indices_at = place(decoder, decoder->plan.blco.indices);
+        tile->indices_at = place(frame, decoder->plan.blco.indices);
         break;
     }
 }
 
-static void describe_values(const struct slc_decoder *decoder,
-                            uint64_t expanded_at,
-                            struct slc_encoded_tile *tile)
+static void describe_values(const struct frame *frame, struct slc_encoded_tile *tile)
 {
-    const struct slc_value_plan *value = &decoder->value;
+    const struct slc_value_plan *value = &frame->decoder->value;
 
     tile->form = (uint8_t)value->form;
     switch (value->form) {
     case SLC_FORM_INTEGER:
         tile->low = value->low;
-        tile->integers = describe_patched(decoder, &value->integers);
+        tile->integers = describe_patched(frame, &value->integers);
         break;
     case SLC_FORM_DICTIONARY:
-        tile->dictionary_at = place(decoder, value->dictionary);
+        tile->dictionary_at = place(frame, value->dictionary);
         tile->dictionary_count = value->dictionary_count;
         tile->index_width = value->width;
-        tile->values_at = place(decoder, value->bytes);
+        tile->values_at = place(frame, value->bytes);
         break;
     case SLC_FORM_CONSTANT:
     case SLC_FORM_F32:
     case SLC_FORM_F64:
-        tile->values_at = place(decoder, value->bytes);
+        tile->values_at = place(frame, value->bytes);
         break;
     case SLC_FORM_F32_LZ4:
     case SLC_FORM_F64_LZ4:
-        tile->values_at = place_expanded(decoder, expanded_at, value->bytes);
+        tile->values_at = place_expanded(frame, value->bytes);
         break;
     }
 }
 
-/* The tile that was checked; a section of it expands at `expanded_at`. */
-static void describe_tile(const struct slc_decoder *decoder,
-                          const struct slc_block_view *block,
-                          uint64_t expanded_at,
-                          struct slc_encoded_tile *tile)
+/* The tile that was checked. */
+static void
+describe_tile(const struct frame *frame, uint64_t ordinal, struct slc_encoded_tile *tile)
 {
+    const struct slc_decoder *decoder = frame->decoder;
     const struct slc_tile_entry *entry = &decoder->entry;
 
     memset(tile, 0, sizeof *tile);
-    tile->ordinal = block->entry.first_tile + decoder->tile;
+    tile->ordinal = ordinal;
     tile->first_lo = entry->first_lo;
     tile->first_hi = entry->first_hi;
     tile->last_lo = entry->last_lo;
@@ -148,14 +185,20 @@ static void describe_tile(const struct slc_decoder *decoder,
     if (!decoder->two_words) {
         tile->key_words = (entry->first_lo ^ entry->last_lo) > UINT32_MAX ? 2 : 1;
     }
-    describe_keys(decoder, expanded_at, tile);
-    describe_values(decoder, expanded_at, tile);
+    describe_keys(frame, tile);
+    describe_values(frame, tile);
     if (decoder->lz4.bytes > 0) {
-        tile->lz4.at = place(decoder, decoder->lz4.at);
+        tile->lz4.at = place(frame, decoder->lz4.at);
         tile->lz4.bytes = decoder->lz4.bytes;
-        tile->lz4.expanded_at = expanded_at;
+        tile->lz4.expanded_at = frame->expanded_at;
         tile->lz4.expanded_bytes = decoder->lz4.expanded_bytes;
     }
+}
+
+static uint64_t expanded_bytes_of(const struct slc_encoded_tile *tile)
+{
+    return (tile->lz4.expanded_bytes + (uint64_t)EXPANDED_ALIGNMENT - 1) / EXPANDED_ALIGNMENT *
+           EXPANDED_ALIGNMENT;
 }
 
 enum slc_status slc_describe_block(struct slc_decoder *decoder,
@@ -172,9 +215,9 @@ enum slc_status slc_describe_block(struct slc_decoder *decoder,
         if (status != SLC_OK) {
             return status;
         }
-        describe_tile(decoder, block, expanded_bytes, &tiles[t]);
-        expanded_bytes += (tiles[t].lz4.expanded_bytes + (uint64_t)EXPANDED_ALIGNMENT - 1) /
-                          EXPANDED_ALIGNMENT * EXPANDED_ALIGNMENT;
+        describe_tile(&(struct frame){decoder, block->data, expanded_bytes},
+                      block->entry.first_tile + t, &tiles[t]);
+        expanded_bytes += expanded_bytes_of(&tiles[t]);
     }
     *described = (struct slc_encoded_block){
         .block = block->block,
@@ -187,4 +230,25 @@ enum slc_status slc_describe_block(struct slc_decoder *decoder,
         .data = block->data,
     };
     return SLC_OK;
+}
+
+void slc_tile_describe(struct slc_tile_view *tile, struct slc_encoded_block *described)
+{
+    struct slc_decoder *decoder = tile->decoder;
+    const struct slc_tile_entry *entry = &decoder->entry;
+    /* What is in words and lines of the block stays in such places. */
+    const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
+    const uint8_t *start = decoder->data - skipped;
+
+    describe_tile(&(struct frame){decoder, start, 0}, tile->ordinal, &decoder->encoded);
+    *described = (struct slc_encoded_block){
+        .block = decoder->block,
+        .offset = decoder->block_offset,
+        .bytes = skipped + entry->data_bytes + SLC_BLOCK_SLACK_BYTES,
+        .expanded_bytes = expanded_bytes_of(&decoder->encoded),
+        .nnz = entry->nnz,
+        .tile_count = 1,
+        .tiles = &decoder->encoded,
+        .data = start,
+    };
 }

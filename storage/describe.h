@@ -17,6 +17,13 @@ uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry);
 
 /*
+ * The most that slc_encoded_block.bytes can be of a tile of the layout alone
+ * (slc_tile_view.describe). Its expanded_bytes are at most those of a block with one full tile.
+ */
+uint64_t slc_describe_tile_bound(const struct slc_layout_info *info);
+uint64_t slc_describe_tile_expanded_bound(const struct slc_layout_info *info);
+
+/*
  * Fills in `tiles` (entry.tile_count of them, the caller's) and `described` for a block that was
  * opened; both borrow. `decoder` is bound to the block's layout and lends its scratch.
  * Cost: a few operations per group of each tile; no byte is decompressed or decoded.

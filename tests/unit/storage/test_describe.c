@@ -199,6 +199,40 @@ static bool same_chunk(const struct slc_naive_run *decoded,
     return same;
 }
 
+/* The tile described alone, by its open view, holds the same run. */
+static void check_alone(const struct slc_layout_info *info,
+                        const struct followed *followed,
+                        struct slc_tile_view *opened,
+                        uint32_t run,
+                        const struct slc_naive_run *expected)
+{
+    static struct slc_naive_run decoded;
+    struct slc_encoded_block alone;
+    uint8_t *expanded;
+    bool same;
+
+    opened->describe(opened, &alone);
+    CU_ASSERT_EQUAL(alone.block, followed->block.block);
+    CU_ASSERT_EQUAL(alone.offset, followed->block.offset);
+    CU_ASSERT(alone.tile_count == 1 && alone.nnz == opened->nnz);
+    CU_ASSERT_EQUAL(alone.tiles[0].ordinal, opened->ordinal);
+    CU_ASSERT(alone.bytes <= slc_describe_tile_bound(info));
+    CU_ASSERT(alone.expanded_bytes <= slc_describe_tile_expanded_bound(info));
+    CU_ASSERT((const uint8_t *)alone.data >= (const uint8_t *)followed->block.data);
+    CU_ASSERT((const uint8_t *)alone.data + alone.bytes <=
+              (const uint8_t *)followed->block.data + followed->block.bytes);
+    expanded = malloc(alone.expanded_bytes + 1);
+    CU_ASSERT(slc_naive_expand(&alone, alone.tiles, expanded));
+    CU_ASSERT(slc_naive_decode(&followed->layout, &alone, alone.tiles, expanded, run, &decoded));
+    same = decoded.nnz == expected->nnz &&
+           memcmp(decoded.values, expected->values, decoded.nnz * sizeof(double)) == 0;
+    for (unsigned n = 0; n < opened->order && same; n++) {
+        same = memcmp(decoded.coords[n], expected->coords[n], decoded.nnz * sizeof(uint64_t)) == 0;
+    }
+    CU_ASSERT(same);
+    free(expanded);
+}
+
 static void check_decoded(const struct followed *followed,
                           const struct slc_block_view *view,
                           struct slc_decoder *decoder,
@@ -206,6 +240,7 @@ static void check_decoded(const struct followed *followed,
 {
     static struct slc_naive_run decoded;
     const struct slc_encoded_tile *tile = &followed->tiles[index];
+    const struct slc_layout_info *info = slc_reader_info(view->reader);
     struct slc_tile_view opened;
     struct slc_chunk_view chunk;
 
@@ -217,6 +252,7 @@ static void check_decoded(const struct followed *followed,
         CU_ASSERT(slc_naive_decode(&followed->layout, &followed->block, tile, followed->expanded,
                                    run, &decoded));
         CU_ASSERT(same_chunk(&decoded, &opened, &chunk));
+        check_alone(info, followed, &opened, run, &decoded);
     }
 }
 
