@@ -15,11 +15,14 @@ static const size_t ring_places = 3;
 /* What stands in a place of the ring whose block has been copied. */
 static const int overwritten = 0xee;
 
-device_emulation::device_emulation(unsigned seed, int devices)
+device_emulation::device_emulation(unsigned seed, int wanted)
 {
-    const slc_emulation settings = {devices, (size_t)1 << 27, 160 << 10, 2, seed};
+    const slc_emulation settings = {wanted, (size_t)1 << 27, 160 << 10, 2, seed};
+    int count = 0;
 
     slc_emulation_set(&settings);
+    (void)cudaGetDeviceCount(&count);
+    devices = (unsigned)std::min(count, wanted);
 }
 
 device_emulation::~device_emulation()

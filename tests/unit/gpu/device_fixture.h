@@ -20,7 +20,9 @@ extern "C" {
 
 /* Nothing is left of its devices when it goes. */
 struct device_emulation {
-    explicit device_emulation(unsigned seed, int devices = 1);
+    unsigned devices; /* that there are: on a machine it may be fewer than asked for */
+
+    explicit device_emulation(unsigned seed, int wanted = 1);
     ~device_emulation();
     device_emulation(const device_emulation &) = delete;
 };

@@ -40,7 +40,8 @@ static void refused(void)
         {SLC_GPU_CEILING_ROWS, 4096, 4096, 8, 1},    {SLC_GPU_CEILING_ROWS, 4096, 4096, 48, 1},
         {SLC_GPU_CEILING_ROWS, 4096, 4096, 1024, 1},
     };
-    const struct slc_gpu_measurement large = {SLC_GPU_CEILING_COPY, 16 << 20, 4096, 16, 1};
+    /* More than any device has. */
+    const struct slc_gpu_measurement large = {SLC_GPU_CEILING_COPY, UINT64_C(1) << 50, 4096, 16, 1};
     struct slc_error err = SLC_ERROR_INIT;
     double rate;
 
@@ -50,7 +51,7 @@ static void refused(void)
     }
     CU_ASSERT_EQUAL(slc_gpu_measure(0, &large, &rate, &err), SLC_ERR_MEMORY);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "cudaMalloc: "));
-    CU_ASSERT_EQUAL(slc_gpu_measure(1, &large, &rate, NULL), SLC_ERR_SYSTEM);
+    CU_ASSERT_EQUAL(slc_gpu_measure(100, &large, &rate, NULL), SLC_ERR_SYSTEM);
     slc_emulation_reset();
 }
 
