@@ -1,4 +1,5 @@
 /* What stands in for gpu/ in a build without CUDA: there are no devices. */
+#include "gpu/fiber_list.h"
 #include "gpu/gpu.h"
 #include "gpu/lists.h"
 #include "gpu/measure.h"
@@ -88,5 +89,44 @@ enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     (void)kernel;
     (void)mode;
     *seconds = 0;
+    return no_cuda(err);
+}
+
+const char *slc_gpu_product_name(enum slc_gpu_product product)
+{
+    (void)product;
+    return "?";
+}
+
+enum slc_status slc_gpu_fiber_list_create(const struct slc_gpu_fiber_source *source,
+                                          struct slc_gpu_fiber_list **list,
+                                          struct slc_error *err)
+{
+    (void)source;
+    *list = NULL;
+    return no_cuda(err);
+}
+
+void slc_gpu_fiber_list_destroy(struct slc_gpu_fiber_list *list)
+{
+    (void)list;
+}
+
+uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *list)
+{
+    (void)list;
+    return 0;
+}
+
+enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list *list,
+                                            const struct slc_gpu_product_run *run,
+                                            double *seconds,
+                                            uint64_t *bytes,
+                                            struct slc_error *err)
+{
+    (void)list;
+    (void)run;
+    (void)seconds;
+    *bytes = 0;
     return no_cuda(err);
 }

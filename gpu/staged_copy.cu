@@ -49,6 +49,10 @@ copy_staged(void *to, const void *from, uint64_t bytes, bool to_device, cudaStre
     error = cudaHostRegister(staging.data, staging.bytes, cudaHostRegisterDefault);
     if (error == cudaSuccess) {
         error = copy_pieces(to, from, bytes, to_device, staging.data, stream);
+        if (error != cudaSuccess) {
+            /* A copy may be under way, and the piece goes. */
+            (void)cudaStreamSynchronize(stream);
+        }
         (void)cudaHostUnregister(staging.data);
     }
     slc_buffer_destroy(&staging);

@@ -70,6 +70,18 @@ def bench(folder):
     check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
     for row in told["rows"]:
         check(row["median_ms"] > 0 and row.get("differs", 0) < (1e-12 if row["precision"] == "f64" else 1e-4), str(row))
+    # Products from fibers: every kernel in three modes, a matrix of two widths; no cuSPARSE for an emulated device.
+    told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
+                               "4KiB", "--json"))
+    names = [row["kernel"] for row in told["rows"] if "differs" in row]
+    check(sorted(set(names)) == ["sptv", "sptv-all", "sptv-short", "ttm-elements", "ttm-fibers"], str(names))
+    check(len(names) == 3 * (3 + 2 * 2) and len(told["rows"]) == len(names) + 3 * 2, str(names))
+    for row in told["rows"]:
+        check(row["differs"] < 1e-14 and row["moved_bytes"] > 0 if "differs" in row else "cuSPARSE" in row["note"], str(row))
+    # One mode, read from the drive and copied in every pass.
+    told = json.loads(emulated("bench", "device", made(folder), "--mode", 3, "--rank", 4, "--no-cache", "-n", 1, "--largest",
+                               "4KiB", "--json"))
+    check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
     check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "none", "--largest", "4KiB", status=2),
           "a kernel that there is not")
 

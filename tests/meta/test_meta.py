@@ -18,7 +18,7 @@ FLOORS = {
 
 
 # Of gpu/, what C may include; the rest is CUDA.
-C_HEADERS_OF_GPU = {"gpu/gpu.h", "gpu/lists.h", "gpu/measure.h"}
+C_HEADERS_OF_GPU = {"gpu/fiber_list.h", "gpu/gpu.h", "gpu/lists.h", "gpu/measure.h"}
 
 
 def files(*endings, under=""):

@@ -1,9 +1,11 @@
 /*
  * sluice bench device: what a device moves, from its memory, from its cache, over the bus, by rows
- * at random places: the ceilings of whatever is computed on it.
+ * at random places: the ceilings of whatever is computed on it. Then MTTKRPs of stores, from blocks
+ * that are resident or streamed, and products from fibers in its memory.
  */
 #include "base/limits.h"
 #include "bench.h"
+#include "device_fibers.h"
 #include "device_mttkrp.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
@@ -17,8 +19,10 @@
 
 struct arguments {
     struct option_counts ranks;
+    const char *operation;
     const char *precision;
     const char *kernel;
+    uint64_t mode;
     struct session_options session;
     uint64_t ordinal;
     uint64_t largest;
@@ -27,6 +31,7 @@ struct arguments {
 };
 
 static const char *const precision_choices[] = {"f64", "f32", "all", NULL};
+static const char *const operation_choices[] = {"mttkrp", "ttv", "ttm", "products", NULL};
 
 static const struct option options[] = {
     {.name = "rank",
@@ -36,8 +41,22 @@ static const struct option options[] = {
      .fallback = "16,32,64",
      .minimum = 1,
      .maximum = SLC_MAX_RANK,
-     .help = "of the stores' MTTKRPs: columns of the factors",
+     .help = "columns of the factors, or of the matrix",
      .offset = offsetof(struct arguments, ranks)},
+    {.name = "operation",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .fallback = "mttkrp",
+     .choices = operation_choices,
+     .help = "what is computed from stores: mttkrp, ttv (f64), ttm, or products: both of these",
+     .offset = offsetof(struct arguments, operation)},
+    {.name = "mode",
+     .kind = OPTION_U64,
+     .value = "K",
+     .fallback = "0",
+     .maximum = SLC_MAX_ORDER,
+     .help = "only mode K; 0: all",
+     .offset = offsetof(struct arguments, mode)},
     {.name = "precision",
      .kind = OPTION_CHOICE,
      .value = "TYPE",
@@ -49,14 +68,16 @@ static const struct option options[] = {
      .kind = OPTION_STRING,
      .value = "NAME",
      .fallback = "sluice",
-     .help = "sluice alone, or beside it a baseline over a list of coordinates in the device's "
-             "memory: blco-registers, blco-stash, blco (its choice of the two), amped, genten-a, "
+     .help = "of MTTKRP: sluice alone, or beside it a baseline over a list of coordinates in the "
+             "device's memory: blco-registers, blco-stash, blco (its choice of the two), amped, "
+             "genten-a, "
              "genten-b, genten-c, fiber-rows, fiber-elements; baselines or all: each of them",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "device-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
-     .help = "of the device's that blocks and factors may use; baselines take more",
+     .help = "of the device's that blocks and factors may use; baselines and products from fibers "
+             "take more",
      .offset = offsetof(struct arguments, session.device_memory)},
     {.name = "streams",
      .kind = OPTION_U64,
@@ -65,6 +86,10 @@ static const struct option options[] = {
      .maximum = SLC_DEVICE_STREAMS,
      .help = "slots that are copied to and computed at the same time; 0: chosen",
      .offset = offsetof(struct arguments, session.streams)},
+    {.name = "no-cache",
+     .kind = OPTION_FLAG,
+     .help = "read and copy every block in every pass",
+     .offset = offsetof(struct arguments, session.no_cache)},
     OPTION_ROW_MEMORY(arguments, session.memory),
     OPTION_ROW_THREADS(arguments, session.threads),
     {.name = "ordinal",
@@ -72,7 +97,7 @@ static const struct option options[] = {
      .value = "N",
      .fallback = "0",
      .maximum = 63,
-     .help = "whose ceilings are measured, of the machine's devices",
+     .help = "whose ceilings and products are measured, of the machine's devices",
      .offset = offsetof(struct arguments, ordinal)},
     {.name = "largest",
      .kind = OPTION_SIZE,
@@ -104,8 +129,12 @@ static const struct bench_column product_columns[] = {
     {"median_ms", "ms", 1, 3},
     {"gnnz_per_s", "Gnnz/s", 1, 3},
     {"whole_ms", "whole ms", 1, 3},
+    {"read_bytes", "MiB read", 1.0 / 1048576, 1},
     {"copied_bytes", "MiB copied", 1.0 / 1048576, 1},
+    {"fibers", "fibers", 0, 0},
+    {"gb_per_s", "GB/s", 1, 1},
     {"differs", "differs by", 1e15, 1},
+    {"note", "note", 0, 0},
     {NULL, NULL, 0, 0}};
 
 struct device_bench {
@@ -174,7 +203,52 @@ static enum slc_status measure_one(
     return status;
 }
 
-/* A store at every rank and precision asked for. */
+static enum slc_status measure_mttkrp(const struct arguments *args,
+                                      const char *path,
+                                      enum slc_value_type precision,
+                                      const struct session_options *session,
+                                      json_t *rows,
+                                      struct slc_error *err)
+{
+    struct device_mttkrp measured = {.path = path,
+                                     .precision = precision,
+                                     .mode = (unsigned)args->mode,
+                                     .kernel = args->kernel,
+                                     .session = *session,
+                                     .warm_up = (unsigned)args->bench.warm_up,
+                                     .repeats = (unsigned)args->bench.repeats};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+        measured.rank = (uint32_t)args->ranks.number[r];
+        status = device_mttkrp_measure(&measured, rows, err);
+    }
+    return status;
+}
+
+/* Products with vectors are f64: they are left out where the others are not. */
+static enum slc_status measure_fibers(const struct arguments *args,
+                                      const char *path,
+                                      enum slc_value_type precision,
+                                      const struct session_options *session,
+                                      json_t *rows,
+                                      struct slc_error *err)
+{
+    const struct device_fibers measured = {.path = path,
+                                           .ordinal = (unsigned)args->ordinal,
+                                           .mode = (unsigned)args->mode,
+                                           .vector = strcmp(args->operation, "ttm") != 0 &&
+                                                     precision == SLC_F64,
+                                           .matrix = strcmp(args->operation, "ttv") != 0,
+                                           .ranks = &args->ranks,
+                                           .precision = precision,
+                                           .session = *session,
+                                           .repeats = (unsigned)args->bench.repeats};
+
+    return device_fibers_measure(&measured, rows, err);
+}
+
+/* A store in every precision asked for. */
 static enum slc_status
 measure_store(const struct arguments *args, const char *path, json_t *rows, struct slc_error *err)
 {
@@ -182,27 +256,20 @@ measure_store(const struct arguments *args, const char *path, json_t *rows, stru
         const char *name;
         enum slc_value_type type;
     } precisions[] = {{"f64", SLC_F64}, {"f32", SLC_F32}};
-    struct device_mttkrp measured = {.path = path,
-                                     .kernel = args->kernel,
-                                     .session = args->session,
-                                     .warm_up = (unsigned)args->bench.warm_up,
-                                     .repeats = (unsigned)args->bench.repeats};
+    struct session_options session = args->session;
     enum slc_status status = SLC_OK;
 
-    measured.session.device = "gpu";
-    measured.session.io = "auto";
-    measured.session.schedule = "auto";
-    measured.session.pin = "auto";
-    for (unsigned p = 0; p < 2; p++) {
-        if (strcmp(args->precision, "all") != 0 &&
-            strcmp(args->precision, precisions[p].name) != 0) {
-            continue;
-        }
-        measured.precision = precisions[p].type;
-        measured.session.precision = precisions[p].name;
-        for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
-            measured.rank = (uint32_t)args->ranks.number[r];
-            status = device_mttkrp_measure(&measured, rows, err);
+    session.device = "gpu";
+    session.io = "auto";
+    session.schedule = "auto";
+    session.pin = "auto";
+    for (unsigned p = 0; p < 2 && status == SLC_OK; p++) {
+        if (strcmp(args->precision, "all") == 0 ||
+            strcmp(args->precision, precisions[p].name) == 0) {
+            session.precision = precisions[p].name;
+            status = strcmp(args->operation, "mttkrp") == 0
+                         ? measure_mttkrp(args, path, precisions[p].type, &session, rows, err)
+                         : measure_fibers(args, path, precisions[p].type, &session, rows, err);
         }
     }
     return status;
@@ -270,7 +337,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_device = {
     .name = "bench device",
-    .summary = "what a GPU moves, and MTTKRPs on it beside the field's kernels",
+    .summary = "what a GPU moves; MTTKRP, TTV and TTM on it beside other kernels",
     .example = "sluice bench device flights-4d.slc --rank 32 --kernel all",
     .operands = "[X.slc ...]",
     .operands_min = 0,
@@ -280,6 +347,11 @@ const struct command bench_device = {
         "read sweeps a working set; copy counts bytes read and written; to-device and to-host go\n"
         "from and to registered memory; rows are read, or added to (reduce), at random places.\n"
         "ms is the device's time of one MTTKRP, whole ms that of the call; differs by: from\n"
-        "sluice's output, relative in norm, in units of 1e-15.",
+        "sluice's output, relative in norm, in units of 1e-15. ttv and ttm compute from fibers in\n"
+        "the device's memory and differ from the CPU's sums; GB/s counts each array once. "
+        "Kernels:\n"
+        "sptv, sptv-short (indices that never occur left out), sptv-all (empty fibers kept), "
+        "those\n"
+        "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.",
     .run = run,
 };

@@ -8,13 +8,13 @@
 #include "device_mttkrp.h"
 
 #include "base/clock.h"
-#include "cpu/coo.h"
+#include "device_list.h"
 #include "engine/accelerator.h"
-#include "engine/owned.h"
 #include "factors.h"
 #include "gpu/lists.h"
 #include "record.h"
 #include "timing.h"
+#include "tools/accelerator.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,41 +46,6 @@ static bool any_baseline(const struct device_mttkrp *of)
     return false;
 }
 
-static enum slc_status
-add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
-{
-    (void)worker;
-    return slc_coo_add_tile(context, tile, err);
-}
-
-/* The store as a list in the host's memory, decoded by the CPU. */
-static enum slc_status load_list(struct sides *sides, struct slc_error *err)
-{
-    struct session_options options = sides->of->session;
-    struct session session = SESSION_INIT;
-    const struct slc_pass pass = {.tile = add_tile, .context = &sides->coo};
-    struct slc_tensor_shape shape;
-    enum slc_status status;
-
-    options.device = "cpu";
-    status = session_open(&session, sides->of->path, options.memory, err);
-    if (status == SLC_OK) {
-        status = session_plan(&session, &options, SLC_OP_MTTKRP, 0, 1, err);
-    }
-    if (status == SLC_OK) {
-        status = session_start(&session, err);
-    }
-    if (status == SLC_OK) {
-        slc_owned_shape(slc_reader_info(session.store.reader), &shape);
-        status = slc_coo_create(&sides->coo, &shape, sides->of->precision, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_stream_pass(session.stream, &pass, err);
-    }
-    session_close(&session);
-    return status;
-}
-
 static enum slc_status start(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
@@ -102,7 +67,7 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
         status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
     }
     if (status == SLC_OK && any_baseline(of)) {
-        status = load_list(sides, err);
+        status = device_list_load(of->path, &of->session, of->precision, &sides->coo, err);
     }
     if (status == SLC_OK && any_baseline(of)) {
         status = slc_gpu_lists_create(device, sides->coo.shape.nnz, sides->coo.coords.data,
@@ -169,6 +134,7 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     struct slc_device *device = sides->session.accelerator;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before, after;
+    struct slc_stream_stats read_before, read_after;
     enum slc_status status = SLC_OK;
     json_t *row = add_row(sides, mode, "sluice");
 
@@ -176,9 +142,11 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
         const uint64_t start_ns = slc_clock_ns();
 
         device->ops->stats(device, &before);
+        slc_stream_stats(sides->session.stream, &read_before);
         status = slc_accelerator_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
                                         NULL, NULL, NULL, err);
         device->ops->stats(device, &after);
+        slc_stream_stats(sides->session.stream, &read_after);
         if (i >= of->warm_up) {
             bench_samples_add(&samples, after.compute_seconds - before.compute_seconds);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
@@ -188,8 +156,14 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
         return status;
     }
     set_times(sides, row, &samples, &whole);
+    /* Of the last call: the first ones fill the caches of the host and the device. */
+    bench_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
+    bench_set(row, "direct", json_boolean(read_after.direct));
     bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
     bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
+    bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
+    bench_set_count(row, "launches", after.launches - before.launches);
+    bench_set(row, "device", accelerator_plan_json(&sides->session.plan));
     slc_matrix_destroy(&sides->wanted);
     status = slc_matrix_create(&sides->wanted, of->precision,
                                sides->session.store.manifest.dims[mode], of->rank, err);
@@ -247,6 +221,9 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
         status = start(&sides, err);
     }
     for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
+        if (measured->mode != 0 && measured->mode != n + 1) {
+            continue;
+        }
         status = measure_own(&sides, n, err);
         for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
             if (baseline_wanted(measured, k)) {

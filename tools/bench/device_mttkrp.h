@@ -14,6 +14,7 @@ struct device_mttkrp {
     const char *path;
     uint32_t rank;
     enum slc_value_type precision;
+    unsigned mode;      /* from 1; 0: each */
     const char *kernel; /* "sluice", one of gpu/lists.h, "baselines" or "all" */
     struct session_options session;
     unsigned warm_up, repeats;
