@@ -11,8 +11,9 @@ extern "C" {
 #endif
 
 struct slc_gpu_options {
-    unsigned ordinal;      /* which of the machine's devices */
-    uint64_t memory_bytes; /* of the device that may be used; 0: nine tenths of what is free */
+    unsigned ordinal; /* which of the machine's devices */
+    /* Of the device that may be used, no more than is free; 0: nine tenths of that. */
+    uint64_t memory_bytes;
 };
 
 /*
@@ -23,8 +24,8 @@ enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err) SLC_NODISC
 
 /*
  * Owns: the device's destroy. Errors: SLC_ERR_SYSTEM as above, SLC_ERR_USAGE for an ordinal that is
- * not there, SLC_ERR_UNSUPPORTED for a device older than those that sluice is built for,
- * SLC_ERR_MEMORY.
+ * not there and for more memory than is free, SLC_ERR_UNSUPPORTED for a device older than those
+ * that sluice is built for, SLC_ERR_MEMORY.
  */
 enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
                                struct slc_device **device,

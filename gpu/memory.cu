@@ -199,7 +199,7 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
         (void)cudaGetLastError();
         return slc_fail(err, SLC_ERR_MEMORY,
                         "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
-                        "--device-memory is more than it has",
+                        "--device-memory leaves nothing for what CUDA takes itself",
                         slc_div_up_u64(memory->device_bytes, UINT64_C(1) << 20));
     }
     if (error != cudaSuccess) {

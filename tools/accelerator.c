@@ -1,6 +1,7 @@
 /* See accelerator.h. */
 #include "accelerator.h"
 
+#include "base/checked.h"
 #include "format.h"
 #include "gpu/gpu.h"
 
@@ -35,18 +36,16 @@ part_of_memory(unsigned ordinal, unsigned parts, uint64_t *bytes, struct slc_err
     struct slc_device *device;
     enum slc_status status;
 
-    if (parts > 1 && *bytes == 0) {
-        status = slc_gpu_create(&whole, &device, err);
-        if (status != SLC_OK) {
-            return status;
-        }
-        device->ops->info(device, &info);
-        device->ops->destroy(device);
-        *bytes = info.free_bytes;
+    if (parts == 1) {
+        return SLC_OK;
     }
-    if (parts > 1) {
-        *bytes = *bytes / parts > 0 ? *bytes / parts : 1;
+    status = slc_gpu_create(&whole, &device, err);
+    if (status != SLC_OK) {
+        return status;
     }
+    device->ops->info(device, &info);
+    device->ops->destroy(device);
+    *bytes = slc_max_u64(info.free_bytes / parts, 1);
     return SLC_OK;
 }
 

@@ -152,6 +152,13 @@ def budgets(folder):
     check(plan["feasible"] and plan["device"]["minimum_bytes"] <= plan["device"]["budget_bytes"], str(plan["device"]))
     text = emulated("plan", store, "-r", 3, "--device", "auto", "--device-memory", "64KiB")
     check(re.search(r"^  GPU +not used: .*--device-memory", text, re.M), text)
+    for devices in ([], ["--devices", "0,0,0", "--split", "nnz"]):
+        options = ["plan", store, "-r", 3, "--device-memory", "1025MiB", *devices]
+        text = emulated(*options, "--device", "gpu", status=2)
+        check("--device-memory asks for 1025 MiB, but 1024 of the 1024 MiB of device 0" in text, text)
+    text = emulated("plan", store, "-r", 3, "--device", "auto", "--device-memory", "1025MiB")
+    check(re.search(r"^  GPU +not used: --device-memory asks", text, re.M), text)
+    emulated("plan", store, "-r", 3, "--device", "gpu", "--device-memory", "1GiB", "--devices", "0,0,0", "--split", "nnz")
     text = emulated("plan", store, "-r", 3, "--device", "auto")
     check(re.search(r"on the device \(smallest that works", text) and "not used" not in text, text)
 

@@ -99,21 +99,30 @@ static void budget(void)
     CU_ASSERT_EQUAL(info.free_bytes, 0);
 }
 
-/* A cap may be more than there is. */
+/* A cap of more than is free is refused, and what was free may be gone when a device is opened. */
 static void no_memory(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 100, 0);
     const device_emulation emulation(1);
-    const struct slc_gpu_options options = {0, UINT64_MAX};
+    const struct slc_gpu_options options = {0, (uint64_t)100 << 20};
+    const struct slc_gpu_options more = {0, UINT64_MAX};
     struct slc_device_problem problem = device_problem_of(tensor, plain);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_device *device = nullptr;
+    struct slc_device *first = nullptr, *second = nullptr;
 
-    problem.slot_bytes = (uint64_t)200 << 20;
-    SLC_ASSERT_OK(slc_gpu_create(&options, &device, &err), &err);
-    SLC_ASSERT_FAILS(device->ops->open(device, &problem, &err), SLC_ERR_MEMORY, &err,
+    SLC_ASSERT_FAILS(slc_gpu_create(&more, &first, &err), SLC_ERR_USAGE, &err,
+                     "but 128 of the 128 MiB of device 0");
+    CU_ASSERT_PTR_NULL(first);
+    slc_error_clear(&err);
+    problem.streams = 1;
+    problem.slot_bytes = (uint64_t)75 << 20;
+    SLC_ASSERT_OK(slc_gpu_create(&options, &first, &err), &err);
+    SLC_ASSERT_OK(slc_gpu_create(&options, &second, &err), &err);
+    SLC_ASSERT_OK(first->ops->open(first, &problem, &err), &err);
+    SLC_ASSERT_FAILS(second->ops->open(second, &problem, &err), SLC_ERR_MEMORY, &err,
                      "left in one piece");
-    device->ops->destroy(device);
+    first->ops->destroy(first);
+    second->ops->destroy(second);
 }
 
 static void refused_problems(void)
