@@ -105,13 +105,58 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
                : UINT64_MAX / 2;
 }
 
-uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers)
+/* What so many threads come to; 0: the least that works. */
+static enum slc_status
+use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *err)
+{
+    const struct slc_tile_products *products = run->products;
+    struct slc_products_plan plan = {.workers = threads > 0 ? threads : 1};
+    enum slc_status status = SLC_OK;
+
+    if (products != NULL) {
+        uint32_t modes = 0;
+
+        for (unsigned k = 0; k < run->job.vector_count; k++) {
+            modes |= UINT32_C(1) << run->job.vector_mode[k];
+        }
+        status = products->plan(products->self, run->reader, modes, 1, threads, &plan, err);
+    }
+    run->threads = threads > 0 ? threads : 1;
+    run->workers = plan.workers;
+    run->products_bytes = plan.host_bytes;
+    return status;
+}
+
+enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
+                                         slc_contract_needs_fn *needs_of,
+                                         const void *context,
+                                         uint64_t *least,
+                                         uint64_t *needs,
+                                         struct slc_error *err)
+{
+    unsigned threads = run->options->threads;
+    enum slc_status status = use_threads(run, 0, err);
+
+    *least = needs_of(run, context);
+    while (status == SLC_OK) {
+        status = use_threads(run, threads, err);
+        *needs = needs_of(run, context);
+        if (*needs <= run->budget_bytes || threads-- == 0) {
+            break;
+        }
+    }
+    return status;
+}
+
+uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run)
 {
     const struct slc_tile_supply *supply = run->options->supply;
+    const unsigned workers = run->workers;
 
     return (supply != NULL ? supply->memory_bytes(supply->self, run->reader, workers, true)
                            : slc_tile_scan_memory_bytes(run->info, workers)) +
-           slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL);
+           slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL) +
+           run->products_bytes;
 }
 
 void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
@@ -223,6 +268,23 @@ static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, str
                                         run->options->vectors[k].values, err);
 }
 
+/* Products with the vectors, each by its mode. */
+static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
+{
+    const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
+    enum slc_status status = SLC_OK;
+
+    if (run->products == NULL) {
+        return SLC_OK;
+    }
+    for (unsigned k = 0; k < run->job.vector_count; k++) {
+        matrices[run->job.vector_mode[k]] = &run->vectors[k];
+    }
+    status = run->products->open(run->products->self, matrices, err);
+    run->products_open = status == SLC_OK;
+    return status;
+}
+
 enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -238,11 +300,15 @@ enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_erro
         status = slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
                                    SLC_PAGES_SMALL, err);
     }
-    return status;
+    return status == SLC_OK ? open_products(run, err) : status;
 }
 
 void slc_contract_release(struct slc_contract_run *run)
 {
+    if (run->products_open) {
+        run->products->close(run->products->self);
+        run->products_open = false;
+    }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_matrix_destroy(&run->vectors[n]);
         slc_labels_destroy(&run->labels[n]);
@@ -259,13 +325,26 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  struct slc_error *err)
 {
     const uint64_t done = __atomic_add_fetch(&run->tiles_done, 1, __ATOMIC_RELAXED);
+    struct slc_contract_given given = {.products = run->products};
     char *memory = run->memory.data;
+    enum slc_status status = SLC_OK;
 
     if (worker == 0 && run->options->progress != NULL) {
         run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
     }
-    return slc_contract_tile(&run->job, tile, memory + worker * slc_contract_tile_bytes(&run->job),
-                             sink, context, worker, &run->worker[worker].zeros, err);
+    if (run->products != NULL) {
+        status = run->products->take(run->products->self, worker, tile, &given.fibers, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_contract_tile(&run->job, tile, given.fibers.count > 0 ? &given : NULL,
+                               memory + worker * slc_contract_tile_bytes(&run->job), sink, context,
+                               worker, &run->worker[worker].zeros, err);
+    if (run->products != NULL) {
+        run->products->leave(run->products->self, worker);
+    }
+    return status;
 }
 
 static enum slc_status
@@ -294,27 +373,39 @@ sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     return status;
 }
 
+static uint64_t sums_bytes(const struct slc_contract_run *c)
+{
+    return c->info->tile_count * sizeof(double);
+}
+
+static uint64_t bytes_for_number(const struct slc_contract_run *c, const void *context)
+{
+    (void)context;
+    return c->fixed_bytes + slc_buffer_footprint(sums_bytes(c), SLC_PAGES_SMALL) +
+           slc_contract_scan_bytes(c);
+}
+
 static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_tile_steps steps = {.context = c, .decode = sum_tile};
-    const uint64_t sums_bytes = c->info->tile_count * sizeof(double);
-    const uint64_t fixed = c->fixed_bytes + slc_buffer_footprint(sums_bytes, SLC_PAGES_SMALL);
-    enum slc_status status;
+    uint64_t least, needs;
+    enum slc_status status =
+        slc_contract_fit_threads(c, bytes_for_number, NULL, &least, &needs, err);
 
-    c->report->least_bytes = fixed + slc_contract_scan_bytes(c, 1) + SLC_CONTRACT_MARGIN;
-    for (c->workers = c->options->threads;
-         fixed + slc_contract_scan_bytes(c, c->workers) > c->budget_bytes; c->workers--) {
-        if (c->workers == 1) {
-            return slc_contract_fail_budget(c, fixed + slc_contract_scan_bytes(c, 1), err);
-        }
+    if (status != SLC_OK) {
+        return status;
     }
-    slc_contract_spare(c, c->budget_bytes - fixed - slc_contract_scan_bytes(c, c->workers));
+    c->report->least_bytes = least + SLC_CONTRACT_MARGIN;
+    if (needs > c->budget_bytes) {
+        return slc_contract_fail_budget(c, least, err);
+    }
+    slc_contract_spare(c, c->budget_bytes - needs);
     if (c->options->dry_run) {
         return SLC_OK;
     }
     status = slc_contract_start(c, err);
     if (status == SLC_OK) {
-        status = slc_buffer_create(&c->sums, sums_bytes, SLC_PAGES_SMALL, err);
+        status = slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
         status = slc_contract_scan(c, &steps, err);
@@ -423,6 +514,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     c->report->sums_most = most_sums(c);
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;
+    c->products = c->job.vector_count > 0 ? c->options->products : NULL;
     c->fibers = c->options->fibers;
     c->run = c->options->run;
     keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
@@ -433,13 +525,17 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     }
     if (c->job.kept_count == 0) {
         status = contract_to_number(c, err);
-    } else if (keeps_order && !c->options->sort && slc_contract_fits_ordered(c, &layout)) {
-        c->report->ordered = true;
-        status = slc_contract_ordered(c, &layout, err);
     } else {
-        status = slc_contract_sorted(c, err);
+        if (keeps_order && !c->options->sort) {
+            status = slc_contract_fits_ordered(c, &layout, &c->report->ordered, err);
+        }
+        if (status == SLC_OK) {
+            status = c->report->ordered ? slc_contract_ordered(c, &layout, err)
+                                        : slc_contract_sorted(c, err);
+        }
     }
-    c->report->threads = c->workers;
+    c->report->threads = c->threads;
+    c->report->workers = c->workers;
     for (unsigned w = 0; w < c->workers; w++) {
         c->report->zero_sums += c->worker[w].zeros;
     }

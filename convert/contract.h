@@ -32,6 +32,8 @@ struct slc_contract_options {
     } vectors[SLC_MAX_ORDER];
     slc_fiber_dots_fn *dots;              /* sums the runs of fibers */
     const struct slc_tile_supply *supply; /* of the tiles; NULL: a plain scan of the file */
+    /* Of tiles that workers need not multiply by themselves; NULL: they do so with all. */
+    const struct slc_tile_products *products;
     enum slc_codec codec;
     enum slc_relabel relabel;
     /* AUTO: sums that come in order stay in that order; others in the one the nonzeros suggest. */
@@ -66,11 +68,12 @@ struct slc_contract_report {
     } used[SLC_MAX_ORDER];
     uint64_t sums_most;   /* nonzeros of the result at most, as far as the layout tells */
     uint64_t least_bytes; /* smallest budget that works, with fewer threads if need be */
-    unsigned threads;
-    double scan_seconds; /* from the first block to the last sum */
-    uint64_t zero_sums;  /* runs of a fiber whose products added up to zero: not built */
-    double scalar;       /* order 0 */
-    bool ordered;        /* sums were written as they came */
+    unsigned threads;     /* that multiplied by themselves .. */
+    unsigned workers;     /* .. of so many that took tiles */
+    double scan_seconds;  /* from the first block to the last sum */
+    uint64_t zero_sums;   /* runs of a fiber whose products added up to zero: not built */
+    double scalar;        /* order 0 */
+    bool ordered;         /* sums were written as they came */
     struct slc_builder_report build; /* order 1 or more */
 };
 

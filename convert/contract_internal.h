@@ -32,7 +32,11 @@ struct slc_contract_run {
     /* The fibers that the result keeps together, where sums are sorted. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
-    unsigned workers;
+    const struct slc_tile_products *products; /* NULL: workers multiply every tile by themselves */
+    bool products_open;
+    unsigned threads;        /* that multiply by themselves */
+    unsigned workers;        /* that take tiles: more, where some wait for products */
+    uint64_t products_bytes; /* of the host, for products with so many workers */
     uint64_t budget_bytes;
     uint64_t fixed_bytes;     /* what is there whatever the workers: the process, operands */
     uint64_t spare_bytes;     /* for reading, beyond the least: when run->workers is known */
@@ -43,8 +47,23 @@ struct slc_contract_run {
     uint64_t tiles_done;
 };
 
-/* What the scan takes at least with so many workers, beside fixed_bytes. */
-uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run, unsigned workers);
+/* What the scan takes at least with run->workers, beside fixed_bytes. */
+uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run);
+
+/* What a way of contracting takes in all with run->workers. */
+typedef uint64_t slc_contract_needs_fn(const struct slc_contract_run *run, const void *context);
+
+/*
+ * Uses as many threads as are asked for and fit the budget, or the least that works: sets
+ * run->threads, run->workers and run->products_bytes. *least is what that takes, *needs what is
+ * used, which may be more than the budget. Errors: those of planning products.
+ */
+enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
+                                         slc_contract_needs_fn *needs_of,
+                                         const void *context,
+                                         uint64_t *least,
+                                         uint64_t *needs,
+                                         struct slc_error *err) SLC_NODISCARD;
 
 /* Sets run->spare_bytes: as much of `bytes` as reading by run->workers gets faster by. */
 void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes);
@@ -54,7 +73,8 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Reads vectors and labels, and takes the workers' memory: when run->workers is known. */
+/* Reads vectors and labels, takes the workers' memory and opens products: when run->workers is
+ * known. */
 enum slc_status slc_contract_start(struct slc_contract_run *run,
                                    struct slc_error *err) SLC_NODISCARD;
 
@@ -91,10 +111,13 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run,
 bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout);
 
 /*
- * Divides memory for writing sums as they come; false where that is too little. Fills run->workers
- * and run->least_ordered.
+ * Divides memory for writing sums as they come; not *fits where that is too little. Fills
+ * run->least_ordered. Errors: those of slc_contract_fit_threads.
  */
-bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout);
+enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
+                                          const struct slc_key_layout *layout,
+                                          bool *fits,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /* The store from sums as they come; after slc_contract_fits_ordered. */
 enum slc_status slc_contract_ordered(struct slc_contract_run *run,

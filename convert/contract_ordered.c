@@ -100,33 +100,35 @@ static uint64_t piece_bytes(const struct slc_key_layout *layout)
     return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
 }
 
-/* What so many workers take in all. */
-static uint64_t needed_bytes(const struct slc_contract_run *run,
-                             const struct slc_key_layout *layout,
-                             unsigned workers)
+/* What run->workers take in all. */
+static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
+    const struct slc_key_layout *layout = context;
+    const unsigned workers = run->workers;
     const uint64_t fixed =
         run->fixed_bytes + SMALL_OBJECTS_BYTES + slc_build_writer_bytes(run->options->block_bytes);
     const uint64_t encoder = slc_encoder_memory_bytes(layout, run->options->codec);
 
-    return fixed + slc_contract_scan_bytes(run, workers) + workers * encoder +
+    return fixed + slc_contract_scan_bytes(run) + workers * encoder +
            slc_buffer_footprint(workers * piece_bytes(layout), SLC_PAGES_SMALL) +
            slc_ordered_bytes(layout, workers);
 }
 
-bool slc_contract_fits_ordered(struct slc_contract_run *run, const struct slc_key_layout *layout)
+enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
+                                          const struct slc_key_layout *layout,
+                                          bool *fits,
+                                          struct slc_error *err)
 {
-    run->report->least_bytes = needed_bytes(run, layout, 1) + SLC_CONTRACT_MARGIN;
-    for (run->workers = run->options->threads; run->workers >= 1; run->workers--) {
-        const uint64_t bytes = needed_bytes(run, layout, run->workers);
+    uint64_t least;
+    const enum slc_status status =
+        slc_contract_fit_threads(run, needed_bytes, layout, &least, &run->least_ordered, err);
 
-        run->least_ordered = bytes;
-        if (bytes <= run->budget_bytes) {
-            slc_contract_spare(run, run->budget_bytes - bytes);
-            return true;
-        }
+    *fits = status == SLC_OK && run->least_ordered <= run->budget_bytes;
+    run->report->least_bytes = least + SLC_CONTRACT_MARGIN;
+    if (*fits) {
+        slc_contract_spare(run, run->budget_bytes - run->least_ordered);
     }
-    return false;
+    return status;
 }
 
 /* Appends sums to the worker's piece. */

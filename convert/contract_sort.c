@@ -32,33 +32,44 @@ static uint64_t sample_bytes(const struct slc_contract_run *run)
     return run->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
 }
 
+/* What run->workers take beside the builder. */
+static uint64_t bytes_beside(const struct slc_contract_run *run)
+{
+    return run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL) +
+           slc_contract_scan_bytes(run);
+}
+
+/* With the least builder of the options that `context` is. */
+static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
+{
+    struct slc_builder_options build = *(const struct slc_builder_options *)context;
+
+    build.workers = run->workers;
+    build.beside_bytes = bytes_beside(run);
+    return build.beside_bytes + slc_builder_memory_min(&build, run->job.kept_count);
+}
+
 /* As many workers as asked where they fit beside the least builder, which gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)
 {
-    const uint64_t fixed =
-        run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL);
-    uint64_t least = UINT64_MAX;
+    uint64_t least, needs;
+    const enum slc_status status =
+        slc_contract_fit_threads(run, needed_bytes, build, &least, &needs, err);
 
-    build->workers = 1;
-    build->beside_bytes = fixed + slc_contract_scan_bytes(run, 1);
-    run->report->least_bytes =
-        SLC_CONTRACT_MARGIN +
-        slc_min_u64(run->least_ordered,
-                    build->beside_bytes + slc_builder_memory_min(build, run->job.kept_count));
-    for (run->workers = run->options->threads; run->workers >= 1; run->workers--) {
-        build->workers = run->workers;
-        build->beside_bytes = fixed + slc_contract_scan_bytes(run, run->workers);
-        least = build->beside_bytes + slc_builder_memory_min(build, run->job.kept_count);
-        if (least <= run->budget_bytes) {
-            slc_contract_spare(run, (run->budget_bytes - least) / SPARE_PART);
-            build->beside_bytes += run->spare_bytes;
-            build->memory_bytes = run->budget_bytes - build->beside_bytes;
-            return SLC_OK;
-        }
+    if (status != SLC_OK) {
+        return status;
     }
-    return slc_contract_fail_budget(run, least, err);
+    run->report->least_bytes = SLC_CONTRACT_MARGIN + slc_min_u64(run->least_ordered, least);
+    if (needs > run->budget_bytes) {
+        return slc_contract_fail_budget(run, least, err);
+    }
+    slc_contract_spare(run, (run->budget_bytes - needs) / SPARE_PART);
+    build->workers = run->workers;
+    build->beside_bytes = bytes_beside(run) + run->spare_bytes;
+    build->memory_bytes = run->budget_bytes - build->beside_bytes;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -103,7 +114,7 @@ sample_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 {
     struct sorting *sorting = context;
 
-    return slc_contract_tile(&sorting->run->job, tile, sorting->run->memory.data, sample_sums,
+    return slc_contract_tile(&sorting->run->job, tile, NULL, sorting->run->memory.data, sample_sums,
                              sorting, worker, &sorting->zeros, err);
 }
 

@@ -1,11 +1,14 @@
 /*
  * See convert/contract_tile.h. A chunk that fits the first-level cache becomes terms: its nonzeros,
- * or the dot products of its fiber runs, times what the vectors have for them. Terms are cut into
- * runs of equal coordinates, one mode after the other, and summed run by run, in their order. A run
- * that reaches over the end of a chunk goes on in the next one. Sorting what comes out, or encoding
- * it, costs several times as much.
+ * or the dot products of its fiber runs, times what the vectors have for them. Sums of a product
+ * that was formed elsewhere are terms already. Terms are cut into runs of equal coordinates, one
+ * mode after the other, and summed run by run, in their order. A run that reaches over the end of a
+ * chunk goes on in the next one. Sorting what comes out, or encoding it, costs several times as
+ * much.
  */
 #include "convert/contract_tile.h"
+
+#include "base/checked.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -31,11 +34,14 @@ struct terms {
 struct work {
     const struct slc_contraction *contraction;
     struct slc_tile_view *tile;
-    uint64_t *coords[SLC_MAX_ORDER]; /* ROWS of each kept mode */
-    double *sums;                    /* ROWS */
-    double *product;                 /* CHUNK_NNZ terms */
-    uint32_t *differs;               /* CHUNK_NNZ: whether a term begins a run */
-    uint32_t count;                  /* sums held */
+    unsigned worker;
+    struct slc_contract_given *given; /* NULL: the tile is decoded */
+    uint32_t taken;                   /* of the fibers given */
+    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS of each kept mode */
+    double *sums;                     /* ROWS */
+    double *product;                  /* CHUNK_NNZ terms */
+    uint32_t *differs;                /* CHUNK_NNZ: whether a term begins a run */
+    uint32_t count;                   /* sums held */
     uint64_t zeros;
     bool open; /* a run that the next chunk may go on with: */
     uint32_t open_offset[SLC_MAX_ORDER];
@@ -122,8 +128,39 @@ static enum slc_status next_runs(struct work *work, struct terms *terms, struct 
     return status;
 }
 
+static enum slc_status next_given(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    const struct slc_tile_products *products = work->given->products;
+    struct slc_device_fibers *fibers = &work->given->fibers;
+    const double *sums;
+
+    while (work->taken == fibers->count && fibers->more) {
+        const enum slc_status status = products->more(products->self, work->worker, fibers, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        work->taken = 0;
+    }
+    assert(fibers->type == SLC_F64);
+    sums = fibers->sums;
+    terms->count = (uint32_t)slc_min_u64(fibers->count - work->taken, CHUNK_NNZ);
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        const unsigned mode = contraction->kept_mode[k];
+
+        terms->offset[mode] = fibers->offset[mode] + work->taken;
+    }
+    memcpy(work->product, sums + work->taken, terms->count * sizeof *work->product);
+    work->taken += terms->count;
+    return SLC_OK;
+}
+
 static enum slc_status next_terms(struct work *work, struct terms *terms, struct slc_error *err)
 {
+    if (work->given != NULL) {
+        return next_given(work, terms, err);
+    }
     return work->contraction->fiber_tiles && work->tile->next_fibers != NULL
                ? next_runs(work, terms, err)
                : next_nonzeros(work, terms, err);
@@ -253,6 +290,7 @@ append_terms(struct work *work, const struct terms *terms, struct slc_error *err
 
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,
+                                  struct slc_contract_given *given,
                                   void *memory,
                                   slc_contract_sink_fn *sink,
                                   void *context,
@@ -260,7 +298,7 @@ enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   uint64_t *zeros,
                                   struct slc_error *err)
 {
-    struct work work = {.contraction = contraction, .tile = tile};
+    struct work work = {.contraction = contraction, .tile = tile, .worker = worker, .given = given};
     struct slc_entries entries = {.order = contraction->kept_count, .sequence = tile->ordinal};
     struct terms terms = {.count = 1};
     enum slc_status status = SLC_OK;

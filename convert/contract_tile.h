@@ -8,8 +8,10 @@
 #define SLC_CONVERT_CONTRACT_TILE_H
 
 #include "base/block.h"
+#include "base/device.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/tile_supply.h"
 #include "convert/builder.h"
 
 #include <stdint.h>
@@ -34,18 +36,26 @@ typedef enum slc_status slc_contract_sink_fn(void *context,
                                              const struct slc_entries *entries,
                                              struct slc_error *err);
 
+/* Sums of a tile that were formed elsewhere: the first of its fibers, and who has more of them. */
+struct slc_contract_given {
+    const struct slc_tile_products *products;
+    struct slc_device_fibers fibers; /* f64 sums */
+};
+
 /* Bytes of memory that slc_contract_tile works in, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /*
  * Hands the sums of a whole tile to `sink`, a few thousand at a time: no two neighbours have the
  * same coordinates. Sums of zero are left out, and counted in *zeros. The sums depend on the tile
- * alone. `memory` is aligned for u64.
- * Errors: those of decoding and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum is beyond
- * the range of f64.
+ * alone. `memory` is aligned for u64. With `given` not NULL the tile is not decoded: sums are those
+ * that are given.
+ * Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum
+ * is beyond the range of f64.
  */
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,
+                                  struct slc_contract_given *given,
                                   void *memory,
                                   slc_contract_sink_fn *sink,
                                   void *context,
