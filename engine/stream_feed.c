@@ -14,10 +14,13 @@
  * without its slot there may be nothing more to read, and sleeps in the ring when there is none.
  * It does not line up for that: who holds the mutex comes here next.
  *
- * Data that lies in a map cannot be registered page by page. It is copied to one of two buffers of
- * its own, so that the device copies one while the other is filled, and its slot is free at once.
+ * Data that lies in a map cannot be registered page by page, and changes when the file does. It is
+ * copied to the cache, where it belongs there, or to a buffer, which is what is checked and
+ * described; its slot is free at once. Buffers are one more than workers, so that a device copies
+ * one while each of them fills another.
  */
 #include "engine/assert.h"
+#include "engine/copy_buffers.h"
 #include "engine/stream_impl.h"
 
 #include "base/checked.h"
@@ -29,14 +32,16 @@
 #include <string.h>
 
 enum {
-    BOUNCES = 2, /* buffers for blocks of a map */
-    REGIONS = 3  /* of memory that a device is told of: slots, cache, buffers */
+    REGIONS = 3 /* of memory that a device is told of: slots, cache, buffers */
 };
+
+#define NO_BUFFER UINT32_MAX
 
 /* A copy that the device makes. */
 struct copy {
     uint64_t ticket;
     uint32_t slot; /* that it reads; SLC_NO_SLOT: a buffer */
+    uint32_t buffer;
 };
 
 /* What goes to one device. */
@@ -45,10 +50,8 @@ struct feed {
     pthread_mutex_t mutex; /* whoever holds it uses the device and what follows */
     struct copy *copies;   /* a circle of copy_most */
     unsigned copy_most, first, count;
-    unsigned next_bounce;
     bool gathered; /* blocks that the device may not have begun with */
 
-    struct slc_buffer bounces;
     void *registered[REGIONS];
     unsigned registered_count;
 };
@@ -58,6 +61,8 @@ struct slc_feeding {
     unsigned count;
     struct slc_buffer tiles; /* descriptions: tiles_most of each worker */
     uint64_t tiles_most;
+
+    struct slc_copy_buffers buffers; /* for blocks of a map */
 };
 
 /* Of the device that a block of the pass belongs to. */
@@ -85,17 +90,16 @@ static uint64_t tiles_most(const struct slc_reader *reader)
 
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    const uint64_t devices = slc_max_u64(plan->request.accelerator_count, 1);
-    const uint64_t bounces = plan->request.io == SLC_IO_MMAP ? BOUNCES : 0;
-    const uint64_t bounces_bytes =
-        slc_buffer_footprint(bounces * plan->slot_bytes, SLC_PAGES_MIXED);
+    const uint64_t buffers_bytes = plan->request.io == SLC_IO_MMAP
+                                       ? slc_copy_buffers_bytes(plan->threads + 1, plan->slot_bytes)
+                                       : 0;
     uint64_t most = 0, tiles, all;
 
     for (unsigned l = 0; l < layouts->count; l++) {
         most = slc_max_u64(most, tiles_most(layouts->reader[l]));
     }
     if (!slc_mul_u64(most * plan->threads, sizeof(struct slc_encoded_tile), &tiles) ||
-        !slc_add_u64(slc_buffer_footprint(tiles, SLC_PAGES_SMALL), devices * bounces_bytes, &all)) {
+        !slc_add_u64(slc_buffer_footprint(tiles, SLC_PAGES_SMALL), buffers_bytes, &all)) {
         return UINT64_MAX;
     }
     return all;
@@ -117,39 +121,27 @@ tell_device(struct feed *feed, void *memory, uint64_t bytes, struct slc_error *e
 }
 
 static enum slc_status
-make_feed(const struct slc_stream *stream, struct feed *feed, struct slc_error *err)
-{
-    const bool mapped = slc_io_kind(stream->io) == SLC_IO_MMAP;
-
-    feed->copy_most = mapped ? BOUNCES : stream->slot_count;
-    feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
-    if (feed->copies == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
-    }
-    return mapped ? slc_buffer_create(&feed->bounces, BOUNCES * stream->slot_bytes, SLC_PAGES_MIXED,
-                                      err)
-                  : SLC_OK;
-}
-
-static enum slc_status
 attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_error *err)
 {
     struct feed *feed = &stream->feeding->feeds[stream->feeding->count++];
+    const struct slc_copy_buffers *buffers = &stream->feeding->buffers;
     uint64_t bytes;
     void *slots = slc_io_slots(stream->io, &bytes);
     enum slc_status status;
 
     feed->device = device;
     pthread_mutex_init(&feed->mutex, NULL);
-    status = make_feed(stream, feed, err);
-    if (status == SLC_OK) {
-        status = tell_device(feed, slots, bytes, err);
+    feed->copy_most = buffers->count > 0 ? buffers->count : stream->slot_count;
+    feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
+    if (feed->copies == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
     }
+    status = tell_device(feed, slots, bytes, err);
     if (status == SLC_OK) {
         status = tell_device(feed, stream->cache.data, stream->cache.bytes, err);
     }
     if (status == SLC_OK) {
-        status = tell_device(feed, feed->bounces.data, feed->bounces.bytes, err);
+        status = tell_device(feed, buffers->memory.data, buffers->memory.bytes, err);
     }
     return status;
 }
@@ -179,6 +171,10 @@ enum slc_status slc_stream_attach(struct slc_stream *stream,
                                feeding->tiles_most * stream->worker_count *
                                    sizeof(struct slc_encoded_tile),
                                SLC_PAGES_SMALL, err);
+    if (status == SLC_OK && slc_io_kind(stream->io) == SLC_IO_MMAP) {
+        status = slc_copy_buffers_create(&feeding->buffers, stream->worker_count + 1,
+                                         stream->slot_bytes, err);
+    }
     for (unsigned d = 0; d < count && status == SLC_OK; d++) {
         status = attach_device(stream, devices[d], err);
     }
@@ -202,11 +198,11 @@ void slc_stream_detach(struct slc_stream *stream)
         for (unsigned i = 0; i < feed->registered_count; i++) {
             feed->device->ops->host_unregister(feed->device, feed->registered[i]);
         }
-        slc_buffer_destroy(&feed->bounces);
         slc_free(feed->copies);
         pthread_mutex_destroy(&feed->mutex);
     }
     slc_buffer_destroy(&feeding->tiles);
+    slc_copy_buffers_destroy(&feeding->buffers);
     slc_free(feeding);
     stream->feeding = NULL;
     /* Nobody has the blocks that stayed in its memory any more. */
@@ -241,12 +237,23 @@ void slc_stream_feed_begin(struct slc_stream *stream)
         feed->count = 0;
         feed->gathered = false;
     }
+    slc_copy_buffers_reset(&stream->feeding->buffers);
     stream->cache_cursor = 0;
 }
 
+/* What a copy was made of may be used again. */
+static void give_back(struct slc_stream *stream, const struct copy *copy)
+{
+    if (copy->slot != SLC_NO_SLOT) {
+        slc_stream_block_release(stream, &stream->slot_blocks[copy->slot]);
+    } else {
+        slc_copy_buffers_give_back(&stream->feeding->buffers, copy->buffer);
+    }
+}
+
 /*
- * Gives back the slots whose copies have been made; with `wait` the oldest copy is waited for.
- * Under the mutex, as are the following.
+ * Gives back the slots and buffers whose copies have been made; with `wait` the oldest copy is
+ * waited for. Under the mutex, as are the following.
  */
 static enum slc_status
 settle(struct slc_stream *stream, struct feed *feed, bool wait, struct slc_error *fault)
@@ -260,9 +267,7 @@ settle(struct slc_stream *stream, struct feed *feed, bool wait, struct slc_error
         if (status != SLC_OK || !done) {
             return status;
         }
-        if (oldest->slot != SLC_NO_SLOT) {
-            slc_stream_block_release(stream, &stream->slot_blocks[oldest->slot]);
-        }
+        give_back(stream, oldest);
         feed->first = (feed->first + 1) % feed->copy_most;
         feed->count--;
         wait = false;
@@ -294,58 +299,67 @@ static enum slc_status hand_over(struct slc_stream *stream,
     return status;
 }
 
-static void note_copy(struct feed *feed, uint64_t ticket, uint32_t slot)
+static void note_copy(struct feed *feed, const struct copy *copy)
 {
     SLC_ASSERT(feed->count < feed->copy_most);
-    feed->copies[(feed->first + feed->count++) % feed->copy_most] = (struct copy){ticket, slot};
+    feed->copies[(feed->first + feed->count++) % feed->copy_most] = *copy;
 }
 
-/* Hands a block of the map over by way of a buffer, and gives its slot back. */
-static enum slc_status hand_over_bounced(struct slc_stream *stream,
-                                         const struct slc_open_block *record,
-                                         struct slc_encoded_block *block,
-                                         struct slc_error *fault)
+/*
+ * Takes a buffer; where none is free it waits for a copy. There is one under way then: every other
+ * worker has one buffer at most.
+ */
+static enum slc_status
+take_buffer(struct slc_stream *stream, unsigned number, uint32_t *buffer, struct slc_error *fault)
 {
-    struct feed *feed = feed_of(stream, block->block);
-    char *bounce = (char *)feed->bounces.data + feed->next_bounce * stream->slot_bytes;
-    enum slc_status status = settle(stream, feed, feed->count == feed->copy_most, fault);
-    uint64_t ticket;
+    struct slc_feeding *feeding = stream->feeding;
+    enum slc_status status = SLC_OK;
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    memcpy(bounce, block->data, block->bytes);
-    status = slc_io_check(stream->io, &stream->requests[record->slot], fault);
-    if (status != SLC_OK) {
-        slc_error_locate_block(fault, NULL, block->block, SLC_NOWHERE);
-        return status;
-    }
-    block->data = bounce;
-    status = hand_over(stream, block, &ticket, fault);
-    if (status == SLC_OK) {
-        note_copy(feed, ticket, SLC_NO_SLOT);
-        feed->next_bounce = (feed->next_bounce + 1) % BOUNCES;
-        slc_stream_block_release(stream, record);
+    for (unsigned i = number; status == SLC_OK && !slc_copy_buffers_take(&feeding->buffers, buffer);
+         i++) {
+        struct feed *feed = &feeding->feeds[i % feeding->count];
+
+        pthread_mutex_lock(&feed->mutex);
+        status = settle(stream, feed, true, fault);
+        pthread_mutex_unlock(&feed->mutex);
     }
     return status;
 }
 
-static enum slc_status hand_over_slot(struct slc_stream *stream,
-                                      const struct slc_open_block *record,
-                                      const struct slc_encoded_block *block,
-                                      struct slc_error *fault)
+/* Copies a block of the map, gives its slot back, and checks the copy. */
+static enum slc_status check_mapped(struct slc_stream *stream,
+                                    unsigned number,
+                                    unsigned slot,
+                                    uint64_t block,
+                                    struct slc_block_view *view,
+                                    struct copy *copy,
+                                    struct slc_error *fault)
 {
-    struct feed *feed = feed_of(stream, block->block);
+    struct slc_open_block *record = &stream->slot_blocks[slot];
     enum slc_status status;
-    uint64_t ticket;
+    void *place;
 
-    slc_ring_copy(stream->ring, record->slot);
-    status = hand_over(stream, block, &ticket, fault);
+    copy->slot = SLC_NO_SLOT;
+    if (stream->layout->cached[block] == SLC_CACHE_WANTED) {
+        status = slc_stream_check_arrived(stream, slot, block, fault);
+        *view = record->view;
+        if (status == SLC_OK) {
+            slc_stream_block_release(stream, record);
+        }
+        return status;
+    }
+    status = take_buffer(stream, number, &copy->buffer, fault);
     if (status != SLC_OK) {
         return status;
     }
-    note_copy(feed, ticket, record->slot);
-    return settle(stream, feed, false, fault);
+    place = slc_copy_buffers_place(&stream->feeding->buffers, copy->buffer);
+    status = slc_stream_copy_arrived(stream, slot, block, place, fault);
+    if (status != SLC_OK) {
+        return status;
+    }
+    record->slot = slot;
+    slc_stream_block_release(stream, record);
+    return slc_block_open(stream->layout->reader, block, place, false, view, fault);
 }
 
 static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, unsigned number)
@@ -353,6 +367,31 @@ static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, un
     const struct slc_feeding *feeding = stream->feeding;
 
     return (struct slc_encoded_tile *)feeding->tiles.data + number * feeding->tiles_most;
+}
+
+/* Hands over a block that has arrived, and notes what it is copied from. */
+static enum slc_status hand_over_arrived(struct slc_stream *stream,
+                                         const struct slc_encoded_block *block,
+                                         struct copy *copy,
+                                         struct slc_error *fault)
+{
+    struct feed *feed = feed_of(stream, block->block);
+    enum slc_status status;
+
+    pthread_mutex_lock(&feed->mutex);
+    if (copy->slot != SLC_NO_SLOT) {
+        slc_ring_copy(stream->ring, copy->slot);
+    }
+    status = hand_over(stream, block, &copy->ticket, fault);
+    /* What stays in the cache need not be waited for. */
+    if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != NO_BUFFER)) {
+        note_copy(feed, copy);
+    }
+    if (status == SLC_OK) {
+        status = settle(stream, feed, false, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
 }
 
 /* A block that has arrived: checked, described and handed over. */
@@ -363,26 +402,29 @@ static enum slc_status feed_arrived(struct slc_stream *stream,
                                     struct slc_error *fault)
 {
     struct slc_stream_worker *worker = &stream->workers[number];
-    struct slc_open_block *record = &stream->slot_blocks[slot];
-    struct feed *feed = feed_of(stream, number_of_block);
     const uint64_t start_ns = slc_clock_ns();
+    struct copy copy = {.slot = slot, .buffer = NO_BUFFER};
     struct slc_encoded_block block;
+    struct slc_block_view view;
     uint64_t described_ns;
-    enum slc_status status = slc_stream_check_arrived(stream, slot, number_of_block, fault);
+    enum slc_status status;
 
+    if (stream->feeding->buffers.count > 0) {
+        status = check_mapped(stream, number, slot, number_of_block, &view, &copy, fault);
+    } else {
+        status = slc_stream_check_arrived(stream, slot, number_of_block, fault);
+        view = stream->slot_blocks[slot].view;
+    }
     if (status == SLC_OK) {
-        status = slc_describe_block(worker->decoder, &record->view, worker_tiles(stream, number),
-                                    &block, fault);
+        status =
+            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
     }
     described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
     if (status != SLC_OK) {
         return status;
     }
-    pthread_mutex_lock(&feed->mutex);
-    status = feed->bounces.data != NULL ? hand_over_bounced(stream, record, &block, fault)
-                                        : hand_over_slot(stream, record, &block, fault);
-    pthread_mutex_unlock(&feed->mutex);
+    status = hand_over_arrived(stream, &block, &copy, fault);
     worker->compute_ns += slc_clock_ns() - described_ns;
     atomic_fetch_add(&stream->blocks_done, 1);
     return status;

@@ -137,9 +137,14 @@ bool slc_stream_tile_take(struct slc_stream *stream,
                           struct slc_open_block **block,
                           uint32_t *tile);
 
+/* Copies a block that has arrived in a slot, unchecked. Errors: those of slc_io_check. */
+enum slc_status slc_stream_copy_arrived(
+    struct slc_stream *stream, unsigned slot, uint64_t block, void *to, struct slc_error *fault);
+
 /*
- * Checks a block that has arrived in a slot, and keeps a copy where it belongs to the cached set.
- * The slot's record is then an open block. Errors: those of slc_block_open and slc_io_check.
+ * Checks a block that has arrived in a slot, or its copy, which stays where it belongs to the
+ * cached set. The slot's record is then an open block. Errors: those of slc_block_open and
+ * slc_io_check.
  */
 enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
                                          unsigned slot,

@@ -267,34 +267,49 @@ static void open_cached(struct slc_stream *stream, struct slc_open_block *record
     publish(stream, record);
 }
 
+enum slc_status slc_stream_copy_arrived(
+    struct slc_stream *stream, unsigned slot, uint64_t block, void *to, struct slc_error *fault)
+{
+    const struct slc_io_request *request = &stream->requests[slot];
+    enum slc_status status;
+
+    memcpy(to, request->data, request->bytes);
+    status = slc_io_check(stream->io, request, fault);
+    if (status != SLC_OK) {
+        slc_error_locate_block(fault, NULL, block, SLC_NOWHERE);
+    }
+    return status;
+}
+
 enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
                                          unsigned slot,
                                          uint64_t block,
                                          struct slc_error *fault)
 {
     struct slc_open_block *record = &stream->slot_blocks[slot];
-    const void *data = stream->requests[slot].data;
+    const struct slc_io_request *request = &stream->requests[slot];
+    /* Only this worker touches the state of a block that is being opened. */
+    const bool wanted = stream->layout->cached[block] == SLC_CACHE_WANTED;
+    const void *data = request->data;
     enum slc_status status;
 
     record->slot = slot;
-    status = slc_block_open(stream->layout->reader, block, data, false, &record->view, fault);
-    if (status != SLC_OK) {
-        return status;
-    }
-    /* Only this worker touches the state of a block that is being opened, and only it writes here.
-     */
-    if (stream->layout->cached[block] == SLC_CACHE_WANTED) {
-        memcpy(slc_stream_cache_place(stream, block), data, record->view.entry.padded_bytes);
-        status = slc_io_check(stream->io, &stream->requests[slot], fault);
+    /* What stays is checked where it stays: a file under a map may change at any time. */
+    if (wanted) {
+        status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
+                                         fault);
         if (status != SLC_OK) {
-            slc_error_locate_block(fault, NULL, block, SLC_NOWHERE);
             return status;
         }
+        data = slc_stream_cache_place(stream, block);
+    }
+    status = slc_block_open(stream->layout->reader, block, data, false, &record->view, fault);
+    if (status == SLC_OK && wanted) {
         pthread_mutex_lock(&stream->mutex);
         stream->layout->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);
     }
-    return SLC_OK;
+    return status;
 }
 
 static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)

@@ -419,6 +419,88 @@ static void test_damage(void)
     device_run_close(&run);
 }
 
+/*
+ * A device under whose hands the file changes: a byte of the next block, when this has arrived and
+ * a worker waits for a copy, which it has to before it can copy the block.
+ */
+static struct {
+    const struct slc_device_ops *inner;
+    const struct slc_reader *reader;
+    uint64_t next; /* block that will be handed over */
+    bool resting;  /* there may be no block that has arrived */
+    uint64_t at;
+    uint8_t byte;
+    bool changed;
+} meddler;
+
+static enum slc_status meddling_block(struct slc_device *device,
+                                      const struct slc_encoded_block *block,
+                                      uint32_t *keep,
+                                      uint64_t *ticket,
+                                      struct slc_error *err)
+{
+    meddler.next = block->block + 1;
+    meddler.resting = false;
+    return meddler.inner->block(device, block, keep, ticket, err);
+}
+
+static enum slc_status meddling_flush(struct slc_device *device, struct slc_error *err)
+{
+    meddler.resting = true;
+    return meddler.inner->flush(device, err);
+}
+
+static enum slc_status meddling_copied(
+    struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err)
+{
+    if (wait && !meddler.resting && !meddler.changed) {
+        struct slc_block_entry entry;
+        struct slc_forged forged;
+
+        slc_reader_entry(meddler.reader, meddler.next, &entry);
+        meddler.at = entry.offset + 100;
+        slc_forged_load(&forged, slc_reader_path(meddler.reader));
+        meddler.byte = forged.bytes[meddler.at];
+        slc_forged_release(&forged);
+        slc_forged_poke(slc_reader_path(meddler.reader), meddler.at, meddler.byte ^ 4U);
+        meddler.changed = true;
+    }
+    return meddler.inner->copied(device, ticket, wait, done, err);
+}
+
+/* What goes to the device from a mapped file is what was checked, whenever the file changes. */
+static void test_change_under_a_map(void)
+{
+    const struct slc_plan_request request = request_of(SLC_IO_MMAP, SLC_SCHEDULE_FILE, 1, false);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_device_ops ops;
+    struct device_run run;
+    uint64_t least, all;
+
+    make_problem();
+    device_run_limits(path, &request, &least, &all);
+    device_run_store(&run, path, NULL, least, 20000);
+    SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
+    write_factors(&run);
+    memset(&meddler, 0, sizeof meddler);
+    meddler.inner = run.device->ops;
+    meddler.reader = run.store.reader;
+    ops = *run.device->ops;
+    ops.block = meddling_block;
+    ops.flush = meddling_flush;
+    ops.copied = meddling_copied;
+    run.device->ops = &ops;
+    SLC_ASSERT_FAILS(
+        slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
+        SLC_ERR_DAMAGED, &err, NULL);
+    CU_ASSERT_EQUAL(err.block, meddler.next);
+    CU_ASSERT_EQUAL(fake_counts(run.device)->copied[err.block], 0);
+    slc_forged_poke(slc_reader_path(run.store.reader), meddler.at, meddler.byte);
+    check_mttkrp(&run, 0);
+    check_mttkrp(&run, 1);
+    device_run_close(&run);
+}
+
 static void raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes)
 {
     (void)blocks;
@@ -503,7 +585,7 @@ static void test_no_memory(void)
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         if (!hit) {
             SLC_ASSERT_OK(status, &err);
-            CU_ASSERT_EQUAL(fault, 5); /* the feed, its copies, descriptions and buffers */
+            CU_ASSERT_EQUAL(fault, 6); /* the feed, its copies, descriptions and buffers */
             break;
         }
         SLC_ASSERT_FAILS(status, SLC_ERR_MEMORY, &err, NULL);
@@ -523,6 +605,7 @@ static const struct slc_test tests[] = {
     {"opening is refused", test_refused_opening},
     {"reads fail", test_failing_reads},
     {"blocks are damaged", test_damage},
+    {"a file that changes under a map", test_change_under_a_map},
     {"a signal stops a pass", test_stop},
     {"passes that cannot be", test_misuse},
     {"no memory", test_no_memory},
