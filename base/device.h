@@ -76,6 +76,15 @@ struct slc_device_problem {
      * the most units that update_units is given. 0: the device is alone.
      */
     uint32_t unit_most;
+    bool adds_host; /* output_add_host is going to be used; not with deterministic */
+};
+
+/* How far a job is. */
+struct slc_device_progress {
+    uint64_t nnz; /* that have been computed, of all blocks of the job */
+    bool busy;    /* with batches that have been launched */
+    bool fits;    /* the block that was asked about fits into the batch that is being gathered */
+    unsigned free_slots; /* for batches, beside the one that is being gathered */
 };
 
 /* Runs of rows, each at most rows_most long, whose sums are wanted one by one. Borrowed. */
@@ -215,10 +224,28 @@ struct slc_device_ops {
     enum slc_status (*copied)(
         struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
     /*
+     * How far the job is, without waiting. With `next` not NULL, of which bytes, expanded_bytes and
+     * tile_count are looked at and may be more than a block will have: `block` and `resident` wait
+     * for a slot only where it does not fit and none is free. What has been gathered is launched
+     * where it leaves no room for that block and no slot is free. Errors: SLC_ERR_SYSTEM.
+     */
+    enum slc_status (*poll)(struct slc_device *device,
+                            const struct slc_encoded_block *next,
+                            struct slc_device_progress *progress,
+                            struct slc_error *err);
+    /*
      * Waits for all of the job. Errors: SLC_ERR_DAMAGED naming block and offset where bytes
      * contradict their description, SLC_ERR_SYSTEM. To be called also where the pass failed.
      */
     enum slc_status (*mttkrp_end)(struct slc_device *device, struct slc_error *err);
+    /*
+     * After mttkrp_end, where the problem says adds_host: adds what the host has computed from
+     * other blocks to the output. `from` is of the type and shape that output_read gives without
+     * conversion. Errors: SLC_ERR_USAGE, SLC_ERR_SYSTEM; the output is then undefined.
+     */
+    enum slc_status (*output_add_host)(struct slc_device *device,
+                                       const struct slc_matrix *from,
+                                       struct slc_error *err);
 
     /*
      * After mttkrp_end: factor `mode` = output D V^-1 E, and its sums, to the host. Order: the same

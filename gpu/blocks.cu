@@ -111,6 +111,7 @@ static enum slc_status add_block(struct slc_gpu *gpu,
     slot->tile_count += block->tile_count;
     slot->expands = slot->expands || block->expanded_bytes > 0;
     slot->keeps = slot->keeps || kept;
+    slot->nnz += block->nnz;
     gpu->stats.blocks++;
     gpu->stats.nnz += block->nnz;
     return SLC_OK;
@@ -206,4 +207,49 @@ enum slc_status slc_gpu_copied(
         return SLC_OK;
     }
     return slc_gpu_reached(end, done, err);
+}
+
+static unsigned free_slots(const struct slc_gpu *gpu)
+{
+    unsigned count = 0;
+
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
+        count += gpu->slots[s].state == SLC_GPU_SLOT_FREE;
+    }
+    return count;
+}
+
+static enum slc_status look(struct slc_gpu *gpu,
+                            const struct slc_encoded_block *next,
+                            struct slc_device_progress *progress,
+                            struct slc_error *err)
+{
+    enum slc_status status = slc_gpu_slots_look(gpu, err);
+
+    progress->fits =
+        next != nullptr && gpu->filling != nullptr && fits(gpu, gpu->filling, next, false);
+    if (status == SLC_OK && next != nullptr && !progress->fits && free_slots(gpu) == 0) {
+        status = slc_gpu_slot_launch(gpu, err);
+    }
+    progress->nnz = gpu->job.nnz_done;
+    progress->free_slots = free_slots(gpu);
+    progress->busy = false;
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
+        progress->busy = progress->busy || gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED;
+    }
+    return status;
+}
+
+enum slc_status slc_gpu_poll(struct slc_device *device,
+                             const struct slc_encoded_block *next,
+                             struct slc_device_progress *progress,
+                             struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = slc_gpu_enter_job(gpu, err);
+
+    if (status == SLC_OK) {
+        status = look(gpu, next, progress, err);
+    }
+    return slc_gpu_leave_job(gpu, status);
 }

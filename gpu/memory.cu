@@ -118,7 +118,8 @@ static void device_parts(const struct slc_device_problem *problem,
     memory->resident_tiles = part<struct slc_gpu_tile>(piece, problem->resident_tiles);
     memory->units = part<struct slc_row_span>(piece, problem->unit_most);
     memory->unit_columns = part<double>(piece, (uint64_t)problem->unit_most * 2 * rank);
-    memory->arrival = part<uint8_t>(piece, problem->unit_most > 0 ? SLC_GPU_ARRIVAL_BYTES : 0);
+    memory->arrival = part<uint8_t>(
+        piece, problem->unit_most > 0 || problem->adds_host ? SLC_GPU_ARRIVAL_BYTES : 0);
     memory->refused = part<unsigned long long>(
         piece, problem->unit_most > 0 && problem->deterministic ? rank : 0);
 }

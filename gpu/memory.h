@@ -18,8 +18,8 @@ enum {
      * enough for a copy's start not to matter.
      */
     SLC_GPU_PIECE_BYTES = 1 << 20,
-    /* Rows of another device arrive here before they are added: enough for a copy to reach the rate
-     * of the link. */
+    /* Rows of another device, or of the host, arrive here before they are added: enough for a copy
+     * to reach the rate of the link. */
     SLC_GPU_ARRIVAL_BYTES = 4 << 20
 };
 
@@ -64,7 +64,7 @@ struct slc_gpu_memory {
     void *scratch; /* of gpu/dense.h */
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
-    /* Of several devices. */
+    /* Of several devices; the place where rows arrive, of one that is given the host's, too. */
     struct slc_row_span *units;
     double *unit_columns;
     uint8_t *arrival;

@@ -141,8 +141,7 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
 
 /* ---- sums */
 
-static cudaError_t
-add(const struct slc_gpu *gpu, bool exact, uint64_t at, uint64_t bytes, const void *arrived)
+cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
     const uint64_t element = slc_value_bytes(slc_gpu_output_type(job->arithmetic));
@@ -150,12 +149,8 @@ add(const struct slc_gpu *gpu, bool exact, uint64_t at, uint64_t bytes, const vo
     const unsigned blocks =
         (unsigned)slc_min_u64(slc_div_up_u64(count, ADD_THREADS), ADD_BLOCKS_MAX);
     unsigned char *output = static_cast<unsigned char *>(job->output.data) + at;
+    const void *arrived = gpu->memory.arrival;
 
-    if (exact) {
-        return slc_exact_sum_add(job->exact.words + at / sizeof *job->exact.words,
-                                 static_cast<const unsigned long long *>(arrived),
-                                 bytes / sizeof *job->exact.words, gpu->main);
-    }
     if (element == sizeof(float)) {
         return slc_launch(add_arrived<float>, blocks, ADD_THREADS, 0, gpu->main,
                           reinterpret_cast<float *>(output), static_cast<const float *>(arrived),
@@ -164,6 +159,16 @@ add(const struct slc_gpu *gpu, bool exact, uint64_t at, uint64_t bytes, const vo
     return slc_launch(add_arrived<double>, blocks, ADD_THREADS, 0, gpu->main,
                       reinterpret_cast<double *>(output), static_cast<const double *>(arrived),
                       count);
+}
+
+/* The same of exact sums. */
+static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
+{
+    const struct slc_exact_sum *exact = &gpu->job.mttkrp.exact;
+
+    return slc_exact_sum_add(exact->words + at / sizeof *exact->words,
+                             reinterpret_cast<const unsigned long long *>(gpu->memory.arrival),
+                             bytes / sizeof *exact->words, gpu->main);
 }
 
 /* Adds the bytes from `begin` to `end` of the other output, or of its exact sums. */
@@ -185,7 +190,8 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
         if (status != SLC_OK) {
             return status;
         }
-        SLC_GPU_TRY(add(gpu, exact, at, bytes, gpu->memory.arrival), err);
+        SLC_GPU_TRY(exact ? add_words(gpu, at, bytes) : slc_gpu_output_add_arrived(gpu, at, bytes),
+                    err);
     }
     return SLC_OK;
 }

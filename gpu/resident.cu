@@ -115,6 +115,7 @@ take(struct slc_gpu *gpu, const struct slc_gpu_resident_block *block, struct slc
     }
     if (status == SLC_OK) {
         add_range(slot, block);
+        slot->nnz += block->nnz;
         gpu->stats.blocks++;
         gpu->stats.nnz += block->nnz;
         gpu->stats.resident_bytes += block->bytes;

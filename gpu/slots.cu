@@ -55,6 +55,7 @@ slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_e
     }
     if (status == SLC_OK) {
         slot->state = SLC_GPU_SLOT_FREE;
+        gpu->job.nnz_done += slot->nnz;
     }
     return status;
 }
@@ -83,26 +84,37 @@ void slc_gpu_settle(struct slc_gpu *gpu)
     gpu->filling = nullptr;
 }
 
+enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned s = 0; s < gpu->problem.streams && status == SLC_OK; s++) {
+        struct slc_gpu_slot *slot = &gpu->slots[s];
+        bool reached = false;
+
+        if (slot->state == SLC_GPU_SLOT_LAUNCHED) {
+            status = slc_gpu_reached(slot->done, &reached, err);
+            if (status == SLC_OK && reached) {
+                status = slc_gpu_slot_retire(gpu, slot, err);
+            }
+        }
+    }
+    return status;
+}
+
 /* A free slot, one that has just become so, or the one whose batch began first. */
 static enum slc_status
 choose(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
     struct slc_gpu_slot *oldest = nullptr;
+    const enum slc_status status = slc_gpu_slots_look(gpu, err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         struct slc_gpu_slot *slot = &gpu->slots[s];
-        bool reached = false;
 
-        if (slot->state == SLC_GPU_SLOT_LAUNCHED) {
-            enum slc_status status = slc_gpu_reached(slot->done, &reached, err);
-
-            if (status == SLC_OK && reached) {
-                status = slc_gpu_slot_retire(gpu, slot, err);
-            }
-            if (status != SLC_OK) {
-                return status;
-            }
-        }
         if (oldest == nullptr ||
             (slot->state == SLC_GPU_SLOT_FREE) > (oldest->state == SLC_GPU_SLOT_FREE) ||
             (slot->state == oldest->state && slot->batch < oldest->batch)) {
@@ -128,6 +140,7 @@ slc_gpu_slot_fill(struct slc_gpu *gpu, struct slc_gpu_slot **slot, struct slc_er
         chosen->data_used = chosen->expanded_used = 0;
         chosen->tile_count = chosen->range_count = chosen->range_tiles = 0;
         chosen->copy_count = chosen->copies_timed = 0;
+        chosen->nnz = 0;
         chosen->expands = chosen->keeps = false;
         gpu->filling = chosen;
     }

@@ -44,8 +44,9 @@ struct slc_gpu_slot {
     uint32_t tile_count;               /* that came with it; they begin the table */
     uint32_t range_count, range_tiles; /* of residents; they end the table */
     uint32_t copy_count, copies_timed; /* blocks that came; the first of them known to be there */
-    bool expands;                      /* some of what came is compressed */
-    bool keeps;                        /* some of what came stays */
+    uint64_t nnz;
+    bool expands; /* some of what came is compressed */
+    bool keeps;   /* some of what came stays */
 };
 
 /* The memory for residents. */
@@ -65,6 +66,7 @@ struct slc_gpu_job {
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
+    uint64_t nnz_done; /* of batches that have ended */
 };
 
 /* Registered memory of the host. */
@@ -153,6 +155,9 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
                                     struct slc_error *err);
 enum slc_status
 slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err);
+enum slc_status slc_gpu_output_add_host(struct slc_device *device,
+                                        const struct slc_matrix *from,
+                                        struct slc_error *err);
 enum slc_status slc_gpu_output_rows(struct slc_device *device,
                                     const struct slc_row_span *rows,
                                     uint64_t count,
@@ -185,6 +190,8 @@ enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
 enum slc_status slc_gpu_slot_fill(struct slc_gpu *gpu,
                                   struct slc_gpu_slot **slot,
                                   struct slc_error *err) SLC_NODISCARD;
+/* Frees the slots whose batches have ended, without waiting. */
+enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Launches the batch that is being filled, if any. */
 enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Enqueues the copy of a block on the slot's stream. */
@@ -213,6 +220,10 @@ enum slc_status slc_gpu_block(struct slc_device *device,
 enum slc_status slc_gpu_flush(struct slc_device *device, struct slc_error *err);
 enum slc_status slc_gpu_copied(
     struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
+enum slc_status slc_gpu_poll(struct slc_device *device,
+                             const struct slc_encoded_block *next,
+                             struct slc_device_progress *progress,
+                             struct slc_error *err);
 
 /* ---- resident.cu */
 
@@ -268,6 +279,8 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
                                     const struct slc_row_span *rows,
                                     uint64_t count,
                                     struct slc_error *err);
+/* Adds so many bytes of what has arrived to the output, `at` bytes from its begin. */
+cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes);
 enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_device *from,
                                    const struct slc_row_span *rows,

@@ -265,6 +265,49 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
     return slc_gpu_output_rows(device, &all, 1, to, err);
 }
 
+/* Adds some rows, which have room where rows arrive, from row `first` on. */
+static enum slc_status
+add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
+{
+    const uint64_t bytes = row_bytes(rows);
+    const enum slc_status status =
+        to_device(gpu, gpu->memory.arrival, rows->host->rows, bytes, pack_matrix, rows, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_output_add_arrived(gpu, first * bytes, rows->host->rows * bytes), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_output_add_host(struct slc_device *device,
+                                        const struct slc_matrix *from,
+                                        struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter_output(gpu, from, err);
+
+    if (status == SLC_OK && (!gpu->problem.adds_host || gpu->problem.deterministic ||
+                             from->type != slc_gpu_output_type(gpu->problem.arithmetic))) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "device %d was not opened to have sums of the host added to its own",
+                          gpu->ordinal);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    struct slc_matrix part = *from;
+    struct matrix_rows rows = {&part, from->type, gpu->job.mttkrp.output.pitch};
+    const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
+
+    for (uint64_t first = 0; first < from->rows && status == SLC_OK; first += step) {
+        part.buffer.data = host_row(from, first);
+        part.rows = slc_min_u64(step, from->rows - first);
+        status = settled(gpu, add_rows(gpu, first, &rows, err));
+    }
+    return status;
+}
+
 /* ---- plain rows */
 
 /* Where they are in the host's memory. */

@@ -215,6 +215,7 @@ fake_begin(struct slc_device *device, const struct slc_device_job *job, struct s
         fake->working = true;
         fake->counts.begun++;
         fake->found_damaged = NO_BLOCK;
+        fake->nnz_done = 0;
         fake->output.rows = fake->problem.dims[job->mode];
         memset(fake->output.buffer.data, 0, fake->output.buffer.bytes);
     }
@@ -275,6 +276,7 @@ static enum slc_status fake_block(struct slc_device *device,
     work->hash = slc_hash64(block->data, block->bytes);
     work->block = block->block;
     work->bytes = block->bytes;
+    work->nnz = block->nnz;
     work->ticket = ++fake->asked;
     if (keep != NULL) {
         *keep = SLC_NOT_RESIDENT;
@@ -289,6 +291,10 @@ static enum slc_status fake_block(struct slc_device *device,
     fake->counts.copied[block->block]++;
     fake->stats.blocks++;
     fake->stats.block_bytes += block->bytes;
+    if (fake->problem.adds_host) {
+        /* Who shares the work with it has something better to do than to wait. */
+        fake_require(fake, fake_queued(fake) < fake->problem.streams, "a block that has to wait");
+    }
     fake_enqueue(fake, work, fake->problem.streams);
     return SLC_OK;
 }
@@ -329,6 +335,48 @@ static enum slc_status fake_copied(
         }
         *done = fake->done >= ticket;
         pthread_mutex_unlock(&fake->mutex);
+    }
+    return status;
+}
+
+static enum slc_status fake_poll(struct slc_device *device,
+                                 const struct slc_encoded_block *next,
+                                 struct slc_device_progress *progress,
+                                 struct slc_error *err)
+{
+    struct fake *fake = fake_of(device);
+    const enum slc_status status = fake_call(fake, true, "poll", err);
+
+    (void)next;
+    if (status == SLC_OK) {
+        fake_require(fake, fake->working, "a look at no job");
+        pthread_mutex_lock(&fake->mutex);
+        progress->nnz = fake->nnz_done;
+        progress->busy = fake->queued > 0;
+        progress->fits = false; /* it gathers nothing */
+        progress->free_slots =
+            fake->queued < fake->problem.streams ? fake->problem.streams - fake->queued : 0;
+        pthread_mutex_unlock(&fake->mutex);
+    }
+    return status;
+}
+
+static enum slc_status
+fake_add_host(struct slc_device *device, const struct slc_matrix *from, struct slc_error *err)
+{
+    struct fake *fake = fake_of(device);
+    const enum slc_status status = fake_call(fake, true, "output_add_host", err);
+
+    if (status == SLC_OK) {
+        fake_require(fake, fake->problem.adds_host && !fake->working,
+                     "sums of the host that are not expected");
+        fake_require(fake, from->rows == fake->output.rows, "sums of another mode");
+        for (uint64_t i = 0; i < from->rows; i++) {
+            for (uint32_t r = 0; r < from->cols; r++) {
+                slc_matrix_row_f64(&fake->output, i)[r] += slc_matrix_get(from, i, r);
+            }
+        }
+        fake->counts.outputs_added++;
     }
     return status;
 }
@@ -452,7 +500,9 @@ struct slc_device *fake_create(const struct fake_options *options)
                                               fake_resident,
                                               fake_flush,
                                               fake_copied,
+                                              fake_poll,
                                               fake_end,
+                                              fake_add_host,
                                               fake_update,
                                               fake_gram,
                                               fake_scale,

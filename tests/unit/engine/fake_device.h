@@ -29,7 +29,7 @@ struct fake_counts {
     unsigned begun, ended;          /* jobs */
     unsigned opened, closed;
     unsigned flushes;
-    unsigned factors_read, factors_written, outputs_read;
+    unsigned factors_read, factors_written, outputs_read, outputs_added;
     int registered;     /* regions of memory now */
     atomic_uint wrongs; /* rules that were broken */
 };

@@ -14,7 +14,7 @@ struct work {
     const void *host; /* NULL: the device has it */
     uint64_t hash;    /* of the host's bytes when it was enqueued */
     uint64_t ticket;
-    uint64_t block, bytes, padded_bytes;
+    uint64_t block, bytes, padded_bytes, nnz;
     void *data;
     bool stays;
 };
@@ -46,6 +46,7 @@ struct fake {
     struct work *first, **end;
     unsigned queued; /* of these, and the one at hand */
     uint64_t asked, done;
+    uint64_t nnz_done; /* of the job */
     int64_t found_damaged;
     bool leave;
 };
@@ -62,6 +63,8 @@ void *fake_run(void *context);
 /* Hands work to it, when less than `most` is waiting; and waits until it has done all. */
 void fake_enqueue(struct fake *fake, struct work *work, unsigned most);
 void fake_drain(struct fake *fake);
+/* How much is waiting. */
+unsigned fake_queued(struct fake *fake);
 
 struct fake *fake_of(const struct slc_device *device);
 /* Whether this call is the one that fails. */

@@ -121,6 +121,7 @@ void *fake_run(void *context)
             fake->found_damaged = fake->damaged;
             fake->damaged = NO_BLOCK;
         }
+        fake->nnz_done += work->nnz;
         if (!work->stays) {
             free(work->data);
             free(work);
@@ -153,4 +154,14 @@ void fake_drain(struct fake *fake)
         pthread_cond_wait(&fake->changed, &fake->mutex);
     }
     pthread_mutex_unlock(&fake->mutex);
+}
+
+unsigned fake_queued(struct fake *fake)
+{
+    unsigned queued;
+
+    pthread_mutex_lock(&fake->mutex);
+    queued = fake->queued;
+    pthread_mutex_unlock(&fake->mutex);
+    return queued;
 }

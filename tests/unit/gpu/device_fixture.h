@@ -58,6 +58,7 @@ struct device_case {
     bool deterministic;
     unsigned seed; /* of the order of blocks */
     uint32_t unit_most = 0;
+    bool adds_host = false;
 };
 
 /* A matrix with integers, -3 to 3; or with any numbers. */

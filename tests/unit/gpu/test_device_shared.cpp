@@ -1,0 +1,244 @@
+/*
+ * What a device does that shares an MTTKRP with the host: says how far it is without waiting, and
+ * adds what the host has computed to its output.
+ */
+#include "device_fixture.h"
+
+#include <cstring>
+
+static void assert_ok(device_run *run, enum slc_status status)
+{
+    SLC_ASSERT_OK(status, &run->err);
+}
+
+/* A matrix with these numbers. */
+struct host_sums {
+    struct slc_matrix matrix = {};
+
+    host_sums(enum slc_value_type type, const std::vector<double> &rows, uint32_t cols)
+    {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_OK(slc_matrix_create(&matrix, type, rows.size() / cols, cols, &err), &err);
+        for (uint64_t i = 0; i < matrix.rows; i++) {
+            for (uint32_t r = 0; r < cols; r++) {
+                slc_matrix_set(&matrix, i, r, rows[i * cols + r]);
+            }
+        }
+    }
+    ~host_sums()
+    {
+        slc_matrix_destroy(&matrix);
+    }
+    host_sums(const host_sums &) = delete;
+};
+
+/* What is left to be computed of a mode after the job of every second block. */
+static std::vector<double> other_half(device_run *run, unsigned mode)
+{
+    std::vector<double> rows, rest = run->expected(mode);
+
+    assert_ok(run, run->mttkrp(mode, 0, 2));
+    assert_ok(run, run->output(mode, &rows));
+    for (size_t i = 0; i < rest.size(); i++) {
+        rest[i] -= rows[i];
+    }
+    return rest;
+}
+
+/* Integers: bit for bit the oracle's. */
+static void check_sums(const device_tensor &tensor,
+                       unsigned mode,
+                       uint32_t rank,
+                       enum slc_arithmetic arithmetic)
+{
+    const device_emulation emulation(mode);
+    /* An even seed: outputs are read as f64. */
+    device_run run(tensor, {2, 2, 1, rank, arithmetic, false, 2 * mode, 0, true});
+    std::vector<double> rows;
+
+    assert_ok(&run, run.open());
+    const host_sums rest(arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64,
+                         other_half(&run, mode), rank);
+
+    assert_ok(&run, run.mttkrp(mode, 0, 2));
+    assert_ok(&run, run.device->ops->output_add_host(run.device, &rest.matrix, &run.err));
+    assert_ok(&run, run.output(mode, &rows));
+    CU_ASSERT(rows == run.expected(mode));
+}
+
+/* Rows that are padded on the device, and such that are not. */
+static void adds_host(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 600, 60);
+
+    check_sums(tensor, 0, 5, SLC_ARITHMETIC_F64);
+    if (slc_test_threads_only()) {
+        return;
+    }
+    check_sums(tensor, 1, 1, SLC_ARITHMETIC_F64);
+    check_sums(tensor, 2, 16, SLC_ARITHMETIC_F64);
+    check_sums(tensor, 0, 7, SLC_ARITHMETIC_F32);
+    check_sums(tensor, 1, 7, SLC_ARITHMETIC_MIXED);
+}
+
+/* 3000 rows of 180 numbers are more than arrive at a time. */
+static void adds_in_parts(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 100, 30);
+
+    if (!slc_test_threads_only()) {
+        check_sums(tensor, 1, 180, SLC_ARITHMETIC_F64);
+    }
+}
+
+/* Takes every block when that does not wait, and looks until all have been computed. */
+static void take_polled(device_run *run)
+{
+    const struct slc_device_ops *ops = run->device->ops;
+    const struct slc_device_job job = {0, 1, run->tensor.magnitude};
+    struct slc_device_progress progress = {};
+    uint64_t given = 0, before = 0;
+
+    assert_ok(run, ops->mttkrp_begin(run->device, &job, &run->err));
+    for (size_t b = 0; b < run->tensor.count(); b++) {
+        const struct slc_encoded_block *block = &run->tensor.block(b);
+
+        do {
+            assert_ok(run, ops->poll(run->device, block, &progress, &run->err));
+            CU_ASSERT(progress.nnz >= before && progress.nnz <= given);
+            CU_ASSERT(progress.free_slots <= run->how.streams);
+            /* Nothing would ever come of it else. */
+            CU_ASSERT(progress.fits || progress.free_slots > 0 || progress.busy);
+            before = progress.nnz;
+        } while (!progress.fits && progress.free_slots == 0);
+        assert_ok(run, run->take(b));
+        given += block->nnz;
+    }
+    assert_ok(run, ops->flush(run->device, &run->err));
+    do {
+        assert_ok(run, ops->poll(run->device, nullptr, &progress, &run->err));
+        CU_ASSERT(!progress.fits);
+        CU_ASSERT_EQUAL(progress.busy, progress.free_slots < run->how.streams);
+    } while (progress.busy);
+    CU_ASSERT_EQUAL(progress.nnz, given);
+    assert_ok(run, ops->mttkrp_end(run->device, &run->err));
+}
+
+static void says_how_far_it_is(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 900, 90);
+
+    for (unsigned streams = 1; streams <= 3; streams++) {
+        for (unsigned slot_blocks = 1; slot_blocks <= 3; slot_blocks += 2) {
+            const device_emulation emulation(streams + slot_blocks);
+            device_run run(tensor,
+                           {streams, slot_blocks, 1, 4, SLC_ARITHMETIC_F64, false, streams});
+            std::vector<double> rows;
+
+            assert_ok(&run, run.open());
+            for (unsigned pass = 0; pass < 2; pass++) {
+                take_polled(&run);
+                assert_ok(&run, run.output(1, &rows));
+                CU_ASSERT(rows == run.expected(1));
+            }
+        }
+    }
+}
+
+static void misuse(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 100, 50);
+    const device_emulation emulation(3);
+    device_run plain(tensor, {1, 1, 0, 3, SLC_ARITHMETIC_F64, false, 1});
+    device_run exact(tensor, {1, 1, 0, 3, SLC_ARITHMETIC_F64, true, 1, 0, true});
+    device_run run(tensor, {1, 1, 0, 3, SLC_ARITHMETIC_F64, false, 1, 0, true});
+    const struct slc_device_job job = {0, 1, tensor.magnitude};
+    struct slc_device_progress progress;
+
+    for (device_run *refusing : {&plain, &exact}) {
+        assert_ok(refusing, refusing->open());
+        assert_ok(refusing, refusing->mttkrp(0));
+        const host_sums sums(SLC_F64, refusing->expected(0), 3);
+
+        SLC_ASSERT_FAILS(
+            refusing->device->ops->output_add_host(refusing->device, &sums.matrix, &refusing->err),
+            SLC_ERR_USAGE, &refusing->err, "was not opened to");
+    }
+    assert_ok(&run, run.open());
+    SLC_ASSERT_FAILS(run.device->ops->poll(run.device, nullptr, &progress, &run.err), SLC_ERR_USAGE,
+                     &run.err, "no MTTKRP has begun");
+    slc_error_clear(&run.err);
+    assert_ok(&run, run.mttkrp(0));
+    const host_sums other(SLC_F64, run.expected(1), 3), floats(SLC_F32, run.expected(0), 3),
+        sums(SLC_F64, run.expected(0), 3);
+
+    SLC_ASSERT_FAILS(run.device->ops->output_add_host(run.device, &other.matrix, &run.err),
+                     SLC_ERR_USAGE, &run.err, "is not the output");
+    slc_error_clear(&run.err);
+    SLC_ASSERT_FAILS(run.device->ops->output_add_host(run.device, &floats.matrix, &run.err),
+                     SLC_ERR_USAGE, &run.err, "was not opened to");
+    slc_error_clear(&run.err);
+    assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+    SLC_ASSERT_FAILS(run.device->ops->output_add_host(run.device, &sums.matrix, &run.err),
+                     SLC_ERR_USAGE, &run.err, "is not the output");
+    slc_error_clear(&run.err);
+    assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+}
+
+/* Any call of the runtime fails: it is said, and the next job is right. */
+static void failures(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 100);
+    const device_emulation emulation(5);
+    device_run run(tensor, {1, 1, 0, 3, SLC_ARITHMETIC_F64, false, 2, 0, true});
+    const struct slc_device_job job = {0, 1, tensor.magnitude};
+    struct slc_device_progress progress;
+    std::vector<double> rows;
+
+    assert_ok(&run, run.open());
+    const host_sums rest(SLC_F64, other_half(&run, 1), 3);
+
+    for (unsigned step = 0; step < 2; step++) {
+        enum slc_status status = SLC_ERR_SYSTEM;
+        unsigned k;
+
+        for (k = 1; status != SLC_OK; k++) {
+            if (step == 0) {
+                assert_ok(&run, run.mttkrp(1, 0, 2));
+                slc_emulation_refuse(k);
+                status = run.device->ops->output_add_host(run.device, &rest.matrix, &run.err);
+            } else {
+                assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+                assert_ok(&run, run.take(0));
+                slc_emulation_refuse(k);
+                status = run.device->ops->poll(run.device, &tensor.block(1), &progress, &run.err);
+            }
+            slc_emulation_refuse(0);
+            CU_ASSERT(status == SLC_OK || run.err.status == status);
+            slc_error_clear(&run.err);
+            if (step == 1) {
+                CU_ASSERT_EQUAL(run.device->ops->mttkrp_end(run.device, &run.err) == SLC_OK,
+                                status == SLC_OK);
+                slc_error_clear(&run.err);
+            }
+        }
+        CU_ASSERT(k > 2);
+    }
+    assert_ok(&run, run.mttkrp(1));
+    assert_ok(&run, run.output(1, &rows));
+    CU_ASSERT(rows == run.expected(1));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"what the host has computed is added", adds_host},
+        {"more than arrives at a time", adds_in_parts},
+        {"how far a job is, without waiting", says_how_far_it_is},
+        {"misuse", misuse},
+        {"any call of the runtime fails", failures},
+    };
+
+    return slc_test_main("gpu: device shared", tests, SLC_COUNT(tests), argc, argv);
+}
