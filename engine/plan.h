@@ -126,6 +126,7 @@ struct slc_plan_accelerator {
     uint32_t kept_tiles;
     uint64_t kept_blocks; /* of all devices */
     uint32_t unit_most;
+    uint32_t fibers; /* of TTM: that a lane, which is what streams then are, hands out at a time */
 };
 
 /* Why passes update two modes, or do not. */

@@ -38,7 +38,7 @@ struct product_device {
     struct slc_matrix matrix[SLC_MAX_ORDER];
     uint32_t cols;
     struct lane *lanes;
-    atomic_ullong nnz, block_bytes, bytes_to_host;
+    atomic_ullong blocks, nnz, block_bytes, bytes_to_host;
 };
 
 static struct product_device *device_of(const struct slc_device *device)
@@ -131,20 +131,19 @@ static bool is_sound(const struct slc_device_product *product)
     return sound;
 }
 
-static void copy_matrix(struct product_device *own, unsigned n)
+static enum slc_status copy_matrix(struct product_device *own, unsigned n, struct slc_error *err)
 {
     const struct slc_matrix *from = own->product.matrix[n];
+    const enum slc_status status =
+        slc_matrix_create(&own->matrix[n], SLC_F64, from->rows, from->cols, err);
 
-    if (slc_matrix_create(&own->matrix[n], SLC_F64, from->rows, from->cols, NULL) != SLC_OK) {
-        printf("Bail out! no memory for a matrix\n");
-        exit(1);
-    }
-    for (uint64_t row = 0; row < from->rows; row++) {
+    for (uint64_t row = 0; status == SLC_OK && row < from->rows; row++) {
         for (uint32_t r = 0; r < from->cols; r++) {
             slc_matrix_set(&own->matrix[n], row, r, slc_matrix_get(from, row, r));
         }
     }
     own->product.matrix[n] = &own->matrix[n];
+    return status;
 }
 
 static enum slc_status product_open(struct slc_device *device,
@@ -153,7 +152,7 @@ static enum slc_status product_open(struct slc_device *device,
 {
     struct product_device *self = device_of(device);
     const uint64_t need = memory_bytes(device, product);
-    const enum slc_status status = call(self, "product_open", err);
+    enum slc_status status = call(self, "product_open", err);
 
     if (status != SLC_OK) {
         return status;
@@ -172,10 +171,21 @@ static enum slc_status product_open(struct slc_device *device,
     self->product.layout = &self->layout;
     self->cols = cols_of(product);
     for (unsigned n = 0; n < product->order; n++) {
-        if (product->matrix[n] != NULL) {
-            copy_matrix(self, n);
+        if (product->matrix[n] != NULL && status == SLC_OK) {
+            status = copy_matrix(self, n, err);
         }
     }
+    if (status != SLC_OK) {
+        for (unsigned n = 0; n < product->order; n++) {
+            slc_matrix_destroy(&self->matrix[n]);
+        }
+        return status;
+    }
+    /* What stats are since. */
+    atomic_store(&self->blocks, 0);
+    atomic_store(&self->nnz, 0);
+    atomic_store(&self->block_bytes, 0);
+    atomic_store(&self->bytes_to_host, 0);
     self->lanes = take(NULL, product->lanes * sizeof *self->lanes);
     memset(self->lanes, 0, product->lanes * sizeof *self->lanes);
     for (unsigned l = 0; l < product->lanes; l++) {
@@ -390,6 +400,7 @@ static enum slc_status product_tile(struct slc_device *device,
     if (status == SLC_OK) {
         deliver(self, lane, fibers);
         atomic_fetch_add(&self->counts.tiles, 1);
+        atomic_fetch_add(&self->blocks, 1);
         atomic_fetch_add(&self->nnz, block->nnz);
         atomic_fetch_add(&self->block_bytes, block->bytes);
         atomic_fetch_add(&self->bytes_to_host, fibers->count * fiber_bytes(&self->product));
@@ -426,7 +437,7 @@ static void stats(const struct slc_device *device, struct slc_device_stats *stat
     const struct product_device *self = device_of(device);
 
     memset(stats, 0, sizeof *stats);
-    stats->launches = stats->blocks = atomic_load(&self->counts.tiles);
+    stats->launches = stats->blocks = atomic_load(&self->blocks);
     stats->nnz = atomic_load(&self->nnz);
     stats->block_bytes = atomic_load(&self->block_bytes);
     stats->bytes_to_host = atomic_load(&self->bytes_to_host);
