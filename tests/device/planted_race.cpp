@@ -1,0 +1,34 @@
+/*
+ * A race that racecheck of compute-sanitizer has to find, or its silence about kernels says
+ * nothing: threads read what their neighbours write to shared memory, without a barrier between.
+ */
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+enum { THREADS = 256 };
+
+__global__ static void reverse(unsigned *numbers)
+{
+    __shared__ unsigned turned[THREADS];
+
+    turned[threadIdx.x] = numbers[threadIdx.x];
+    numbers[threadIdx.x] = turned[THREADS - 1 - threadIdx.x];
+}
+
+int main()
+{
+    unsigned *numbers = nullptr;
+    cudaError_t error = cudaMalloc(&numbers, THREADS * sizeof *numbers);
+
+    if (error == cudaSuccess) {
+        error = cudaMemset(numbers, 0, THREADS * sizeof *numbers);
+    }
+    if (error == cudaSuccess) {
+        reverse<<<1, THREADS>>>(numbers);
+        error = cudaDeviceSynchronize();
+    }
+    (void)cudaFree(numbers);
+    printf("%s\n", cudaGetErrorString(error));
+    return error == cudaSuccess ? 0 : 1;
+}

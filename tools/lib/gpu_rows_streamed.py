@@ -1,0 +1,244 @@
+"""Rows 6, 7, 9 and 10 of tools/gpu-acceptance: what passes through the device, and what several share."""
+
+import filecmp
+import json
+import os
+import shutil
+import time
+
+from gpu_rows_memory import geometric_mean
+from gpu_runner import Failed, npy_write
+
+RANK = 16  # of what is streamed: the field's smallest, so that copies decide
+
+
+def mega(size):
+    return f"{max(1, int(size / 2**20))}MiB"
+
+
+def slot_ms(row, rate):
+    """One slot: the first copy, which nothing overlaps."""
+    return row["device"]["slot_bytes"] / rate * 1e-6
+
+
+def stream_once(runner, store, memory, *more):
+    """The row of mode 1, with `memory` of the device's; what it needs at least where that is less."""
+    try:
+        return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", memory, "-n", runner.repeats, *more)["rows"][0]
+    except Failed as reason:
+        words = str(reason).split("needs --device-memory ")
+        if len(words) == 1:
+            raise
+        return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", words[1].split()[0], "-n", runner.repeats,
+                            *more)["rows"][0]
+
+
+def through(runner, codec, told):
+    """A store of one codec through a part of the device's memory: nothing of it stays but an eighth, and then a half."""
+    store = runner.tensor("streamed", codec=codec)
+    copy = runner.ceiling("to-device", 4 * 2**20)
+    whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
+    size = whole["resident_bytes"] + whole["copied_bytes"]
+    runner.keep("streaming", told)
+    told[codec] = {"store_bytes": size, "kernel": whole, "through": []}
+    for share in (8, 2):
+        # The plan spends a quarter of what is left beside factors on slots: four whole ones, and blocks that stay.
+        slots = 16 * min(whole["device"]["slot_bytes"], size // 64)
+        row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
+        told[codec]["through"].append(row)
+        runner.keep("streaming", told)
+        copies = row["copied_bytes"] / copy * 1e-6
+        bound = max(copies, whole["median_ms"])
+        runner.tell(f"{codec}, {size / 1e9:.1f} GB: kernels {whole['median_ms']:.1f} ms, {row['copied_bytes'] / 1e9:.2f} GB copied "
+                    f"(alone {copies:.1f} ms), {row['resident_bytes'] / 1e9:.2f} GB resident, both {row['whole_ms']:.1f} ms")
+        runner.mark(row["whole_ms"] <= 1.05 * bound + slot_ms(row, copy),
+                    f"{row['whole_ms'] / bound:.2f} x the larger of copies and kernels")
+        if row["copied_bytes"] + row["resident_bytes"] != size:
+            runner.mark(False, f"{row['copied_bytes'] + row['resident_bytes']} bytes copied or resident, not {size}")
+        if copies > whole["median_ms"]:
+            reached = row["copied_bytes"] / row["whole_ms"] * 1e-6 / copy
+            runner.mark(reached >= 0.93, f"{reached:.2f} of the rate of pinned copies")
+    return told[codec]["through"][0]["whole_ms"]
+
+
+def streaming(runner):
+    """6: from the host's memory through a part of the device's, beside the same nonzeros by BLCO's codec."""
+    told = {}
+    packed = through(runner, "packed", told)
+    blco = through(runner, "blco", told)
+    runner.drop(runner.tensor("streamed", codec="blco"))
+    runner.mark(blco / packed >= 2.4, f"packed {blco / packed:.2f} x as fast as blco")
+
+
+def from_disk(runner):
+    """7: every block from the drive in every pass, as fast as the slower of the drive and the bus."""
+    store = runner.tensor("streamed")
+    # As many reads of one block in flight as the stream has; past the page cache both times.
+    io = json.loads(runner.sluice("bench", "io", store, "-n", 3, "--json").stdout)
+    runner.keep("drive", io)
+    drive = max(row["gb_per_s"] for row in io["rows"] if row["method"].startswith("raw") and row.get("gb_per_s"))
+    row = runner.bench(store, "--rank", RANK, "--mode", 1, "--no-cache", "-n", runner.repeats)["rows"][0]
+    runner.keep("from_disk", row)
+    copy = runner.ceiling("to-device", 4 * 2**20)
+    rate = row["read_bytes"] / row["whole_ms"] * 1e-6
+    slower = min(drive, copy)
+    runner.tell(f"drive {drive:.2f} GB/s, copies {copy:.1f}, {'past' if row['direct'] else 'through'} the page cache")
+    runner.mark(row["read_bytes"] >= row["copied_bytes"] > 0, f"{row['read_bytes'] / 1e9:.2f} GB read")
+    runner.mark(rate >= 0.9 * slower, f"streamed {rate:.2f} GB/s, {rate / slower:.2f} of the slower")
+
+
+# ---- several devices, CPU with GPU
+
+def median_iteration(told):
+    """The first iteration reads and copies what then stays."""
+    seconds = sorted(i["seconds"] for i in told["iterations"][1:])
+    return seconds[len(seconds) // 2]
+
+
+def logical_devices(runner, kept):
+    store = runner.tensor("skewed", 0.3, layouts=("--sorted", "all"))
+    fit = None
+    for split in ("partitions", "nnz"):
+        for count in (1, 2, 4):
+            told = runner.cpd(store, "-i", 6, "--device", "gpu", "--devices", ",".join(["0"] * count), "--split", split)
+            each = (told["devices"] or {}).get("each", [])
+            parts = {name: sum(one[name] for one in each) for name in ("compute", "copy", "reduce", "solve", "exchange")} if each else {}
+            kept.append({"split": split, "devices": count, "fit": told["fit"], "iteration": median_iteration(told), "sums": parts,
+                         "run": told["devices"]})
+            runner.keep("several", kept)
+            fit = told["fit"] if fit is None else fit
+            if abs(told["fit"] - fit) > 1e-9:
+                runner.mark(False, f"{count} devices by {split}: fit {told['fit']}, one: {fit}")
+            runner.tell(f"{split} {count}: {kept[-1]['iteration'] * 1e3:.1f} ms"
+                        + (" (" + ", ".join(f"{name} {1e3 * s / 6:.1f}" for name, s in parts.items()) + ")" if count > 1 else ""))
+
+
+def shared(runner, kept):
+    """CPU and GPU on one decomposition, beside the better of them alone."""
+    store = runner.tensor("skewed", 0.3, layouts=("--sorted", "all"))
+    alone = {}
+    for device in ("cpu", "gpu"):
+        alone[device] = runner.cpd(store, "-i", 8, "--device", device)
+        kept[device] = median_iteration(alone[device])
+    best = min(kept.values())
+    for split in ("static=0.9", "adaptive", "queue"):
+        told = runner.cpd(store, "-i", 8, "--device", "gpu", "--split", split)
+        kept[split] = median_iteration(told)
+        kept[split + " run"] = told["devices"]
+        runner.keep("cpu_with_gpu", kept)
+        apart = abs(told["fit"] - alone["gpu"]["fit"])
+        runner.mark(apart <= 1e-9, f"{split}: {best / kept[split]:.2f} x the best alone, fits differ by {apart:.1e}")
+    runner.mark(best / kept["adaptive"] >= 0.98, f"adaptive {best / kept['adaptive']:.2f} x the best alone")
+
+
+def together(runner):
+    """9: one device as two and four; CPU with GPU."""
+    logical_devices(runner, [])
+    if not runner.offers("cpd", "adaptive", "queue"):
+        runner.tell("CPU with GPU: this sluice has no --split adaptive")
+        return
+    shared(runner, {})
+
+
+# ---- SpTV and TTM
+
+def by_kernel(rows):
+    found = {}
+    for row in rows:
+        found.setdefault((os.path.basename(row["tensor"]), row["mode"], row["rank"]), {})[row["kernel"]] = row
+    return found
+
+
+def vectors_in_memory(runner, rows):
+    read, shares, gains, lost = runner.ceiling("read"), [], {}, []
+    for key, of in by_kernel(rows).items():
+        if "sptv" not in of:
+            continue
+        ours = of["sptv"]
+        shares.append(ours["gb_per_s"] / read)
+        for other in ("sptv-all", "sptv-short"):
+            if "median_ms" in of.get(other, {}):
+                gains.setdefault(other, []).append(of[other]["median_ms"] / ours["median_ms"])
+        library = [of[name]["median_ms"] for name in ("cusparse-1", "cusparse-2") if "median_ms" in of.get(name, {})]
+        if library:
+            gains.setdefault("cusparse", []).append(min(library) / ours["median_ms"])
+            if min(library) <= ours["median_ms"]:
+                lost.append(f"{key[0]} mode {key[1]}: {min(library) / ours['median_ms']:.2f}")
+    runner.mark(geometric_mean(shares) >= 0.8,
+                f"SpTV {geometric_mean(shares):.2f} of the read bandwidth, lowest {min(shares):.2f}")
+    if "cusparse" in gains:
+        runner.mark(not lost, f"{geometric_mean(gains['cusparse']):.2f} x cuSPARSE"
+                    + (f", no faster: {', '.join(lost)}" if lost else ", faster in every mode"))
+    else:
+        runner.tell("no cuSPARSE here")
+    for name, what in (("sptv-all", "with empty fibers"), ("sptv-short", "with a shortened vector")):
+        if name in gains:
+            runner.tell(f"{what} {geometric_mean(gains[name]):.2f} x the time")
+
+
+def in_memory(runner):
+    rows = []
+    for name in ("fibers", "hollow"):
+        rows += runner.bench(runner.tensor(name), "--operation", "products", "--rank", "16,32", "-n", runner.repeats)["rows"]
+        runner.keep("products", rows)
+    wrong = [f"{row['kernel']} mode {row['mode']}: {row['differs']:.1e}" for row in rows if row.get("differs", 0) > 1e-10]
+    runner.mark(not wrong, "differ from the CPU: " + ", ".join(wrong) if wrong else "all results agree with the CPU's")
+    vectors_in_memory(runner, rows)
+    forms = [of["ttm-elements"]["median_ms"] / of["ttm-fibers"]["median_ms"] for of in by_kernel(rows).values()
+             if "ttm-fibers" in of]
+    rates = [row["gb_per_s"] for row in rows if row["kernel"] == "ttm-fibers"]
+    runner.tell(f"TTM by fibers {geometric_mean(rates):.0f} GB/s, {geometric_mean(forms):.2f} x as fast as by elements")
+
+
+def timed(runner, *command):
+    begin = time.monotonic()
+    runner.sluice(*command)
+    return time.monotonic() - begin
+
+
+def streamed_vector(runner, store, kept):
+    """Integers: sums are exact, so that results are equal in whatever order they were added up."""
+    length = runner.info(store)["dims"][2]
+    vector, sums = os.path.join(runner.work, "vector.npy"), {}
+    npy_write(vector, length, None, lambda i: 1 + i % 3)
+    cases = {"cpu": [], "gpu": ["--device", "gpu"], "gpu, 1 stream": ["--device", "gpu", "--streams", 1],
+             "gpu, file order": ["--device", "gpu", "--schedule", "file"],
+             "gpu, largest first": ["--device", "gpu", "--schedule", "largest"]}
+    for name, more in cases.items():
+        out = os.path.join(runner.work, "ttv.slc")
+        seconds = timed(runner, "ttv", store, out, "--mode", 3, "--vector", vector, "-f", "-q", *more)
+        info = runner.info(out)
+        sums[name] = info["nnz"], info["content_sum"]
+        kept["ttv " + name] = seconds
+        runner.keep("products_streamed", kept)
+        shutil.rmtree(out)
+    apart = [name for name, content in sums.items() if content != sums["cpu"]]
+    runner.mark(not apart, "streamed TTV " + (f"differs from the CPU's: {', '.join(apart)}" if apart else "agrees with the CPU's"))
+
+
+def streamed_matrix(runner, store, kept):
+    length = runner.info(store)["dims"][2]
+    matrix, folders = os.path.join(runner.work, "matrix.npy"), []
+    npy_write(matrix, length, RANK, lambda i: 1 + i % 5)
+    for name, more in (("cpu", []), ("gpu", ["--device", "gpu"])):
+        folders.append(os.path.join(runner.work, "ttm-" + name))
+        kept["ttm " + name] = timed(runner, "ttm", store, folders[-1], "--mode", 3, "--matrix", matrix, "-q", *more)
+        runner.keep("products_streamed", kept)
+    _, wrong, missing = filecmp.cmpfiles(*folders, ["coords.npy", "rows.npy"], shallow=False)
+    runner.mark(not wrong and not missing, "streamed TTM " + ("differs from the CPU's" if wrong or missing else "agrees with the CPU's"))
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+def products(runner):
+    """10: in memory, then streamed."""
+    in_memory(runner)
+    # Rows of TTM are 16 numbers a fiber: a share of the tensor, so that they fit the disk.
+    store, kept = runner.tensor("fibers", 0.3, layouts=("--fiber", "3")), {}
+    for command, row in (("ttv", streamed_vector), ("ttm", streamed_matrix)):
+        if runner.offers(command, "--device"):
+            row(runner, store, kept)
+        else:
+            runner.tell(f"streamed {command}: this sluice has no {command} --device")
+    if kept:
+        runner.tell(", ".join(f"{name} {seconds:.2f} s" for name, seconds in kept.items()))
