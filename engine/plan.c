@@ -84,7 +84,9 @@ static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
     const struct slc_ttm_job job = {.order = info->order, .mode = request->mode, .matrix = &shape};
 
     plan->factor_bytes = slc_matrix_footprint(request->precision, rows, request->rank);
-    plan->output_bytes = slc_ttm_memory_min(&job, plan->threads);
+    plan->output_bytes =
+        slc_ttm_memory_min(&job, plan->threads, plan->threads - request->product_lanes);
+    plan->device_bytes = request->product_bytes;
 }
 
 static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *plan)

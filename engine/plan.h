@@ -11,6 +11,7 @@
 #include "base/placement.h"
 #include "engine/device_shares.h"
 #include "engine/layouts.h"
+#include "engine/share.h"
 #include "storage/io.h"
 #include "storage/reader.h"
 
@@ -89,6 +90,14 @@ struct slc_plan_request {
     struct slc_device *const *accelerators;
     unsigned accelerator_count;
     unsigned streams; /* of each, 1 to SLC_DEVICE_STREAMS; 0: chosen */
+    /*
+     * Of TTM with lanes of a device, as slc_ttm_plan sets them for slc_plan_make: how many of the
+     * threads wait for lanes, where that device computes, and what all lanes take of the host's
+     * memory.
+     */
+    unsigned product_lanes;
+    uint64_t product_bytes;
+    struct slc_share_wish share; /* of TTM: between CPU and accelerator */
     /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be

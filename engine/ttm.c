@@ -1,8 +1,7 @@
 /* See engine/ttm.h. Whatever follows `next` in struct run belongs to the worker whose turn it is.
  */
-#include "engine/ttm.h"
+#include "engine/ttm_impl.h"
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/assert.h"
@@ -10,24 +9,27 @@
 #include <pthread.h>
 #include <string.h>
 
-enum {
-    /* A buffer of the result: long enough for a drive to write it at its full rate. */
-    BUFFER_BYTES = 1 << 20,
-    /* Fibers whose coordinates are put together at a time. */
-    STAGE_FIBERS = 1024,
-    /* Room for a whole tile of the shortest fibers, so that a worker waits for its turn only at
-     * the end. */
-    ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
-    /* Of the result, more buffers than bridge a pause of the drive gain nothing. */
-    BUFFERS_MAX = 256
-};
-
 struct worker {
-    struct slc_ttm_output output;
-    int64_t *stage;  /* STAGE_FIBERS x (N - 1) */
-    double *carried; /* a row that goes before those of the output */
+    int64_t *stage;  /* of coordinates: SLC_TTM_STAGE_FIBERS x (N - 1) */
+    float *narrow;   /* of rows that become f32: slc_ttm_stage_rows */
+    double *carried; /* a row that goes before those of the piece at hand */
     uint64_t carried_coords[SLC_MAX_ORDER];
     uint64_t turn_ns;
+};
+
+/*
+ * Fibers that a tile has been multiplied to, some of them or all: an output's, or a lane's of the
+ * device. Borrowed.
+ */
+struct piece {
+    uint64_t count;
+    uint64_t complete;  /* all, or all but the last, which may go on */
+    const double *rows; /* of fiber f from f * pitch on */
+    uint64_t pitch;
+    /* Coordinates per mode; where there are none, how far they are from the corner. */
+    const uint64_t *coords[SLC_MAX_ORDER];
+    const uint32_t *offset[SLC_MAX_ORDER];
+    const uint64_t *corner;
 };
 
 struct run {
@@ -36,6 +38,8 @@ struct run {
     struct slc_npy_pair *pair;
     struct worker *workers;
     struct slc_buffer memory; /* stages and rows that are carried */
+    struct slc_ttm_output *outputs;
+    struct slc_products *products; /* NULL: every worker has an output */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -46,115 +50,6 @@ struct run {
     double *carry;
     uint64_t carry_coords[SLC_MAX_ORDER];
 };
-
-static uint64_t row_doubles(const struct slc_ttm_job *job)
-{
-    /* Rows begin on lines of the cache, as those of a matrix do. */
-    return slc_div_up_u64(job->matrix->pitch, 8) * 8;
-}
-
-/* Of stages and rows that are carried. */
-static uint64_t small_bytes(const struct slc_ttm_job *job, unsigned workers)
-{
-    const uint64_t stage = (uint64_t)STAGE_FIBERS * (job->order - 1) * sizeof(int64_t);
-
-    return workers * stage + (workers + UINT64_C(1)) * row_doubles(job) * sizeof(double);
-}
-
-uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
-                              unsigned workers,
-                              const struct slc_ttm_share *share)
-{
-    const uint64_t parts[] = {
-        slc_buffer_footprint(small_bytes(job, workers), SLC_PAGES_SMALL),
-        slc_output_ring_memory_bytes(share->buffer_bytes, share->coord_buffers),
-        slc_output_ring_memory_bytes(share->buffer_bytes, share->row_buffers)};
-    uint64_t bytes;
-    bool fits = slc_mul_u64(workers, slc_ttm_output_bytes(job, share->room), &bytes);
-
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        fits = fits && slc_add_u64(bytes, parts[i], &bytes);
-    }
-    return fits ? bytes : UINT64_MAX;
-}
-
-static const struct slc_ttm_share least_share = {.room = SLC_TTM_CHUNK_FIBERS + 1,
-                                                 .buffer_bytes = BUFFER_BYTES,
-                                                 .coord_buffers = SLC_OUTPUT_RING_BUFFERS_MIN,
-                                                 .row_buffers = SLC_OUTPUT_RING_BUFFERS_MIN};
-
-uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers)
-{
-    return slc_ttm_memory_bytes(job, workers, &least_share);
-}
-
-/* More room for fibers, from half of `bytes`: for the rest, workers wait while the drive is behind.
- */
-static void widen_room(const struct slc_ttm_job *job,
-                       unsigned workers,
-                       uint64_t bytes,
-                       struct slc_ttm_share *share)
-{
-    const uint64_t fiber_bytes = (job->matrix->pitch + job->order - UINT64_C(1)) * sizeof(double);
-    const uint64_t most = bytes / 2 / workers / fiber_bytes;
-
-    /* An output rounds its room up to eights, and its memory to whole pages. */
-    if (most > 2 * SLC_PAGE_BYTES / fiber_bytes + 8) {
-        share->room = slc_min_u64(share->room + most / 8 * 8, ROOM_MAX);
-    }
-}
-
-void slc_ttm_divide(const struct slc_ttm_job *job,
-                    unsigned workers,
-                    uint64_t bytes,
-                    struct slc_ttm_share *share)
-{
-    const uint64_t least = slc_ttm_memory_min(job, workers);
-    const uint64_t row = (uint64_t)job->matrix->cols * slc_value_bytes(job->matrix->type);
-    const uint64_t coords = (job->order - UINT64_C(1)) * sizeof(int64_t);
-    uint64_t buffers;
-
-    *share = least_share;
-    if (bytes <= least) {
-        return;
-    }
-    widen_room(job, workers, bytes - least, share);
-    SLC_ASSERT(slc_ttm_memory_bytes(job, workers, share) <= bytes);
-    buffers = (bytes - slc_ttm_memory_bytes(job, workers, share)) / BUFFER_BYTES;
-    share->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);
-    share->coord_buffers += (uint32_t)slc_min_u64(buffers * coords / (row + coords), BUFFERS_MAX);
-}
-
-enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
-                             const struct slc_plan_request *request,
-                             struct slc_plan *plan,
-                             struct slc_ttm_share *share,
-                             struct slc_error *err)
-{
-    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    struct slc_plan_request wanted = *request;
-    enum slc_status status;
-
-    wanted.operation = SLC_OP_TTM;
-    wanted.schedule = SLC_SCHEDULE_FILE;
-    wanted.cache = false;
-    status = slc_plan_make(layouts, &wanted, plan, err);
-    if (status == SLC_OK) {
-        const struct slc_matrix shape = {.type = request->precision,
-                                         .rows = info->dims[request->mode],
-                                         .cols = request->rank,
-                                         .pitch =
-                                             slc_matrix_pitch(request->precision, request->rank)};
-        const struct slc_ttm_job job = {
-            .order = info->order, .mode = request->mode, .matrix = &shape};
-        const uint64_t others = plan->total_bytes - plan->output_bytes;
-
-        slc_ttm_divide(&job, plan->threads, plan->budget_bytes - others, share);
-        plan->output_bytes = slc_ttm_memory_bytes(&job, plan->threads, share);
-        plan->total_bytes = others + plan->output_bytes;
-    }
-    return status;
-}
 
 /* Waits until all tiles before `ordinal` have said which fibers are theirs. */
 static enum slc_status
@@ -184,105 +79,127 @@ static void pass_turn(struct run *run)
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* The index in the input of a fiber's coordinate. */
-static int64_t index_of(const struct slc_ttm_options *options, unsigned mode, uint64_t coord)
+/* Puts the indices in the input of fibers [from, from + count) of a piece, in a mode, to a stage.
+ */
+static void stage_mode(const struct run *run,
+                       const struct piece *piece,
+                       unsigned mode,
+                       uint64_t from,
+                       uint64_t count,
+                       int64_t *stage)
 {
-    return (int64_t)(options->index[mode] != NULL ? options->index[mode][coord] : coord);
+    const uint32_t *index = run->options->index[mode];
+    const unsigned others = run->job->order - 1;
+    const uint64_t *coords = piece->coords[mode];
+    const uint32_t *offset = piece->offset[mode];
+
+    for (uint64_t f = 0; f < count; f++) {
+        const uint64_t coord =
+            coords != NULL ? coords[from + f] : piece->corner[mode] + offset[from + f];
+
+        stage[f * others] = (int64_t)(index != NULL ? index[coord] : coord);
+    }
 }
 
-/* Puts the coordinates of `count` fibers, which begin at coords[m] + from, a stage at a time. */
+/* Puts the coordinates of fibers [from, end) of a piece, a stage at a time, as `first` and on. */
 static enum slc_status put_coords(struct run *run,
                                   const struct worker *worker,
                                   uint64_t first,
-                                  uint64_t count,
-                                  const uint64_t *const *coords,
+                                  const struct piece *piece,
+                                  uint64_t from,
+                                  uint64_t end,
                                   struct slc_error *err)
 {
-    const unsigned others = run->job->order - 1;
     enum slc_status status = SLC_OK;
 
-    for (uint64_t done = 0; done < count && status == SLC_OK && others > 0;) {
-        const uint64_t fibers = slc_min_u64(count - done, STAGE_FIBERS);
+    while (from < end && status == SLC_OK && run->job->order > 1) {
+        const uint64_t fibers = slc_min_u64(end - from, SLC_TTM_STAGE_FIBERS);
         unsigned k = 0;
 
         for (unsigned m = 0; m < run->job->order; m++) {
-            if (m == run->job->mode) {
-                continue;
+            if (m != run->job->mode) {
+                stage_mode(run, piece, m, from, fibers, worker->stage + k++);
             }
-            for (uint64_t f = 0; f < fibers; f++) {
-                worker->stage[f * others + k] = index_of(run->options, m, coords[m][done + f]);
-            }
-            k++;
         }
-        status = slc_npy_pair_put_coords(run->pair, first + done, fibers, worker->stage, err);
-        done += fibers;
+        status = slc_npy_pair_put_coords(run->pair, first, fibers, worker->stage, err);
+        first += fibers;
+        from += fibers;
     }
     return status;
 }
 
-/* Puts rows, which are f64 in memory; where the result is f32 they are rounded in place. */
-static enum slc_status
-put_rows(struct run *run, uint64_t first, uint64_t count, double *rows, struct slc_error *err)
+/* Puts rows, which are f64 in memory; where the result is f32 they are rounded, some at a time. */
+static enum slc_status put_rows(struct run *run,
+                                const struct worker *worker,
+                                uint64_t first,
+                                uint64_t count,
+                                const double *rows,
+                                uint64_t pitch,
+                                struct slc_error *err)
 {
-    const struct slc_matrix *matrix = run->job->matrix;
+    const uint32_t cols = run->job->matrix->cols;
+    enum slc_status status = SLC_OK;
 
-    for (uint64_t f = 0; f < count && matrix->type == SLC_F32; f++) {
-        unsigned char *row = (unsigned char *)(rows + f * matrix->pitch);
-
-        for (uint32_t r = 0; r < matrix->cols; r++) {
-            double wide;
-            float narrow;
-
-            memcpy(&wide, row + r * sizeof wide, sizeof wide);
-            narrow = (float)wide;
-            memcpy(row + r * sizeof narrow, &narrow, sizeof narrow);
-        }
+    if (run->job->matrix->type == SLC_F64) {
+        return slc_npy_pair_put_rows(run->pair, first, count, rows, pitch * sizeof *rows, err);
     }
-    return slc_npy_pair_put_rows(run->pair, first, count, rows, matrix->pitch * sizeof(double),
-                                 err);
+    while (count > 0 && status == SLC_OK) {
+        const uint64_t some = slc_min_u64(count, slc_ttm_stage_rows(run->job));
+
+        for (uint64_t f = 0; f < some; f++) {
+            for (uint32_t r = 0; r < cols; r++) {
+                worker->narrow[f * cols + r] = (float)rows[f * pitch + r];
+            }
+        }
+        status = slc_npy_pair_put_rows(run->pair, first, some, worker->narrow,
+                                       cols * sizeof *worker->narrow, err);
+        first += some;
+        count -= some;
+        rows += some * pitch;
+    }
+    return status;
 }
 
-static bool same_fiber(const struct run *run, const struct slc_ttm_output *output)
+static uint64_t coord_of(const struct piece *piece, unsigned mode, uint64_t f)
+{
+    return piece->coords[mode] != NULL ? piece->coords[mode][f]
+                                       : piece->corner[mode] + piece->offset[mode][f];
+}
+
+/* Whether the fiber that is carried goes on in the piece. It is the worker's turn, as in the
+ * following. */
+static bool goes_on(const struct run *run, const struct piece *piece)
 {
     for (unsigned m = 0; m < run->job->order; m++) {
-        if (m != run->job->mode && output->coords[m][0] != run->carry_coords[m]) {
+        if (m != run->job->mode && coord_of(piece, m, 0) != run->carry_coords[m]) {
             return false;
         }
     }
-    return true;
+    return run->carries;
 }
 
-/*
- * What was carried is added to the first row of the output where the fiber goes on there; else it
- * is complete, and handed to the worker: true. It is the worker's turn.
- */
-static bool take_carry(struct run *run, struct worker *worker)
+/* Hands the fiber that was carried, which is complete, to the worker, with what `rest` adds to it
+ * (NULL: nothing). */
+static void take_carry(struct run *run, struct worker *worker, const double *rest)
 {
-    const uint64_t bytes = run->job->matrix->pitch * sizeof(double);
-
-    if (!run->carries) {
-        return false;
+    for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
+        worker->carried[r] = rest != NULL ? run->carry[r] + rest[r] : run->carry[r];
     }
-    run->carries = false;
-    if (same_fiber(run, &worker->output)) {
-        for (uint32_t r = 0; r < run->job->matrix->pitch; r++) {
-            worker->output.rows[r] = run->carry[r] + worker->output.rows[r];
-        }
-        return false;
-    }
-    memcpy(worker->carried, run->carry, bytes);
     memcpy(worker->carried_coords, run->carry_coords, sizeof run->carry_coords);
-    return true;
+    run->carries = false;
 }
 
-/* The last fiber of the output may go on in the next tile. It is the worker's turn. */
-static void leave_carry(struct run *run, const struct slc_ttm_output *output)
+/* The last fiber of the piece may go on in the next tile; what is still carried is part of it. */
+static void leave_carry(struct run *run, const struct piece *piece)
 {
-    const uint64_t last = output->count - 1;
+    const uint64_t last = piece->count - 1;
+    const double *row = piece->rows + last * piece->pitch;
 
-    memcpy(run->carry, output->rows + last * output->pitch, output->pitch * sizeof(double));
+    for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
+        run->carry[r] = run->carries ? run->carry[r] + row[r] : row[r];
+    }
     for (unsigned m = 0; m < run->job->order; m++) {
-        run->carry_coords[m] = m != run->job->mode ? output->coords[m][last] : 0;
+        run->carry_coords[m] = m != run->job->mode ? coord_of(piece, m, last) : 0;
     }
     run->carries = true;
 }
@@ -292,52 +209,142 @@ static enum slc_status put_carried(struct run *run,
                                    const struct worker *worker,
                                    uint64_t number,
                                    const uint64_t *coords,
-                                   double *row,
+                                   const double *row,
                                    struct slc_error *err)
 {
-    const uint64_t *columns[SLC_MAX_ORDER];
+    struct piece piece = {.count = 1};
     enum slc_status status;
 
     for (unsigned m = 0; m < run->job->order; m++) {
-        columns[m] = &coords[m];
+        piece.coords[m] = &coords[m];
     }
-    status = put_coords(run, worker, number, 1, columns, err);
-    return status == SLC_OK ? put_rows(run, number, 1, row, err) : status;
+    status = put_coords(run, worker, number, &piece, 0, 1, err);
+    return status == SLC_OK ? put_rows(run, worker, number, 1, row, run->job->matrix->cols, err)
+                            : status;
 }
 
 /*
- * Puts all fibers of the output but the last, in the worker's turn; at the end of the tile that one
- * is carried on, and the turn passes before anything is copied.
+ * Puts the fibers of a piece that are complete, in the worker's turn; at the end of the tile the
+ * last one is carried on, and the turn passes before anything is copied.
  */
-static enum slc_status
-put_output(struct run *run, struct worker *worker, bool at_end, struct slc_error *err)
+static enum slc_status put_piece(struct run *run,
+                                 struct worker *worker,
+                                 const struct piece *piece,
+                                 bool at_end,
+                                 struct slc_error *err)
 {
-    struct slc_ttm_output *output = &worker->output;
-    const uint64_t complete = output->count - 1;
-    const bool carried = take_carry(run, worker);
-    const uint64_t first = run->fibers + carried;
-    const uint64_t *columns[SLC_MAX_ORDER];
+    const bool same = goes_on(run, piece);
+    /* What was carried goes before the piece, in place of its first fiber if that is the same. */
+    const bool before = run->carries && !(same && piece->complete == 0);
+    const uint64_t from = before && same;
+    const uint64_t first = run->fibers + before;
     enum slc_status status = SLC_OK;
 
-    run->fibers = first + complete;
+    if (before) {
+        take_carry(run, worker, same ? piece->rows : NULL);
+    }
+    run->fibers = first + piece->complete - from;
     if (at_end) {
-        leave_carry(run, output);
+        leave_carry(run, piece);
         pass_turn(run);
     }
-    for (unsigned m = 0; m < run->job->order; m++) {
-        columns[m] = output->coords[m];
-    }
-    if (carried) {
+    if (before) {
         status = put_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
     }
     if (status == SLC_OK) {
-        status = put_coords(run, worker, first, complete, columns, err);
+        status = put_coords(run, worker, first, piece, from, piece->complete, err);
     }
-    if (status == SLC_OK) {
-        status = put_rows(run, first, complete, output->rows, err);
+    return status == SLC_OK ? put_rows(run, worker, first, piece->complete - from,
+                                       piece->rows + from * piece->pitch, piece->pitch, err)
+                            : status;
+}
+
+/* Puts all fibers of an output but the last. */
+static enum slc_status put_output(struct run *run,
+                                  struct worker *worker,
+                                  struct slc_ttm_output *output,
+                                  bool at_end,
+                                  struct slc_error *err)
+{
+    struct piece piece = {.count = output->count,
+                          .complete = output->count - 1,
+                          .rows = output->rows,
+                          .pitch = output->pitch};
+    enum slc_status status;
+
+    for (unsigned m = 0; m < run->job->order; m++) {
+        piece.coords[m] = output->coords[m];
     }
+    status = put_piece(run, worker, &piece, at_end, err);
     slc_ttm_keep_last(output);
     return status;
+}
+
+/* Puts all fibers of a lane's tile. */
+static enum slc_status put_fibers(struct run *run,
+                                  unsigned number,
+                                  const struct slc_tile_view *tile,
+                                  struct slc_device_fibers *fibers,
+                                  struct slc_error *err)
+{
+    struct worker *worker = &run->workers[number];
+    enum slc_status status = wait_turn(run, worker, tile->ordinal, err);
+
+    while (status == SLC_OK) {
+        const bool at_end = !fibers->more;
+        struct piece piece = {.count = fibers->count,
+                              .complete = fibers->count - at_end,
+                              .rows = fibers->sums,
+                              .pitch = run->job->matrix->cols,
+                              .corner = tile->corner};
+
+        memcpy(piece.offset, fibers->offset, sizeof piece.offset);
+        status = put_piece(run, worker, &piece, at_end, err);
+        if (at_end) {
+            break;
+        }
+        if (status == SLC_OK) {
+            status = slc_products_more(run->products, number, fibers, err);
+        }
+    }
+    return status;
+}
+
+/* The tile, by the worker itself; *busy_ns: without waiting. */
+static enum slc_status multiply_here(struct run *run,
+                                     struct worker *worker,
+                                     struct slc_ttm_output *output,
+                                     struct slc_tile_view *tile,
+                                     uint64_t *busy_ns,
+                                     struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t start_ns = slc_clock_ns();
+    bool in_turn = false;
+    uint32_t nnz = 1;
+
+    *busy_ns = 0;
+    output->count = 0;
+    while (nnz > 0 && status == SLC_OK) {
+        if (slc_ttm_has_room(output)) {
+            status = slc_ttm_next(run->job, tile, output, &nnz, err);
+            continue;
+        }
+        *busy_ns += slc_clock_ns() - start_ns;
+        if (!in_turn) {
+            status = wait_turn(run, worker, tile->ordinal, err);
+            in_turn = status == SLC_OK;
+        }
+        if (status == SLC_OK) {
+            status = put_output(run, worker, output, false, err);
+        }
+        start_ns = slc_clock_ns();
+    }
+    *busy_ns += slc_clock_ns() - start_ns;
+    if (status == SLC_OK && !in_turn) {
+        status = wait_turn(run, worker, tile->ordinal, err);
+    }
+    return status == SLC_OK ? put_output(run, worker, output, true, err) : status;
 }
 
 static enum slc_status
@@ -345,28 +352,26 @@ multiply_tile(void *context, unsigned number, struct slc_tile_view *tile, struct
 {
     struct run *run = context;
     struct worker *worker = &run->workers[number];
-    enum slc_status status = SLC_OK;
-    bool in_turn = false;
-    uint32_t nnz = 1;
+    struct slc_device_fibers fibers;
+    enum slc_status status;
+    uint64_t busy_ns;
+    unsigned seat;
 
-    worker->output.count = 0;
-    while (nnz > 0 && status == SLC_OK) {
-        if (slc_ttm_has_room(&worker->output)) {
-            status = slc_ttm_next(run->job, tile, &worker->output, &nnz, err);
-            continue;
-        }
-        if (!in_turn) {
-            status = wait_turn(run, worker, tile->ordinal, err);
-            in_turn = status == SLC_OK;
-        }
-        if (status == SLC_OK) {
-            status = put_output(run, worker, false, err);
-        }
+    if (run->products == NULL) {
+        return multiply_here(run, worker, &run->outputs[number], tile, &busy_ns, err);
     }
-    if (status == SLC_OK && !in_turn) {
-        status = wait_turn(run, worker, tile->ordinal, err);
+    status = slc_products_take(run->products, number, tile, &seat, &fibers, err);
+    if (status != SLC_OK) {
+        return status;
     }
-    return status == SLC_OK ? put_output(run, worker, true, err) : status;
+    if (fibers.count > 0) {
+        status = put_fibers(run, number, tile, &fibers, err);
+    } else {
+        status = multiply_here(run, worker, &run->outputs[seat], tile, &busy_ns, err);
+        slc_products_computed(run->products, number, busy_ns);
+    }
+    slc_products_leave(run->products, number);
+    return status;
 }
 
 static void abort_run(void *context)
@@ -377,40 +382,79 @@ static void abort_run(void *context)
     run->aborted = true;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->mutex);
+    if (run->products != NULL) {
+        slc_products_abort(run->products);
+    }
     slc_npy_pair_abort(run->pair);
+}
+
+/* Stages of the workers and rows that are carried. */
+static void divide_memory(struct run *run)
+{
+    double *at = run->memory.data;
+
+    run->carry = at;
+    at += slc_ttm_row_doubles(run->job);
+    for (unsigned w = 0; w < run->options->workers; w++) {
+        struct worker *worker = &run->workers[w];
+
+        worker->carried = at;
+        at += slc_ttm_row_doubles(run->job);
+        worker->stage = (int64_t *)(void *)at;
+        at += slc_ttm_coord_doubles(run->job);
+        worker->narrow = (float *)(void *)at;
+        at += slc_ttm_narrow_doubles(run->job);
+    }
 }
 
 static enum slc_status take_memory(struct run *run, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
-    const uint64_t stage = (uint64_t)STAGE_FIBERS * (run->job->order - 1);
+    const unsigned outputs = options->share.outputs;
     enum slc_status status = slc_buffer_create(
-        &run->memory, small_bytes(run->job, options->workers), SLC_PAGES_SMALL, err);
-    double *rows = run->memory.data;
-    int64_t *stages;
+        &run->memory, slc_ttm_small_bytes(run->job, options->workers), SLC_PAGES_SMALL, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    run->carry = rows;
-    stages = (int64_t *)(void *)(rows + (options->workers + UINT64_C(1)) * row_doubles(run->job));
     run->workers = slc_calloc(options->workers, sizeof *run->workers);
-    if (run->workers == NULL) {
+    run->outputs = slc_calloc(slc_max_u64(outputs, 1), sizeof *run->outputs);
+    if (run->workers == NULL || run->outputs == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
     }
-    for (unsigned w = 0; w < options->workers && status == SLC_OK; w++) {
-        run->workers[w].carried = rows + (w + UINT64_C(1)) * row_doubles(run->job);
-        run->workers[w].stage = stages + w * stage;
-        status = slc_ttm_output_create(&run->workers[w].output, run->job, options->share.room, err);
+    divide_memory(run);
+    for (unsigned w = 0; w < outputs && status == SLC_OK; w++) {
+        status = slc_ttm_output_create(&run->outputs[w], run->job, options->share.room, err);
     }
     return status;
 }
 
+static enum slc_status
+open_products(struct run *run, const struct slc_stream *stream, struct slc_error *err)
+{
+    const struct slc_ttm_options *options = run->options;
+    struct slc_products_options products = {.device = options->device,
+                                            .threads = options->share.outputs,
+                                            .workers = options->workers,
+                                            .reader = slc_stream_reader(stream, options->layout),
+                                            .in_order = true};
+
+    if (options->device == NULL) {
+        return SLC_OK;
+    }
+    products.plan = &options->plan->accelerator;
+    products.share = options->plan->request.share;
+    products.matrices[run->job->mode] = run->job->matrix;
+    return slc_products_open(&products, &run->products, err);
+}
+
 static void release(struct run *run)
 {
-    for (unsigned w = 0; w < run->options->workers && run->workers != NULL; w++) {
-        slc_ttm_output_destroy(&run->workers[w].output);
+    slc_products_close(run->products);
+    for (unsigned w = 0; w < run->options->share.outputs && run->outputs != NULL; w++) {
+        slc_ttm_output_destroy(&run->outputs[w]);
     }
+    slc_free(run->outputs);
     slc_free(run->workers);
     slc_buffer_destroy(&run->memory);
     pthread_cond_destroy(&run->changed);
@@ -458,8 +502,11 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
     SLC_ASSERT(options->job.mode < options->job.order && options->share.room > 0);
     pthread_mutex_init(&run.mutex, NULL);
     pthread_cond_init(&run.changed, NULL);
-    *report = (struct slc_ttm_report){.fibers = 0};
+    memset(report, 0, sizeof *report);
     status = take_memory(&run, err);
+    if (status == SLC_OK) {
+        status = open_products(&run, stream, err);
+    }
     if (status == SLC_OK) {
         status = slc_npy_pair_create(&output, &run.pair, err);
     }
@@ -470,6 +517,9 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
         report->turn_seconds += (double)run.workers[w].turn_ns * 1e-9;
     }
     report->fibers = run.fibers;
+    if (run.products != NULL) {
+        slc_products_report(run.products, &report->products);
+    }
     release(&run);
     if (status == SLC_OK) {
         status = slc_npy_pair_finish(run.pair, report->fibers, err);

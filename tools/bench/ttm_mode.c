@@ -101,7 +101,7 @@ enum slc_status ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_
                                                     info->keys.run.mode == mode->options.mode,
                                      .matrix = &mode->matrix};
     if (status == SLC_OK) {
-        slc_ttm_divide(&mode->job, mode->options.threads,
+        slc_ttm_divide(&mode->job, mode->options.threads, mode->options.threads,
                        mode->plan.output_bytes + mode->plan.budget_bytes - mode->plan.total_bytes,
                        &share);
     }

@@ -150,12 +150,16 @@ enum slc_status ttm_run_open(struct ttm_run *run,
     request.mode = problem->mode;
     request.precision = problem->matrix.type;
     request.threads = shape->threads;
+    request.accelerator = shape->device;
+    request.share = shape->share;
+    request.streams = shape->streams;
     run->options.job = (struct slc_ttm_job){.order = problem->tensor.order,
                                             .mode = problem->mode,
                                             .form = shape->form,
                                             .fiber_tiles = problem->tensor.run.bits > 0,
                                             .matrix = &problem->matrix};
-    run->options.workers = shape->threads;
+    run->options.device = shape->device;
+    run->options.plan = &run->plan;
     run->options.folder = problem->folder;
     run->options.files = slc_quick_files();
     status = slc_store_open(NULL, problem->store, &run->store, err);
@@ -164,8 +168,10 @@ enum slc_status ttm_run_open(struct ttm_run *run,
     }
     layouts = slc_layouts_one(run->store.reader);
     status = slc_ttm_plan(&layouts, &request, &run->plan, &run->options.share, err);
-    if (shape->least) {
-        slc_ttm_divide(&run->options.job, shape->threads, 0, &run->options.share);
+    run->options.workers = run->plan.threads;
+    if (status == SLC_OK && shape->least) {
+        slc_ttm_divide(&run->options.job, run->plan.threads, run->options.share.outputs, 0,
+                       &run->options.share);
     }
     return status == SLC_OK ? stream_one(NULL, run->store.reader, &run->plan, &run->stream, err)
                             : status;

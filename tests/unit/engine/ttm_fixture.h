@@ -23,7 +23,10 @@ struct ttm_problem {
 struct ttm_shape {
     enum slc_ttm_form form;
     unsigned threads;
-    bool least; /* memory: the least that works, not plenty */
+    bool least;                /* memory: the least that works, not plenty */
+    struct slc_device *device; /* NULL: none */
+    struct slc_share_wish share;
+    unsigned streams;
 };
 
 /* A result as its files hold it. */
