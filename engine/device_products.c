@@ -39,10 +39,10 @@ static enum slc_status plan_products(void *self,
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
-    *plan = (struct slc_products_plan){.workers = threads};
     own->reader = reader;
-    own->threads = threads;
-    own->workers = threads;
+    own->threads = (unsigned)slc_max_u64(threads, 1);
+    own->workers = own->threads;
+    *plan = (struct slc_products_plan){.workers = own->workers};
     own->used = own->device != NULL;
     slc_error_clear(&own->why);
     if (own->device == NULL) {
@@ -58,11 +58,13 @@ static enum slc_status plan_products(void *self,
         *err = refused;
         return status;
     }
-    slc_products_widen(own->device, reader, &shape, own->plan.streams, most, UINT64_MAX, &own->plan,
-                       &plan->host_bytes);
+    if (threads > 0) {
+        slc_products_widen(own->device, reader, &shape, own->plan.streams, most, UINT64_MAX,
+                           &own->plan, &plan->host_bytes);
+    }
     own->workers = own->share.kind != SLC_SHARE_NONE
-                       ? threads + own->plan.streams
-                       : (unsigned)slc_max_u64(threads, own->plan.streams);
+                       ? own->threads + own->plan.streams
+                       : (unsigned)slc_max_u64(own->threads, own->plan.streams);
     own->workers = (unsigned)slc_min_u64(own->workers, SLC_MAX_THREADS);
     plan->workers = own->workers;
     return SLC_OK;

@@ -92,7 +92,8 @@ enum slc_status slc_products_plan(const struct slc_device *device,
     *plan = (struct slc_plan_accelerator){
         .budget_bytes = about.free_bytes,
         .streams = streams != 0 ? streams : 1,
-        .slot_bytes = slc_describe_tile_bound(info),
+        /* Without nonzeros, which take nothing, there is a lane all the same. */
+        .slot_bytes = slc_max_u64(slc_describe_tile_bound(info), 1),
         .expanded_bytes = slc_describe_tile_expanded_bound(info),
         .fibers = (uint32_t)slc_min_u64(FIBERS_LEAST, fibers_most(reader))};
     memcpy(plan->name, about.name, sizeof plan->name);
@@ -109,12 +110,11 @@ enum slc_status slc_products_plan(const struct slc_device *device,
                         shape->columns);
     }
     return slc_fail(err, SLC_ERR_BUDGET,
-                    "%" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need%s "
+                    "products of %" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need "
                     "--device-memory %" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
                     shape->columns, shape->columns == 1 ? "" : "s",
                     slc_div_up_u64(plan->slot_bytes, 1024), plan->name,
-                    shape->columns == 1 ? "s" : "", slc_div_up_u64(plan->minimum_bytes, mib),
-                    plan->budget_bytes / mib);
+                    slc_div_up_u64(plan->minimum_bytes, mib), plan->budget_bytes / mib);
 }
 
 void slc_products_widen(const struct slc_device *device,

@@ -149,8 +149,12 @@ static void all_is_multiplied(void)
         products.streams = 2;
         SLC_ASSERT_OK(run_pass(&problem, &products, 1, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);
+        /* The least that works. */
+        SLC_ASSERT_OK(run_pass(&problem, &products, 0, &err), &err);
+        CU_ASSERT_EQUAL(products.plan.streams, 2);
+        CU_ASSERT_EQUAL(products.plan.total_bytes, products.plan.minimum_bytes);
         CU_ASSERT(product_device_counts(device)->wrongs == 0);
-        CU_ASSERT_EQUAL(product_device_counts(device)->closed, 2);
+        CU_ASSERT_EQUAL(product_device_counts(device)->closed, 3);
         device->ops->destroy(device);
     }
     ttm_problem_destroy(&problem);
