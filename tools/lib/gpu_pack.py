@@ -12,14 +12,26 @@ SYSTEM = re.compile(r"^(ld-linux|libc\.|libm\.|libpthread|libdl|librt)")
 ARCHIVE = ".tar.xz"
 
 
+class CannotBuild(Exception):
+    """Why, and what to do."""
+
+
+def run(*command):
+    if subprocess.run(command, check=False).returncode != 0:
+        raise CannotBuild(f"{' '.join(command[:2])} failed: see above; README.md names what a build needs")
+
+
 def build(folder, archs):
     """The command and the tests for a device. Returns their paths."""
+    missing = [name for name in ("meson", "ninja") if not shutil.which(name)]
+    if missing:
+        raise CannotBuild(f"{' and '.join(missing)} not found: build elsewhere with --pack, and run here with --packed")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
-        subprocess.run(["meson", "setup", folder, SOURCE, "--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true",
-                        "-Dgpu_archs=" + archs], check=True)
+        run("meson", "setup", folder, SOURCE, "--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true",
+            "-Dgpu_archs=" + archs)
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
     programs = re.findall(r"^(tests/device/(?:device_\w+|planted_race)): ", targets, re.M)
-    subprocess.run(["ninja", "-C", folder, "tools/sluice", *programs], check=True)
+    run("ninja", "-C", folder, "tools/sluice", *programs)
     return [os.path.join(folder, name) for name in ["tools/sluice", *programs]]
 
 
@@ -27,7 +39,7 @@ def libraries(program):
     found = []
     for line in subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.splitlines():
         if "not found" in line:
-            raise SystemExit(f"{program}: {line.strip()}")
+            raise CannotBuild(f"{program}: {line.strip()}")
         path = re.search(r"=> (/\S+)", line)
         if path and not SYSTEM.match(os.path.basename(path.group(1))):
             found.append(path.group(1))
