@@ -58,7 +58,8 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
     }
     memcpy(info->name, gpu->name, sizeof info->name);
     info->total_bytes = gpu->total_bytes;
-    info->free_bytes = slc_min_u64(free_bytes, gpu->cap_bytes - gpu->memory.device_bytes);
+    info->free_bytes = slc_min_u64(free_bytes, gpu->cap_bytes - gpu->memory.device_bytes -
+                                                   slc_gpu_product_bytes(gpu));
     info->multiprocessors = gpu->machine.multiprocessors;
     info->shared_bytes = gpu->machine.shared_bytes;
 }
@@ -66,6 +67,7 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
 static void stats(const struct slc_device *device, struct slc_device_stats *stats)
 {
     *stats = slc_gpu_of(device)->stats;
+    slc_gpu_product_stats(slc_gpu_of(device), stats);
 }
 
 static void destroy(struct slc_device *device)
@@ -107,11 +109,11 @@ static const struct slc_device_ops operations = {
     slc_gpu_output_add,
     slc_gpu_output_rows,
     slc_gpu_update_units,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
+    slc_gpu_product_memory_bytes,
+    slc_gpu_product_host_bytes,
+    slc_gpu_product_open,
+    slc_gpu_product_tile,
+    slc_gpu_product_more,
     stats,
     destroy,
 };

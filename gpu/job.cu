@@ -133,7 +133,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
 
 /* ---- end */
 
-static enum slc_status report(const struct slc_gpu_fault *fault, struct slc_error *err)
+enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err)
 {
     static const char *const what[] = {
         "its bytes contradict their description",                          /* SOUND */
@@ -212,7 +212,7 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
         status = join(gpu, err);
     }
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
-        status = report(gpu->memory.host_fault, err);
+        status = slc_gpu_fail_damaged(gpu->memory.host_fault, err);
         /* What a damaged block that stays expands to is looked at when it comes, and not again. */
         gpu->residents.lost = gpu->residents.lost || gpu->residents.block_count > 0;
     }

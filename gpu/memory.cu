@@ -3,6 +3,7 @@
 
 #include "gpu/check.h"
 #include "gpu/dense.h"
+#include "gpu/piece.h"
 
 extern "C" {
 #include "base/checked.h"
@@ -10,44 +11,7 @@ extern "C" {
 
 #include <cinttypes>
 
-enum {
-    /* Parts begin at such places: whole lines of every cache, and what gpu/dense.h asks for. */
-    PART_ALIGN = 256,
-    /* At least so many bytes behind a part of the device's memory belong to nobody: tests find who
-     * writes there. */
-    GAP_BYTES = 32
-};
-
-/* A piece of memory of which parts are cut off one after the other. */
-struct piece {
-    uintptr_t begin;
-    uint64_t used;
-    uint64_t gap_bytes;
-    bool overflow;
-};
-
-template <typename T> static T *part(struct piece *piece, uint64_t count)
-{
-    const uint64_t at = piece->used;
-    uint64_t bytes, end;
-
-    if (count == 0) {
-        return nullptr;
-    }
-    if (!slc_mul_u64(count, sizeof(T), &bytes) || !slc_add_u64(at, bytes, &end) ||
-        !slc_add_u64(end, piece->gap_bytes, &end) ||
-        !slc_round_up_u64(end, PART_ALIGN, &piece->used)) {
-        piece->overflow = true;
-        return nullptr;
-    }
-    if (piece->begin != 0 && piece->gap_bytes > 0) {
-        slc_memory_gap(reinterpret_cast<void *>(piece->begin + at + bytes),
-                       piece->used - at - bytes);
-    }
-    return reinterpret_cast<T *>(piece->begin + at);
-}
-
-static void matrix_part(struct piece *piece,
+static void matrix_part(struct slc_gpu_piece *piece,
                         enum slc_value_type type,
                         uint64_t rows,
                         uint32_t cols,
@@ -61,7 +25,7 @@ static void matrix_part(struct piece *piece,
         piece->overflow = true;
         bytes = 0;
     }
-    *matrix = {part<unsigned char>(piece, bytes), rows, cols, pitch};
+    *matrix = {slc_gpu_part<unsigned char>(piece, bytes), rows, cols, pitch};
 }
 
 static uint64_t longest(const struct slc_device_problem *problem)
@@ -81,7 +45,7 @@ static uint64_t sums_count(const struct slc_device_problem *problem)
 }
 
 static void device_parts(const struct slc_device_problem *problem,
-                         struct piece *piece,
+                         struct slc_gpu_piece *piece,
                          struct slc_gpu_memory *memory)
 {
     const uint64_t rows = longest(problem);
@@ -96,70 +60,74 @@ static void device_parts(const struct slc_device_problem *problem,
     if (problem->deterministic) {
         const uint64_t words = slc_exact_sum_words(rows, problem->rank);
 
-        memory->exact.words = part<unsigned long long>(piece, words);
-        memory->exact.scale = part<double>(piece, rank);
-        memory->largest = part<double>(piece, problem->order * rank);
+        memory->exact.words = slc_gpu_part<unsigned long long>(piece, words);
+        memory->exact.scale = slc_gpu_part<double>(piece, rank);
+        memory->largest = slc_gpu_part<double>(piece, problem->order * rank);
     }
-    memory->layouts = part<struct slc_encoded_layout>(piece, problem->layout_count);
-    memory->fault = part<struct slc_gpu_fault>(piece, 1);
-    memory->solver =
-        reinterpret_cast<double *>(part<unsigned char>(piece, slc_gpu_solver_bytes(problem->rank)));
-    memory->sums = part<double>(piece, sums_count(problem));
-    memory->scratch = part<unsigned char>(piece, slc_gpu_dense_scratch_bytes(rows, problem->rank));
+    memory->layouts = slc_gpu_part<struct slc_encoded_layout>(piece, problem->layout_count);
+    memory->fault = slc_gpu_part<struct slc_gpu_fault>(piece, 1);
+    memory->solver = reinterpret_cast<double *>(
+        slc_gpu_part<unsigned char>(piece, slc_gpu_solver_bytes(problem->rank)));
+    memory->sums = slc_gpu_part<double>(piece, sums_count(problem));
+    memory->scratch =
+        slc_gpu_part<unsigned char>(piece, slc_gpu_dense_scratch_bytes(rows, problem->rank));
     for (unsigned s = 0; s < problem->streams; s++) {
         struct slc_gpu_slot_memory *slot = &memory->slot[s];
 
-        slot->data = part<uint8_t>(piece, problem->slot_bytes);
-        slot->expanded = part<uint8_t>(piece, problem->expanded_bytes);
-        slot->tiles = part<struct slc_gpu_tile>(piece, problem->slot_tiles);
-        slot->chunk_begin = part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
+        slot->data = slc_gpu_part<uint8_t>(piece, problem->slot_bytes);
+        slot->expanded = slc_gpu_part<uint8_t>(piece, problem->expanded_bytes);
+        slot->tiles = slc_gpu_part<struct slc_gpu_tile>(piece, problem->slot_tiles);
+        slot->chunk_begin = slc_gpu_part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
     }
-    memory->resident = part<uint8_t>(piece, problem->resident_bytes);
-    memory->resident_tiles = part<struct slc_gpu_tile>(piece, problem->resident_tiles);
-    memory->units = part<struct slc_row_span>(piece, problem->unit_most);
-    memory->unit_columns = part<double>(piece, (uint64_t)problem->unit_most * 2 * rank);
-    memory->arrival = part<uint8_t>(
+    memory->resident = slc_gpu_part<uint8_t>(piece, problem->resident_bytes);
+    memory->resident_tiles = slc_gpu_part<struct slc_gpu_tile>(piece, problem->resident_tiles);
+    memory->units = slc_gpu_part<struct slc_row_span>(piece, problem->unit_most);
+    memory->unit_columns = slc_gpu_part<double>(piece, (uint64_t)problem->unit_most * 2 * rank);
+    memory->arrival = slc_gpu_part<uint8_t>(
         piece, problem->unit_most > 0 || problem->adds_host ? SLC_GPU_ARRIVAL_BYTES : 0);
-    memory->refused = part<unsigned long long>(
+    memory->refused = slc_gpu_part<unsigned long long>(
         piece, problem->unit_most > 0 && problem->deterministic ? rank : 0);
 }
 
 static void registered_parts(const struct slc_device_problem *problem,
-                             struct piece *piece,
+                             struct slc_gpu_piece *piece,
                              struct slc_gpu_memory *memory)
 {
-    memory->piece[0] = part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
-    memory->piece[1] = part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
+    memory->piece[0] = slc_gpu_part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
+    memory->piece[1] = slc_gpu_part<uint8_t>(piece, SLC_GPU_PIECE_BYTES);
     memory->host_solver = reinterpret_cast<double *>(
-        part<unsigned char>(piece, slc_max_u64(slc_gpu_solver_bytes(problem->rank),
-                                               sums_count(problem) * sizeof(double))));
-    memory->host_fault = part<struct slc_gpu_fault>(piece, 1);
+        slc_gpu_part<unsigned char>(piece, slc_max_u64(slc_gpu_solver_bytes(problem->rank),
+                                                       sums_count(problem) * sizeof(double))));
+    memory->host_fault = slc_gpu_part<struct slc_gpu_fault>(piece, 1);
     for (unsigned s = 0; s < problem->streams; s++) {
         struct slc_gpu_slot_memory *slot = &memory->slot[s];
 
-        slot->host_tiles = part<struct slc_gpu_tile>(piece, problem->slot_tiles);
-        slot->host_chunk_begin = part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
+        slot->host_tiles = slc_gpu_part<struct slc_gpu_tile>(piece, problem->slot_tiles);
+        slot->host_chunk_begin = slc_gpu_part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
     }
 }
 
 static void plain_parts(const struct slc_device_problem *problem,
-                        struct piece *piece,
+                        struct slc_gpu_piece *piece,
                         struct slc_gpu_memory *memory)
 {
-    memory->resident_blocks = part<struct slc_gpu_resident_block>(piece, problem->resident_tiles);
-    memory->resident_nnz = part<uint32_t>(piece, problem->resident_tiles);
+    memory->resident_blocks =
+        slc_gpu_part<struct slc_gpu_resident_block>(piece, problem->resident_tiles);
+    memory->resident_nnz = slc_gpu_part<uint32_t>(piece, problem->resident_tiles);
     for (unsigned s = 0; s < problem->streams; s++) {
         /* Of residents, each of one tile or more. */
-        memory->slot[s].ranges = part<struct slc_gpu_range>(
+        memory->slot[s].ranges = slc_gpu_part<struct slc_gpu_range>(
             piece, problem->resident_tiles > 0 ? problem->slot_tiles : 0);
     }
 }
 
 static bool lay_out(const struct slc_device_problem *problem, struct slc_gpu_memory *memory)
 {
-    struct piece device = {reinterpret_cast<uintptr_t>(memory->device), 0, GAP_BYTES, false};
-    struct piece registered = {reinterpret_cast<uintptr_t>(memory->registered.data), 0, 0, false};
-    struct piece plain = {reinterpret_cast<uintptr_t>(memory->plain.data), 0, 0, false};
+    struct slc_gpu_piece device = {reinterpret_cast<uintptr_t>(memory->device), 0,
+                                   SLC_GPU_GAP_BYTES, false};
+    struct slc_gpu_piece registered = {reinterpret_cast<uintptr_t>(memory->registered.data), 0, 0,
+                                       false};
+    struct slc_gpu_piece plain = {reinterpret_cast<uintptr_t>(memory->plain.data), 0, 0, false};
 
     device_parts(problem, &device, memory);
     registered_parts(problem, &registered, memory);
@@ -176,11 +144,24 @@ bool slc_gpu_memory_measure(const struct slc_device_problem *problem, struct slc
     return lay_out(problem, memory);
 }
 
+enum slc_status slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct slc_error *err)
+{
+    const cudaError_t error = cudaMalloc(memory, bytes);
+
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
+                        "--device-memory leaves nothing for what CUDA takes itself",
+                        slc_div_up_u64(bytes, UINT64_C(1) << 20));
+    }
+    return error == cudaSuccess ? SLC_OK : slc_gpu_fail(error, "cudaMalloc", err);
+}
+
 enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
                                     struct slc_gpu_memory *memory,
                                     struct slc_error *err)
 {
-    cudaError_t error;
     enum slc_status status;
 
     if (!slc_gpu_memory_measure(problem, memory)) {
@@ -195,16 +176,9 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
     if (status != SLC_OK) {
         return status;
     }
-    error = cudaMalloc(&memory->device, memory->device_bytes);
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError();
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
-                        "--device-memory leaves nothing for what CUDA takes itself",
-                        slc_div_up_u64(memory->device_bytes, UINT64_C(1) << 20));
-    }
-    if (error != cudaSuccess) {
-        return slc_gpu_fail(error, "cudaMalloc", err);
+    status = slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err);
+    if (status != SLC_OK) {
+        return status;
     }
     SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
                                  cudaHostRegisterPortable),

@@ -97,6 +97,10 @@ static inline enum slc_value_type slc_gpu_output_type(enum slc_arithmetic arithm
 bool slc_gpu_memory_measure(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory);
 
+/* Memory of the device that is set, in one piece: cudaFree. Errors: as slc_gpu_memory_take. */
+enum slc_status
+slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct slc_error *err) SLC_NODISCARD;
+
 /*
  * Takes it, on the device that is set. Owns: slc_gpu_memory_release, which takes all-zero memory,
  * and memory that this function failed to take.

@@ -50,7 +50,7 @@ check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struc
     const uint64_t mib = UINT64_C(1) << 20;
     uint64_t need;
 
-    if (gpu->is_open) {
+    if (gpu->is_open || gpu->product != nullptr) {
         return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
     }
     if (!sound(problem)) {
@@ -183,6 +183,7 @@ void slc_gpu_close(struct slc_device *device)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
 
+    slc_gpu_product_close(gpu);
     if (!gpu->is_open) {
         return;
     }

@@ -76,6 +76,8 @@ struct slc_gpu_pages {
     bool own; /* false: another device of this process had registered it before */
 };
 
+struct slc_gpu_product; /* gpu/product.h */
+
 struct slc_gpu {
     struct slc_device device; /* first: what the engine has a pointer to */
     int ordinal;
@@ -100,7 +102,8 @@ struct slc_gpu {
     bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
     struct slc_gpu_job job;
-    struct slc_device_stats stats;
+    struct slc_gpu_product *product; /* NULL: it is not open for tiles */
+    struct slc_device_stats stats;   /* but for what lanes have of their own */
 };
 
 static inline struct slc_gpu *slc_gpu_of(struct slc_device *device)
@@ -250,6 +253,8 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,
                                      struct slc_error *err);
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err);
+/* The error that a kernel has met. Returns SLC_ERR_DAMAGED. */
+enum slc_status slc_gpu_fail_damaged(const struct slc_gpu_fault *fault, struct slc_error *err);
 /* Has the output be made of the job's exact sums, where there are any and it has not been. */
 enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 
@@ -286,5 +291,32 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_error *err);
+
+/* ---- product.cu */
+
+uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
+                                      const struct slc_device_product *product);
+uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,
+                                    const struct slc_device_product *product);
+enum slc_status slc_gpu_product_open(struct slc_device *device,
+                                     const struct slc_device_product *product,
+                                     struct slc_error *err);
+/* Ends that, also where it failed; takes a device that is not open for tiles. */
+void slc_gpu_product_close(struct slc_gpu *gpu);
+/* Of the device's memory; adds what lanes have counted. */
+uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
+void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);
+
+/* ---- product_lane.cu */
+
+enum slc_status slc_gpu_product_tile(struct slc_device *device,
+                                     unsigned lane,
+                                     const struct slc_encoded_block *block,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err);
+enum slc_status slc_gpu_product_more(struct slc_device *device,
+                                     unsigned lane,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/matrix.h"
 #include "base/random.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct lane {
 
 struct product_device {
     struct slc_device device;
-    struct product_device_counts counts;
+    struct product_device_counts counts; /* by all lanes: atomic builtins */
     uint64_t memory_bytes;
     unsigned late_us;
     atomic_uint calls;
@@ -61,7 +62,7 @@ static void require(struct product_device *own, bool holds, const char *what)
 {
     if (!holds) {
         printf("# the device: %s\n", what);
-        atomic_fetch_add(&own->counts.wrongs, 1);
+        __atomic_fetch_add(&own->counts.wrongs, 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -203,7 +204,8 @@ static void close_device(struct slc_device *device)
     if (!self->open) {
         return;
     }
-    require(self, atomic_load(&self->counts.at_once) == 0, "closed while a lane is used");
+    require(self, __atomic_load_n(&self->counts.at_once, __ATOMIC_RELAXED) == 0,
+            "closed while a lane is used");
     for (unsigned n = 0; n < self->product.order; n++) {
         slc_matrix_destroy(&self->matrix[n]);
     }
@@ -326,16 +328,18 @@ static struct lane *enter(struct product_device *own, unsigned number)
     }
     lane = &own->lanes[number];
     require(own, !atomic_flag_test_and_set(&lane->used), "a lane is used by two threads");
-    at_once = atomic_fetch_add(&own->counts.at_once, 1) + 1;
-    most = atomic_load(&own->counts.at_most);
-    while (most < at_once && !atomic_compare_exchange_weak(&own->counts.at_most, &most, at_once)) {
+    at_once = __atomic_fetch_add(&own->counts.at_once, 1, __ATOMIC_RELAXED) + 1;
+    most = __atomic_load_n(&own->counts.at_most, __ATOMIC_RELAXED);
+    while (most < at_once &&
+           !__atomic_compare_exchange_n(&own->counts.at_most, &most, at_once, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     return lane;
 }
 
 static void leave(struct product_device *own, struct lane *lane)
 {
-    atomic_fetch_sub(&own->counts.at_once, 1);
+    __atomic_fetch_sub(&own->counts.at_once, 1, __ATOMIC_RELAXED);
     atomic_flag_clear(&lane->used);
 }
 
@@ -399,7 +403,7 @@ static enum slc_status product_tile(struct slc_device *device,
     }
     if (status == SLC_OK) {
         deliver(self, lane, fibers);
-        atomic_fetch_add(&self->counts.tiles, 1);
+        __atomic_fetch_add(&self->counts.tiles, 1, __ATOMIC_RELAXED);
         atomic_fetch_add(&self->blocks, 1);
         atomic_fetch_add(&self->nnz, block->nnz);
         atomic_fetch_add(&self->block_bytes, block->bytes);
@@ -425,7 +429,7 @@ static enum slc_status product_more(struct slc_device *device,
     require(self, lane->delivered < lane->count, "more was asked for than there is");
     if (status == SLC_OK) {
         deliver(self, lane, fibers);
-        atomic_fetch_add(&self->counts.more, 1);
+        __atomic_fetch_add(&self->counts.more, 1, __ATOMIC_RELAXED);
         atomic_fetch_add(&self->bytes_to_host, fibers->count * fiber_bytes(&self->product));
     }
     leave(self, lane);

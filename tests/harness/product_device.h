@@ -9,14 +9,14 @@
 
 #include "base/device.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 /* What was asked of a device since it was created. */
 struct product_device_counts {
-    atomic_uint tiles, more;      /* calls that succeeded */
-    atomic_uint at_once, at_most; /* lanes in use; the most that ever were */
-    atomic_uint wrongs;           /* rules that were broken; each is printed */
+    unsigned tiles, more; /* calls that succeeded */
+    unsigned at_once;     /* lanes in use */
+    unsigned at_most;     /* lanes that ever were at the same time */
+    unsigned wrongs;      /* rules that were broken; each is printed */
     unsigned opened, closed;
 };
 
@@ -26,6 +26,7 @@ struct product_device_counts {
  */
 struct slc_device *product_device_create(uint64_t memory_bytes, unsigned late_us);
 
+/* Not while lanes are used. */
 const struct product_device_counts *product_device_counts(const struct slc_device *device);
 
 /* The k-th call from now on of product_open, product_tile and product_more together fails, with

@@ -64,6 +64,16 @@ static void describe(struct batch_block *block,
     block->tiles.resize(view.entry.tile_count);
     must(slc_describe_block(decoder, &view, block->tiles.data(), &block->described, &err),
          "a description", err);
+    block->lone_tiles.resize(view.entry.tile_count);
+    block->lone.resize(view.entry.tile_count);
+    for (uint32_t t = 0; t < view.entry.tile_count; t++) {
+        struct slc_tile_view tile;
+
+        must(slc_tile_open(decoder, &view, t, &tile, &err), "a tile", err);
+        tile.describe(&tile, &block->lone[t]);
+        block->lone_tiles[t] = block->lone[t].tiles[0];
+        block->lone[t].tiles = &block->lone_tiles[t];
+    }
 }
 
 static void read_blocks(struct batch_fixture *fixture, const char *path)
@@ -78,6 +88,8 @@ static void read_blocks(struct batch_fixture *fixture, const char *path)
     const struct slc_layout_info *info = slc_reader_info(reader);
     must(slc_decoder_create(info, SLC_F64, &decoder, &err), "a decoder", err);
     slc_describe_layout(info, &fixture->layout);
+    fixture->tile_bytes = slc_describe_tile_bound(info);
+    fixture->tile_expanded_bytes = slc_describe_tile_expanded_bound(info);
     slc_forged_load(&file, path);
     fixture->blocks.resize(info->block_count);
     for (uint64_t b = 0; b < info->block_count; b++) {

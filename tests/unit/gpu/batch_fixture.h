@@ -31,11 +31,15 @@ struct batch_block {
     std::vector<uint8_t> bytes;
     std::vector<struct slc_encoded_tile> tiles;
     struct slc_encoded_block described; /* borrows the two */
+    /* Each tile as its view describes it, alone. */
+    std::vector<struct slc_encoded_tile> lone_tiles;
+    std::vector<struct slc_encoded_block> lone;
 };
 
 struct batch_fixture {
     /* Of the host. */
     struct slc_encoded_layout layout;
+    uint64_t tile_bytes, tile_expanded_bytes; /* that a tile alone can have at most */
     std::vector<struct batch_block> blocks;
     std::vector<uint64_t> tile_begin; /* of tile t of all blocks: its first nonzero in `coo` */
     std::vector<uint64_t> coords[SLC_MAX_ORDER];

@@ -30,6 +30,8 @@ WANTED = {
                r"ld\.global\.nc\.v4\.f32": "rows of factors come by 16 bytes",
                r"red\.global\.add\.v4\.f32": "sums of segments leave by 16 bytes",
                r"match\.any\.sync": "nonzeros of a bucket are counted together"},
+    "product_kernels": {r"ld\.global\.v2\.f64": "rows of matrices are read by 16 bytes",
+                        r"ld\.global\.v4\.f32": "rows of matrices are read by 16 bytes"},
     "ttm": {r"ld\.global\.v2\.f64": "rows of the matrix are read by 16 bytes",
             r"ld\.global\.v4\.f32": "rows of the matrix are read by 16 bytes"},
 }

@@ -52,6 +52,8 @@ FAULTS = {
     "piece_overwritten": ("test_gpu_device", "go and come back", RACE),
     "plain_add_f32": ("test_gpu_mttkrp", "every order", RACE),
     "plain_add_f64": ("test_gpu_mttkrp", "every order", RACE),
+    "product_not_awaited": ("test_gpu_product", "codec and form", WRONG),
+    "product_run_unfinished": ("test_gpu_product", "codec and form", RACE),
     "resident_not_awaited": ("test_gpu_device", "while they come", RACE),
     "slot_overwritten": ("test_gpu_device", "any number of streams", ERROR),
     "update_panel_unfinished": ("test_gpu_dense", "hundreds of rows", WRONG),

@@ -1,0 +1,398 @@
+/* A device that multiplies tiles: opening and closing it. See product.h. */
+#include "gpu/product.h"
+
+#include "gpu/check.h"
+#include "gpu/piece.h"
+
+#include <cinttypes>
+
+static enum slc_value_type matrix_type(const struct slc_device_product *product)
+{
+    return slc_gpu_factor_type(product->arithmetic);
+}
+
+/* Whether a mode can be multiplied by the matrix, where it has one. */
+static bool is_sound_matrix(const struct slc_device_product *product, unsigned mode, uint32_t cols)
+{
+    const struct slc_matrix *matrix = product->matrix[mode];
+
+    return matrix == nullptr ||
+           (matrix->type == matrix_type(product) && matrix->rows == product->dims[mode] &&
+            matrix->cols == cols && matrix->pitch >= cols);
+}
+
+/* Fills in what follows from the product. False where it is none that can be. */
+static bool learn(const struct slc_device_product *product, struct slc_gpu_product *made)
+{
+    const uint32_t together = 16 / slc_value_bytes(matrix_type(product));
+    bool sound = product->order >= 1 && product->order <= SLC_MAX_ORDER && product->lanes >= 1 &&
+                 product->lanes <= SLC_DEVICE_LANES && product->tile_bytes >= 1 &&
+                 product->room >= 1 && product->room <= SLC_TILE_NNZ;
+
+    made->product = *product;
+    for (unsigned n = 0; sound && n < product->order; n++) {
+        made->sums_over[n] = product->matrix[n] != nullptr;
+        made->kept += !made->sums_over[n];
+        made->cols = made->sums_over[n] ? product->matrix[n]->cols : made->cols;
+        sound = product->dims[n] >= 1 && product->dims[n] <= SLC_MAX_MODE_LENGTH;
+    }
+    for (unsigned n = 0; sound && n < product->order; n++) {
+        sound = is_sound_matrix(product, n, made->cols);
+    }
+    /* Rows begin at multiples of 16 bytes, but numbers of a vector stand side by side. */
+    made->pitch = made->cols == 1 ? 1 : (made->cols + together - 1) / together * together;
+    return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
+}
+
+static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
+{
+    const struct slc_device_product *product = &made->product;
+    const uint64_t element = slc_value_bytes(matrix_type(product));
+    const uint64_t sum = slc_value_bytes(slc_gpu_output_type(product->arithmetic));
+
+    for (unsigned n = 0; n < product->order; n++) {
+        uint64_t bytes = 0;
+
+        if (made->sums_over[n] && !slc_mul_u64(product->dims[n], made->pitch * element, &bytes)) {
+            piece->overflow = true;
+        }
+        made->matrix[n] = slc_gpu_part<uint8_t>(piece, bytes);
+    }
+    made->layout = slc_gpu_part<struct slc_encoded_layout>(piece, 1);
+    for (unsigned l = 0; l < product->lanes; l++) {
+        struct slc_gpu_lane *lane = &made->lanes[l];
+        struct slc_product_job *job = &lane->job;
+
+        lane->input = slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_DATA_AT + product->tile_bytes);
+        lane->expanded = slc_gpu_part<uint8_t>(piece, product->expanded_bytes);
+        job->list.offsets = slc_gpu_part<uint32_t>(piece, (uint64_t)product->order * SLC_TILE_NNZ);
+        job->list.values = slc_gpu_part<uint8_t>(piece, SLC_TILE_NNZ * element);
+        job->list.heads = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_WORDS);
+        job->list.counts = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
+        job->carry_fiber = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
+        job->carries = slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_GROUPS * sum * made->cols);
+        job->result = slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, product->room));
+    }
+}
+
+static void host_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
+{
+    for (unsigned l = 0; l < made->product.lanes; l++) {
+        struct slc_gpu_lane *lane = &made->lanes[l];
+
+        lane->host_input =
+            slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_DATA_AT + made->product.tile_bytes);
+        lane->host_result =
+            slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, made->product.room));
+    }
+}
+
+/* Where all parts are, if the pieces begin where they do, or would be. False on overflow. */
+static bool lay_out(struct slc_gpu_product *made)
+{
+    struct slc_gpu_piece device = {reinterpret_cast<uintptr_t>(made->device), 0, SLC_GPU_GAP_BYTES,
+                                   false};
+    struct slc_gpu_piece registered = {reinterpret_cast<uintptr_t>(made->registered.data), 0, 0,
+                                       false};
+
+    if (made->product.tile_bytes > UINT64_MAX / 2) {
+        return false;
+    }
+    device_parts(made, &device);
+    host_parts(made, &registered);
+    made->device_bytes = device.used;
+    made->registered_bytes = registered.used;
+    return !device.overflow && !registered.overflow;
+}
+
+/* A record of some 40 KiB, too large for a stack; NULL where there is no memory. Owns: slc_free. */
+static struct slc_gpu_product *create(void)
+{
+    return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
+}
+
+static bool measure(const struct slc_device_product *product, struct slc_gpu_product *made)
+{
+    return learn(product, made) && lay_out(made);
+}
+
+uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
+                                      const struct slc_device_product *product)
+{
+    struct slc_gpu_product *made = create();
+    uint64_t bytes = UINT64_MAX;
+
+    (void)device;
+    if (made != nullptr && measure(product, made)) {
+        bytes = made->device_bytes;
+    }
+    slc_free(made);
+    return bytes;
+}
+
+uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,
+                                    const struct slc_device_product *product)
+{
+    struct slc_gpu_product *made = create();
+    uint64_t bytes = UINT64_MAX;
+
+    (void)device;
+    if (made != nullptr && measure(product, made)) {
+        bytes = slc_buffer_footprint(made->registered_bytes, SLC_PAGES_SMALL) + sizeof *made;
+    }
+    slc_free(made);
+    return bytes;
+}
+
+/* ---- open */
+
+static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_buffer_create(&made->registered, made->registered_bytes, SLC_PAGES_SMALL, err);
+
+    if (status == SLC_OK) {
+        status = slc_gpu_device_memory_take(made->device_bytes, &made->device, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(
+        cudaHostRegister(made->registered.data, made->registered.bytes, cudaHostRegisterPortable),
+        err);
+    made->is_registered = true;
+    (void)lay_out(made);
+    return SLC_OK;
+}
+
+static enum slc_status open_lane(struct slc_gpu_lane *lane, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
+    return SLC_OK;
+}
+
+/* What of a lane's tiles is always the same. */
+static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
+{
+    auto *input = reinterpret_cast<struct slc_product_input *>(lane->input);
+    struct slc_product_job *job = &lane->job;
+
+    job->tile = &input->tile;
+    job->fault = &input->fault;
+    job->layout = made->layout;
+    job->cols = made->cols;
+    job->room = made->product.room;
+    job->arithmetic = made->product.arithmetic;
+    job->pitch = made->pitch;
+    for (unsigned n = 0; n < made->product.order; n++) {
+        if (made->sums_over[n]) {
+            job->summed_mode[job->summed++] = (uint8_t)n;
+        } else {
+            job->kept_mode[job->kept++] = (uint8_t)n;
+        }
+    }
+}
+
+/* A copy to the device from the registered memory's begin, which is free again then. */
+static enum slc_status
+send(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_gpu_lane *lane = &made->lanes[0];
+
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(to, made->registered.data, bytes, cudaMemcpyHostToDevice, lane->stream),
+        err);
+    SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err);
+    lane->stats.bytes_to_device += bytes;
+    return SLC_OK;
+}
+
+/* Rows of a matrix, packed as the device has them. */
+static void
+pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uint64_t count)
+{
+    const struct slc_matrix *from = made->product.matrix[mode];
+    const uint64_t element = slc_value_bytes(from->type);
+    const uint64_t used = slc_min_u64(from->pitch, made->pitch) * element;
+    const auto *source = static_cast<const unsigned char *>(from->buffer.data);
+    auto *to = static_cast<unsigned char *>(made->registered.data);
+
+    for (uint64_t row = 0; row < count; row++, to += made->pitch * element) {
+        memcpy(to, source + (first + row) * from->pitch * element, used);
+        memset(to + used, 0, made->pitch * element - used);
+    }
+}
+
+/* Whatever the lanes have for tiles and results takes a row at least. */
+static enum slc_status
+write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
+{
+    const uint64_t row_bytes =
+        (uint64_t)made->pitch * slc_value_bytes(made->product.matrix[mode]->type);
+    const uint64_t step = made->registered_bytes / row_bytes;
+    const uint64_t rows = made->product.dims[mode];
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t first = 0; first < rows && status == SLC_OK; first += step) {
+        const uint64_t count = slc_min_u64(step, rows - first);
+
+        pack_rows(made, mode, first, count);
+        status = send(made, static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
+                      count * row_bytes, err);
+    }
+    return status;
+}
+
+static enum slc_status write_layout(struct slc_gpu_product *made, struct slc_error *err)
+{
+    const auto *from = reinterpret_cast<const unsigned char *>(made->product.layout);
+    auto *to = reinterpret_cast<unsigned char *>(made->layout);
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t at = 0; at < sizeof *made->layout && status == SLC_OK;) {
+        const uint64_t bytes = slc_min_u64(made->registered_bytes, sizeof *made->layout - at);
+
+        memcpy(made->registered.data, from + at, bytes);
+        status = send(made, to + at, bytes, err);
+        at += bytes;
+    }
+    return status;
+}
+
+static enum slc_status
+take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *err)
+{
+    enum slc_status status;
+
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    status = take_memory(made, err);
+    for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
+        status = open_lane(&made->lanes[l], err);
+        prepare_lane(made, &made->lanes[l]);
+    }
+    if (status == SLC_OK) {
+        status = write_layout(made, err);
+    }
+    for (unsigned n = 0; n < made->product.order && status == SLC_OK; n++) {
+        status = made->sums_over[n] ? write_matrix(made, n, err) : SLC_OK;
+        made->product.matrix[n] = nullptr;
+    }
+    made->product.layout = nullptr;
+    return status;
+}
+
+/* Measures the product, too. */
+static enum slc_status
+check(const struct slc_gpu *gpu, const struct slc_device_product *product, struct slc_error *err)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    if (!measure(product, gpu->product)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
+                        " fibers at a time: modes and matrices have one length, matrices one type "
+                        "and number of columns, lanes are 1 to %d, and memory is counted in 64 "
+                        "bits",
+                        product->order, product->lanes, product->room, SLC_DEVICE_LANES);
+    }
+    if (gpu->product->device_bytes > gpu->cap_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "matrices and %u lanes on device %d need --device-memory %" PRIu64
+                        "MiB or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+                        product->lanes, gpu->ordinal,
+                        slc_div_up_u64(gpu->product->device_bytes, mib), gpu->cap_bytes / mib,
+                        gpu->cap_bytes % mib * 10 / mib);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_product_open(struct slc_device *device,
+                                     const struct slc_device_product *product,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status;
+
+    if (gpu->is_open || gpu->product != nullptr) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
+    }
+    gpu->product = create();
+    if (gpu->product == nullptr) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the lanes of device %d", gpu->ordinal);
+    }
+    status = check(gpu, product, err);
+    if (status == SLC_OK) {
+        gpu->stats = {};
+        status = take(gpu, gpu->product, err);
+    }
+    if (status != SLC_OK) {
+        slc_gpu_product_close(gpu);
+    }
+    return status;
+}
+
+/* ---- close */
+
+static void close_lane(struct slc_gpu_lane *lane)
+{
+    cudaEvent_t *const events[] = {&lane->begun, &lane->copied, &lane->done};
+
+    for (cudaEvent_t *event : events) {
+        if (*event != nullptr) {
+            (void)cudaEventDestroy(*event);
+        }
+    }
+    if (lane->stream != nullptr) {
+        (void)cudaStreamSynchronize(lane->stream);
+        (void)cudaStreamDestroy(lane->stream);
+    }
+}
+
+uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu)
+{
+    return gpu->product != nullptr ? gpu->product->device_bytes : 0;
+}
+
+void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats)
+{
+    for (unsigned l = 0; gpu->product != nullptr && l < SLC_DEVICE_LANES; l++) {
+        const struct slc_device_stats *lane = &gpu->product->lanes[l].stats;
+
+        stats->launches += lane->launches;
+        stats->blocks += lane->blocks;
+        stats->nnz += lane->nnz;
+        stats->block_bytes += lane->block_bytes;
+        stats->bytes_to_device += lane->bytes_to_device;
+        stats->bytes_to_host += lane->bytes_to_host;
+        stats->copy_seconds += lane->copy_seconds;
+        stats->compute_seconds += lane->compute_seconds;
+    }
+}
+
+void slc_gpu_product_close(struct slc_gpu *gpu)
+{
+    struct slc_gpu_product *product = gpu->product;
+
+    if (product == nullptr) {
+        return;
+    }
+    (void)cudaSetDevice(gpu->ordinal);
+    slc_gpu_product_stats(gpu, &gpu->stats);
+    for (unsigned l = 0; l < SLC_DEVICE_LANES; l++) {
+        close_lane(&product->lanes[l]);
+    }
+    if (product->is_registered) {
+        (void)cudaHostUnregister(product->registered.data);
+    }
+    if (product->device != nullptr) {
+        (void)cudaFree(product->device);
+    }
+    /* What these calls say is of no use to whoever asks next. */
+    (void)cudaGetLastError();
+    slc_buffer_destroy(&product->registered);
+    slc_free(product);
+    gpu->product = nullptr;
+}

@@ -1,0 +1,74 @@
+/*
+ * Tiles of random tensors and a device that multiplies them through base/device.h alone, beside the
+ * fibers and sums that there have to be.
+ *
+ * The test sets the emulation up before it makes a run of an emulated device.
+ */
+#ifndef SLC_PRODUCT_FIXTURE_H
+#define SLC_PRODUCT_FIXTURE_H
+
+#include "device_fixture.h"
+
+#include <memory>
+#include <vector>
+
+/* What is multiplied, and how. */
+struct product_case {
+    unsigned modes; /* bit n: mode n is summed over */
+    uint32_t cols;
+    enum slc_arithmetic arithmetic;
+    unsigned lanes;
+    uint32_t room;
+};
+
+/* Fibers of a tile: offsets of the modes that stay, one behind the other, and rows of sums. */
+struct product_sums {
+    std::vector<std::vector<uint32_t>> offsets;
+    std::vector<double> sums;
+
+    bool operator==(const product_sums &other) const
+    {
+        return offsets == other.offsets && sums == other.sums;
+    }
+    uint64_t count(uint32_t cols) const
+    {
+        return sums.size() / cols;
+    }
+};
+
+/* Borrows the tensor. */
+struct product_run {
+    const struct batch_fixture &tensor;
+    product_case how;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_device *device = nullptr;                  /* the run's own */
+    std::vector<std::unique_ptr<device_factor>> matrices; /* one of each mode, used or not */
+    struct slc_device_product product = {};
+
+    /* Integers, or any numbers; the same ones for the same seed of the test. */
+    product_run(const struct batch_fixture &tensor, const product_case &how, bool any = false);
+    ~product_run();
+    product_run(const product_run &) = delete;
+
+    /* Of the emulation, or the one of product_device.h. */
+    enum slc_status create_emulated(uint64_t memory_bytes = 0);
+    void create_fake(void);
+    enum slc_status open(void);
+
+    /* All fibers of a tile, however many calls that takes. */
+    enum slc_status tile(unsigned lane,
+                         const struct slc_encoded_block &block,
+                         product_sums *made,
+                         struct slc_error *error) const;
+    /* By the oracle, from nonzero `begin` of the tensor on. */
+    product_sums expected(const struct slc_encoded_tile &tile, uint64_t begin) const;
+};
+
+/* Draws and encodes a tensor. */
+void product_encode(struct batch_fixture *tensor,
+                    const std::vector<uint64_t> &dims,
+                    uint64_t nnz,
+                    enum slc_made_values values,
+                    const struct batch_shape &shape);
+
+#endif
