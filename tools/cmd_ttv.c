@@ -9,9 +9,11 @@
 #include "convert/contract.h"
 #include "convert/format.h"
 #include "cpu/fiber_dots.h"
+#include "engine/device_products.h"
 #include "engine/stream_supply.h"
 #include "format.h"
 #include "log_json.h"
+#include "products.h"
 #include "progress.h"
 #include "session.h"
 #include "storage/store.h"
@@ -21,7 +23,7 @@
 
 struct arguments {
     struct build_options build;
-    struct session_options session; /* of these, how blocks are read */
+    struct session_options session; /* of these, how blocks are read, and what multiplies */
     struct option_modes modes;
     struct option_strings vectors;
     bool sort;
@@ -54,6 +56,8 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_IO(arguments, session.io),
     SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_SHARE(arguments),
     BUILD_OPTION_ROWS(arguments),
     {.name = "json",
      .kind = OPTION_FLAG,
@@ -72,6 +76,9 @@ struct product {
     struct slc_contract_options contract;
     struct slc_stream_supply supply;
     struct slc_tile_supply tiles; /* the table of `supply` */
+    struct products_choice choice;
+    struct slc_device_products device;
+    struct slc_tile_products products; /* the table of `device` */
     struct slc_contract_report report;
     double seconds;
 };
@@ -93,6 +100,25 @@ static enum slc_status fill_supply(struct product *product, struct slc_error *er
     return SLC_OK;
 }
 
+/* Which device multiplies, if any. */
+static enum slc_status fill_products(struct product *product, struct slc_error *err)
+{
+    const struct session_options *session = &product->args.session;
+    struct products_choice *choice = &product->choice;
+    const enum slc_status status = products_choose(session, choice, err);
+
+    product->device = (struct slc_device_products){.device = choice->device,
+                                                   .share = choice->share,
+                                                   .streams = (unsigned)session->streams,
+                                                   .optional = choice->optional,
+                                                   .why = choice->refused};
+    if (status == SLC_OK && choice->device != NULL) {
+        product->products = slc_device_products_table(&product->device);
+        product->contract.products = &product->products;
+    }
+    return status;
+}
+
 static enum slc_status
 fill_options(struct product *product, const struct operands *operands, struct slc_error *err)
 {
@@ -110,6 +136,9 @@ fill_options(struct product *product, const struct operands *operands, struct sl
                         args->build.codec);
     }
     status = fill_supply(product, err);
+    if (status == SLC_OK) {
+        status = fill_products(product, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -133,6 +162,24 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
+/* What there is to tell of the device. */
+static struct products_told told_of(const struct product *product)
+{
+    return (struct products_told){.choice = &product->choice,
+                                  .refused = &product->device.why,
+                                  .plan = &product->device.plan,
+                                  .threads = product->report.threads,
+                                  .report =
+                                      product->contract.dry_run ? NULL : &product->device.report};
+}
+
+static void print_device(const struct product *product, FILE *out)
+{
+    const struct products_told told = told_of(product);
+
+    products_print(&told, out);
+}
+
 static void print_store_report(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
@@ -145,6 +192,7 @@ static void print_store_report(const struct product *product)
     printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
            format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
     printf("  %-12s %s\n", "order", report->ordered ? "sums written as they came" : "sums sorted");
+    print_device(product, stdout);
     build_report(&report->build, report->order, report->dims);
     build_report_memory(product->contract.memory_bytes);
 }
@@ -193,6 +241,7 @@ static void print_dry_run(const struct product *product)
                                  "memory");
     }
     print_layout(product, stdout);
+    print_device(product, stdout);
     printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
            format_memory(&a, report->least_bytes),
            format_memory(&b, product->contract.memory_bytes), report->threads,
@@ -205,7 +254,7 @@ static void print_reading(const struct product *product, FILE *out)
     const struct slc_contract_report *report = &product->report;
     const struct slc_stream_supply *supply = &product->supply;
     const struct slc_stream_stats *stats = &supply->stats;
-    const double threads = report->threads;
+    const double workers = report->workers;
     struct format_text a, b;
 
     print_layout(product, out);
@@ -225,20 +274,20 @@ static void print_reading(const struct product *product, FILE *out)
     (void)fprintf(out,
                   "  %-12s total %.3fs, multiply %.3fs; per thread: decode %.3fs, wait for blocks "
                   "%.3fs, for tiles before %.3fs\n",
-                  "times", product->seconds, report->scan_seconds, stats->decode_seconds / threads,
-                  stats->wait_seconds / threads, supply->turn_seconds / threads);
+                  "times", product->seconds, report->scan_seconds, stats->decode_seconds / workers,
+                  stats->wait_seconds / workers, supply->turn_seconds / workers);
 }
 
 static json_t *seconds_json(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
     const struct slc_stream_stats *stats = &product->supply.stats;
-    const double threads = report->threads;
+    const double workers = report->workers;
 
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->seconds,
-                     "multiply", report->scan_seconds, "decode", stats->decode_seconds / threads,
-                     "wait_read", stats->wait_seconds / threads, "wait_turn",
-                     product->supply.turn_seconds / threads, "spill", report->build.spill_seconds,
+                     "multiply", report->scan_seconds, "decode", stats->decode_seconds / workers,
+                     "wait_read", stats->wait_seconds / workers, "wait_turn",
+                     product->supply.turn_seconds / workers, "spill", report->build.spill_seconds,
                      "sort", report->build.sort_seconds, "encode", report->build.encode_seconds,
                      "write", report->build.write_seconds);
 }
@@ -290,6 +339,13 @@ static json_t *used_json(const struct product *product)
     return array;
 }
 
+static json_t *device_json(const struct product *product)
+{
+    const struct products_told told = told_of(product);
+
+    return products_json(&told);
+}
+
 static void print_json(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
@@ -309,6 +365,10 @@ static void print_json(const struct product *product)
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
         "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
     (void)json_object_set_new(record, "used", used_json(product));
+    (void)json_object_set_new(record, "device", device_json(product));
+    if (product->device.why.status != SLC_OK) {
+        (void)json_object_set_new(record, "no_device", json_string(product->device.why.message));
+    }
     if (report->layout_fibers > 0) {
         (void)json_object_set_new(record, "fibers",
                                   json_integer((json_int_t)report->layout_fibers));
@@ -330,6 +390,18 @@ static void print_json(const struct product *product)
     json_decref(record);
 }
 
+/* A number is all that standard output gets: of the device, a note where it was not used. */
+static void print_device_of_number(const struct product *product)
+{
+    const struct slc_error *refused = &product->device.why;
+
+    if (product->args.verbose && !product->args.build.quiet) {
+        print_device(product, stderr);
+    } else if (refused->status != SLC_OK) {
+        console_note("GPU not used: %s", refused->message);
+    }
+}
+
 static void print_result(const struct product *product)
 {
     const struct arguments *args = &product->args;
@@ -348,6 +420,7 @@ static void print_result(const struct product *product)
 
         number[slc_format_f64(number, product->report.scalar)] = '\0';
         printf("%s\n", number);
+        print_device_of_number(product);
     } else if (!args->build.quiet) {
         print_store_report(product);
     }
@@ -374,27 +447,40 @@ static enum slc_status check_place(const struct product *product, struct slc_err
                : SLC_OK;
 }
 
+static enum slc_status
+multiply(struct product *product, const struct operands *operands, struct slc_error *err)
+{
+    enum slc_status status = fill_options(product, operands, err);
+
+    if (status == SLC_OK) {
+        status = build_start(&product->args.build, written(product), err);
+    }
+    if (status == SLC_OK) {
+        status = slc_contract(&product->contract, &product->report, err);
+    }
+    return status == SLC_OK ? check_place(product, err) : status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct product product = {.seconds = 0};
     struct slc_error err = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
-    int code;
+    int code = 0;
 
     if (!command_begin(command, argc, argv, &product.args, &operands, &code)) {
         return code;
     }
-    if (fill_options(&product, &operands, &err) != SLC_OK ||
-        build_start(&product.args.build, written(&product), &err) != SLC_OK ||
-        slc_contract(&product.contract, &product.report, &err) != SLC_OK ||
-        check_place(&product, &err) != SLC_OK) {
-        return console_error(&err);
+    if (multiply(&product, &operands, &err) != SLC_OK) {
+        code = console_error(&err);
+    } else {
+        product.seconds = slc_seconds_since(start_ns);
+        console_settle();
+        print_result(&product);
     }
-    product.seconds = slc_seconds_since(start_ns);
-    console_settle();
-    print_result(&product);
-    return 0;
+    products_drop(&product.args.session, &product.choice);
+    return code;
 }
 
 const struct command command_ttv = {

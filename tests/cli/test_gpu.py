@@ -5,20 +5,10 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import check, run, sluice  # noqa: E402
-
-EMULATED = os.environ["SLUICE_EMULATED"]
-
-
-def emulated(*arguments, status=0, fault=None):
-    environment = os.environ | ({"SLC_EMULATION_FAULT": fault} if fault else {})
-    done = subprocess.run([EMULATED, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment)
-    check(done.returncode == status, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+from tap import check, emulated, run, sluice  # noqa: E402
 
 
 def made(folder):

@@ -11,6 +11,7 @@ import tempfile
 import traceback
 
 SLUICE = os.environ.get("SLUICE", "sluice")
+EMULATED = os.environ.get("SLUICE_EMULATED")  # the command with a device that is emulated
 SOURCE = os.environ.get("SLC_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 FULL = os.environ.get("SLC_TEST_FULL") == "1"
 # Set for builds under sanitizers, which are several times slower.
@@ -38,6 +39,13 @@ def sluice(*args, status=0, **kw):
         raise AssertionError(f"sluice {' '.join(map(str, args))}: exit {done.returncode}, wanted "
                              f"{status}\n{done.stdout}{done.stderr}")
     return done.stdout, done.stderr
+
+
+def emulated(*args, status=0):
+    """Runs the command on an emulated device; checks the exit status; returns all that it said."""
+    done = subprocess.run([EMULATED, *map(str, args)], capture_output=True, text=True, timeout=300)
+    check(done.returncode == status, f"{args}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
 
 
 def bundled(name):
