@@ -11,8 +11,15 @@
 #include <vector>
 
 enum { WARP = 32, BLOCK_THREADS_MAX = 1024 };
-/* Blocks that run at the same time: enough for each to get a share of what a grid divides. */
+/*
+ * Blocks that run at the same time: enough for each to get a share of what a grid divides. To
+ * ThreadSanitizer every barrier of a thread costs as much as there are threads.
+ */
+#if defined(SLC_EMULATION_TSAN)
+enum { LIVE_BLOCKS = 2 };
+#else
 enum { LIVE_BLOCKS = 3 };
+#endif
 /* Two would do where all threads of a warp meet in each; parts of one may be further apart. */
 enum { WARP_PHASES = 8 };
 /* What shared memory holds before a kernel writes it: an integer out of any range, a double of

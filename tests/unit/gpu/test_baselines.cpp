@@ -141,7 +141,8 @@ static void test_options(void)
         check(p, mode, mode);
     }
     /* A rank whose rows fill the stash. */
-    problem wide(random_list({3, 2}, 40, 7), SLC_MAX_RANK, SLC_ARITHMETIC_F64);
+    problem wide(random_list({3, 2}, slc_test_threads_only() ? 10 : 40, 7), SLC_MAX_RANK,
+                 SLC_ARITHMETIC_F64);
     check(wide, 0, 1);
 }
 

@@ -43,7 +43,8 @@ static void check_case(const device_tensor &tensor, const device_case &how, unsi
 
 static void any_streams(void)
 {
-    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS,
+                               slc_test_threads_only() ? 800 : 2000, 90);
 
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
@@ -86,7 +87,7 @@ static void deterministic(void)
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_DOUBLES, 1200, 100);
     std::vector<double> first;
 
-    for (unsigned seed = 1; seed <= 4; seed++) {
+    for (unsigned seed = 1; seed <= (slc_test_threads_only() ? 2U : 4U); seed++) {
         const device_emulation emulation(seed);
         device_run run(tensor, {seed, seed, seed - 1, 9, SLC_ARITHMETIC_F64, true, 2 * seed}, true);
         std::vector<double> rows;
@@ -163,7 +164,7 @@ static void resident_at_once(void)
     const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 3000, 300);
 
     for (unsigned slot_blocks = 1; slot_blocks <= 3; slot_blocks++) {
-        for (unsigned seed = 1; seed <= 4; seed++) {
+        for (unsigned seed = 1; seed <= (slc_test_threads_only() ? 2U : 4U); seed++) {
             const device_emulation emulation(seed);
             device_run run(tensor, {3, slot_blocks, 3, 4, SLC_ARITHMETIC_F64, false, seed});
             const struct slc_device_job job = {0, 1, tensor.magnitude};

@@ -115,6 +115,9 @@ static void outputs(void)
 
     for (size_t c = slc_test_threads_only() ? 1 : 0; c < SLC_COUNT(cases); c++) {
         for (int emulated = 1; emulated <= 3; emulated += 2) {
+            if (slc_test_threads_only() && (emulated == 1) != (c == 1)) {
+                continue;
+            }
             const device_emulation emulation((unsigned)c + 1, emulated);
             device_group group(tensor, cases[c], 2 + c, false);
 
@@ -210,7 +213,7 @@ static void deterministic(void)
     const uint64_t unit = tensor.dims[1] / 30 + 1;
     solution one;
 
-    for (size_t count = 1; count <= 4; count *= 2) {
+    for (size_t count = 1; count <= 4; count *= slc_test_threads_only() ? 4 : 2) {
         const device_emulation emulation((unsigned)count, count == 2 ? 1 : (int)count);
         const device_case how = {2, 2, 1, 9, SLC_ARITHMETIC_F64, true, (unsigned)count, 40};
         device_group group(tensor, how, count, true);

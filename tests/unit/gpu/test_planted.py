@@ -62,8 +62,11 @@ FAULTS = {
 
 
 def expected(fault):
-    """What this build says of it; None where it cannot see it."""
-    return next((text for kind, text in FAULTS[fault][2].items() if kind in SANITIZER), None)
+    """What this build says of it; None where it cannot see it, or need not."""
+    kinds = FAULTS[fault][2]
+    if SANITIZER != "none" and "none" in kinds and not os.environ.get("SLC_TEST_FULL"):
+        return None  # a build without one sees it in a tenth of the time
+    return next((text for kind, text in kinds.items() if kind in SANITIZER), None)
 
 
 def output(fault):
@@ -79,7 +82,7 @@ def main():
     faults = [fault for fault in FAULTS if expected(fault) is not None]
     unseen = [fault for fault in FAULTS if fault not in faults]
     if unseen:
-        print(f"# left to builds under other sanitizers: {', '.join(unseen)}")
+        print(f"# left to other builds: {', '.join(unseen)}")
     print(f"1..{len(faults)}")
     failed = 0
     for number, fault in enumerate(faults, 1):
