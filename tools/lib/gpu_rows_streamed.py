@@ -1,10 +1,9 @@
 """Rows 6, 7, 9 and 10 of tools/gpu-acceptance: what passes through the device, and what several share."""
 
-import filecmp
+import hashlib
 import json
 import os
 import shutil
-import time
 
 from gpu_rows_memory import geometric_mean
 from gpu_runner import Failed, npy_write
@@ -74,7 +73,7 @@ def from_disk(runner):
     """7: every block from the drive in every pass, as fast as the slower of the drive and the bus."""
     store = runner.tensor("streamed")
     # As many reads of one block in flight as the stream has; past the page cache both times.
-    io = json.loads(runner.sluice("bench", "io", store, "-n", 3, "--json").stdout)
+    io = json.loads(runner.sluice("bench", "io", store, "--io", "pread", "-n", 2, "--json").stdout)
     runner.keep("drive", io)
     drive = max(row["gb_per_s"] for row in io["rows"] if row["method"].startswith("raw") and row.get("gb_per_s"))
     row = runner.bench(store, "--rank", RANK, "--mode", 1, "--no-cache", "-n", runner.repeats)["rows"][0]
@@ -114,8 +113,8 @@ def logical_devices(runner, kept):
 
 
 def shared(runner, kept):
-    """CPU and GPU on one decomposition, beside the better of them alone."""
-    store = runner.tensor("skewed", 0.3, layouts=("--sorted", "all"))
+    """CPU and GPU on one decomposition, beside the better of them alone; from `blco`, as all of them read it."""
+    store = runner.tensor("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
         alone[device] = runner.cpd(store, "-i", 8, "--device", device)
@@ -124,8 +123,7 @@ def shared(runner, kept):
     for split in ("static=0.9", "adaptive", "queue"):
         told = runner.cpd(store, "-i", 8, "--device", "gpu", "--split", split)
         kept[split] = median_iteration(told)
-        kept[split + " run"] = told["devices"]
-        runner.keep("cpu_with_gpu", kept)
+        runner.keep("cpu_with_gpu", {**kept, "run": told.get("share")})
         apart = abs(told["fit"] - alone["gpu"]["fit"])
         runner.mark(apart <= 1e-9, f"{split}: {best / kept[split]:.2f} x the best alone, fits differ by {apart:.1e}")
     runner.mark(best / kept["adaptive"] >= 0.98, f"adaptive {best / kept['adaptive']:.2f} x the best alone")
@@ -190,55 +188,57 @@ def in_memory(runner):
     runner.tell(f"TTM by fibers {geometric_mean(rates):.0f} GB/s, {geometric_mean(forms):.2f} x as fast as by elements")
 
 
-def timed(runner, *command):
-    begin = time.monotonic()
-    runner.sluice(*command)
-    return time.monotonic() - begin
+def streamed_cases(runner, command):
+    """Ways to multiply, by name: what SPTV measures one by one, and with the CPU."""
+    gpu = ["--device", "gpu"]
+    cases = {"cpu": [], "gpu": gpu, "1 stream": [*gpu, "--streams", 1], "4 streams": [*gpu, "--streams", 4]}
+    if runner.offers(command, "--schedule"):
+        cases.update({"file order": [*gpu, "--schedule", "file"], "largest first": [*gpu, "--schedule", "largest"]})
+    if runner.offers(command, "--split"):
+        cases["with CPU"] = [*gpu, "--split", "adaptive"]
+    return cases
 
 
-def streamed_vector(runner, store, kept):
-    """Integers: sums are exact, so that results are equal in whatever order they were added up."""
-    length = runner.info(store)["dims"][2]
-    vector, sums = os.path.join(runner.work, "vector.npy"), {}
-    npy_write(vector, length, None, lambda i: 1 + i % 3)
-    cases = {"cpu": [], "gpu": ["--device", "gpu"], "gpu, 1 stream": ["--device", "gpu", "--streams", 1],
-             "gpu, file order": ["--device", "gpu", "--schedule", "file"],
-             "gpu, largest first": ["--device", "gpu", "--schedule", "largest"]}
-    for name, more in cases.items():
-        out = os.path.join(runner.work, "ttv.slc")
-        seconds = timed(runner, "ttv", store, out, "--mode", 3, "--vector", vector, "-f", "-q", *more)
-        info = runner.info(out)
-        sums[name] = info["nnz"], info["content_sum"]
-        kept["ttv " + name] = seconds
-        runner.keep("products_streamed", kept)
-        shutil.rmtree(out)
-    apart = [name for name, content in sums.items() if content != sums["cpu"]]
-    runner.mark(not apart, "streamed TTV " + (f"differs from the CPU's: {', '.join(apart)}" if apart else "agrees with the CPU's"))
+def streamed_product(runner, store, command, cols, content):
+    """All ways of a product beside the CPU's. Integers: sums are exact, so that results are equal in whatever order they were
+    added up. `content` of a result's path is what has to be."""
+    operand, length = os.path.join(runner.work, command + ".npy"), runner.info(store)["dims"][2]
+    npy_write(operand, length, cols, lambda i: 1 + i % 3)
+    told, found = {}, {}
+    for name, more in streamed_cases(runner, command).items():
+        out = os.path.join(runner.work, command + "-out.slc")
+        shutil.rmtree(out, ignore_errors=True)
+        record = json.loads(runner.sluice(command, store, out, "--mode", 3, "--vector" if cols is None else "--matrix", operand,
+                                          "--json", *more).stdout)
+        told[name], found[name] = record, content(runner, out)
+        runner.keep("streamed_" + command, told)
+    apart = [name for name, what in found.items() if what != found["cpu"]]
+    runner.mark(not apart, f"streamed {command} " + (f"differs from the CPU's: {', '.join(apart)}" if apart else "agrees with the CPU's"))
+    runner.tell(", ".join(f"{name} {record['seconds']['total']:.2f} s" for name, record in told.items()))
 
 
-def streamed_matrix(runner, store, kept):
-    length = runner.info(store)["dims"][2]
-    matrix, folders = os.path.join(runner.work, "matrix.npy"), []
-    npy_write(matrix, length, RANK, lambda i: 1 + i % 5)
-    for name, more in (("cpu", []), ("gpu", ["--device", "gpu"])):
-        folders.append(os.path.join(runner.work, "ttm-" + name))
-        kept["ttm " + name] = timed(runner, "ttm", store, folders[-1], "--mode", 3, "--matrix", matrix, "-q", *more)
-        runner.keep("products_streamed", kept)
-    _, wrong, missing = filecmp.cmpfiles(*folders, ["coords.npy", "rows.npy"], shallow=False)
-    runner.mark(not wrong and not missing, "streamed TTM " + ("differs from the CPU's" if wrong or missing else "agrees with the CPU's"))
-    for folder in folders:
-        shutil.rmtree(folder)
+def sums_of(runner, out):
+    info = runner.info(out)
+    return info["nnz"], info["content_sum"]
+
+
+def digest_of(_runner, out):
+    """Of the numbers in the files: row by row they are in one order."""
+    digest = hashlib.sha256()
+    for name in ("coords.npy", "rows.npy"):
+        with open(os.path.join(out, name), "rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()
 
 
 def products(runner):
     """10: in memory, then streamed."""
     in_memory(runner)
     # Rows of TTM are 16 numbers a fiber: a share of the tensor, so that they fit the disk.
-    store, kept = runner.tensor("fibers", 0.3, layouts=("--fiber", "3")), {}
-    for command, row in (("ttv", streamed_vector), ("ttm", streamed_matrix)):
+    store = runner.tensor("fibers", 0.3, layouts=("--fiber", "3"))
+    for command, cols, content in (("ttv", None, sums_of), ("ttm", RANK, digest_of)):
         if runner.offers(command, "--device"):
-            row(runner, store, kept)
+            streamed_product(runner, store, command, cols, content)
         else:
             runner.tell(f"streamed {command}: this sluice has no {command} --device")
-    if kept:
-        runner.tell(", ".join(f"{name} {seconds:.2f} s" for name, seconds in kept.items()))
