@@ -97,7 +97,11 @@ struct slc_device_units {
 struct slc_device_job {
     unsigned layout; /* of the problem's */
     unsigned mode;
-    /* sqrt(nnz) ||X||, which no sum of magnitudes of values exceeds; where deterministic. */
+    /*
+     * sqrt(nnz) ||X||, which no sum of magnitudes of values exceeds; where deterministic. Sums wrap
+     * where it is too small: whoever has ||X|| from a file compares it with the squares that the
+     * device has seen (slc_device_stats) before anything is made of the output.
+     */
     double magnitude;
 };
 
@@ -146,6 +150,7 @@ struct slc_device_stats {
     uint64_t factor_bytes_to_host;           /* of the latter: rows of factors and outputs */
     uint64_t bytes_from_devices;             /* rows of factors and outputs of others */
     double copy_seconds, compute_seconds;    /* by events, summed over streams */
+    double squares; /* sum over the values of the last job, rounded; where deterministic */
 };
 
 struct slc_device;

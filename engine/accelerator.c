@@ -91,6 +91,24 @@ slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned m
                                        sqrt((double)info->nnz) * sqrt(info->sum_of_squares)};
 }
 
+enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
+                                              double squares,
+                                              struct slc_error *err)
+{
+    const double told = slc_reader_info(reader)->sum_of_squares;
+
+    /* Both are rounded, and the bound has room for twice the magnitude: four times the squares. */
+    if (!(squares > 2.0 * told)) {
+        return SLC_OK;
+    }
+    (void)slc_fail(err, SLC_ERR_DAMAGED,
+                   "its header says that the squares of its values add up to %g, but they come to "
+                   "%g: convert it again",
+                   told, squares);
+    slc_error_locate_file(err, slc_reader_path(reader));
+    return SLC_ERR_DAMAGED;
+}
+
 enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
                                        struct slc_stream *stream,
                                        const struct slc_plan *plan,
@@ -122,6 +140,12 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
     status = device->ops->mttkrp_end(device, err);
     if (status == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(reader));
+    }
+    if (status == SLC_OK && plan->request.deterministic) {
+        struct slc_device_stats stats;
+
+        device->ops->stats(device, &stats);
+        status = slc_accelerator_check_squares(reader, stats.squares, err);
     }
     return status;
 }

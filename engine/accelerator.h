@@ -24,6 +24,15 @@ struct slc_device_job
 slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned mode);
 
 /*
+ * Whether the job's magnitude was right: `squares` is what the devices have seen of the layout
+ * (slc_device_stats, of all devices). Where it was not, deterministic sums are not to be used.
+ * Errors: SLC_ERR_DAMAGED, with the file and both figures.
+ */
+enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
+                                              double squares,
+                                              struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Opens the device for the plan and the layouts of the stream, and makes it the stream's. Owns:
  * slc_accelerator_close, before the stream is closed and the device destroyed. Errors: those of
  * open and slc_stream_attach; the device is closed then.

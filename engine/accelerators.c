@@ -363,7 +363,15 @@ run_pass(struct slc_accelerators *group, const struct slc_pass *pass, struct slc
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
     }
     settle_pass(group, slc_seconds_since(start_ns));
-    return status == SLC_OK ? ended : status;
+    status = status == SLC_OK ? ended : status;
+    if (status == SLC_OK && group->plan->request.deterministic) {
+        struct slc_device_stats sum;
+
+        slc_accelerators_sum(group, &sum);
+        status =
+            slc_accelerator_check_squares(group->layouts->reader[pass->layout], sum.squares, err);
+    }
+    return status;
 }
 
 enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
@@ -440,5 +448,6 @@ void slc_accelerators_sum(const struct slc_accelerators *group, struct slc_devic
         sum->bytes_from_devices += one.bytes_from_devices;
         sum->copy_seconds += one.copy_seconds;
         sum->compute_seconds += one.compute_seconds;
+        sum->squares += one.squares;
     }
 }

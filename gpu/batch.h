@@ -46,11 +46,12 @@ __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_bat
     return begin;
 }
 
-/* The first contradiction that a kernel has met; zero: none. In the device's memory. */
+/* What kernels have met: the first contradiction; zero: none. In the device's memory. */
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */
     uint32_t tile; /* of the layout */
     uint64_t block_number, block_offset;
+    double squares; /* of the values that exact sums were made of, added up */
 };
 
 enum slc_gpu_fault_kind {

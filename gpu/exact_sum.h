@@ -13,7 +13,8 @@
  *
  * What is not finite: a column one of whose factors has a number that is not becomes NaN, whole, as
  * does one to which something was added that is not finite or beyond the bound. A sum beyond f64
- * becomes infinite. Columns bounded below 2^-900 keep what lies above 2^-993.
+ * becomes infinite. Columns bounded below 2^-900 keep what lies above 2^-993. Of a bound that is
+ * too small no sum can tell, for it may have wrapped: mttkrp.h has what to check it with.
  */
 #ifndef SLC_GPU_EXACT_SUM_H
 #define SLC_GPU_EXACT_SUM_H

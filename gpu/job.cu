@@ -218,6 +218,7 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     }
     (void)slc_gpu_leave_job(gpu, status);
     gpu->job.has_output = status == SLC_OK;
+    gpu->stats.squares = status == SLC_OK ? gpu->memory.host_fault->squares : 0;
     gpu->job.unfinished = status == SLC_OK && gpu->problem.deterministic;
     gpu->job.active = false;
     return status;

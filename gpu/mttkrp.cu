@@ -351,8 +351,30 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
     sums->wanted = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
 }
 
-/* Decodes runs [first, first + plan's) of the tile, as far as it has them, a warp each. */
+/*
+ * Adds up the squares of a run that the warp has decoded: what exact sums are bounded by follows
+ * from a sum of squares that the file tells, and is checked with that of what was computed from.
+ */
 template <typename T>
+__device__ static inline void
+slc_mttkrp_add_squares(const T *values, uint32_t count, struct slc_gpu_fault *fault)
+{
+    double sum = 0;
+
+    __syncwarp(); /* lanes have written what others read */
+    for (uint32_t i = threadIdx.x % SLC_WARP; i < count; i += SLC_WARP) {
+        sum += (double)values[i] * (double)values[i];
+    }
+    for (int apart = SLC_WARP / 2; apart > 0; apart /= 2) {
+        sum += __shfl_xor_sync(SLC_ALL_LANES, sum, apart);
+    }
+    if (threadIdx.x % SLC_WARP == 0) {
+        atomicAdd(&fault->squares, sum);
+    }
+}
+
+/* Decodes runs [first, first + plan's) of the tile, as far as it has them, a warp each. */
+template <typename T, bool exact_sums>
 __device__ static inline void slc_mttkrp_decode(const struct slc_gpu_mttkrp *job,
                                                 const struct slc_gpu_batch *batch,
                                                 const struct slc_gpu_mttkrp_plan *plan,
@@ -374,9 +396,13 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_gpu_mttkrp *job
     }
     chunk->single = tile->extent[job->mode] < chunk->sort.buckets;
     if (begin < chunk->sort.nnz) {
-        slc_decode_run<T>(batch->layout, chunk->tile, first + warp, scratch + warp,
-                          chunk->offsets + begin, chunk->stride, chunk->values + begin,
-                          batch->fault);
+        const uint32_t count = slc_decode_run<T>(
+            batch->layout, chunk->tile, first + warp, scratch + warp, chunk->offsets + begin,
+            chunk->stride, chunk->values + begin, batch->fault);
+
+        if (exact_sums) {
+            slc_mttkrp_add_squares(chunk->values + begin, count, batch->fault);
+        }
     }
 }
 
@@ -401,8 +427,8 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
             tile++;
         }
         chunk.tile = batch.tiles + tile;
-        slc_mttkrp_decode(&job, &batch, &plan, (c - batch.chunk_begin[tile]) * batch.chunk_runs,
-                          &chunk);
+        slc_mttkrp_decode<T, exact_sums>(&job, &batch, &plan,
+                                         (c - batch.chunk_begin[tile]) * batch.chunk_runs, &chunk);
         __syncthreads(); /* also because counters take the place of the scratch of decoding */
         slc_mttkrp_group(&chunk.sort);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());

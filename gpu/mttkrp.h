@@ -19,6 +19,7 @@ struct slc_gpu_machine {
  * whose bits depend on the layout, the rank and the arithmetic alone:
  *     slc_exact_sum_largest per factor, slc_exact_sum_begin -> batches, on any streams after it ->
  *     slc_exact_sum_finish to the output.
+ * The squares of the values that exact sums were made of add up in the fault's record (batch.h).
  */
 struct slc_gpu_mttkrp {
     unsigned order, mode;

@@ -125,6 +125,7 @@ static void append_tile(const struct fixture_tensor *tensor,
         hi[i] = (uint64_t)(key >> 64);
     }
     SLC_ASSERT_OK(slc_tile_encode(encoder, &source, &blob, &err), &err);
+    blob.sum_of_squares *= tensor->lie != 0 ? tensor->lie : 1.0;
     SLC_ASSERT_OK(slc_writer_append(writer, &blob, &err), &err);
     free(lo);
     free(hi);

@@ -21,6 +21,7 @@ struct fixture_tensor {
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
     uint32_t tile_nnz[3]; /* of the store's tiles in turn; 0: full tiles */
+    double lie;           /* what the store says of sums of squares, over what they are; 0: true */
 };
 
 /* Draws `draws` coordinates, drops repeated ones, and gives them values in (0, 1] (f64). */

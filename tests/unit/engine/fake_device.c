@@ -216,6 +216,7 @@ fake_begin(struct slc_device *device, const struct slc_device_job *job, struct s
         fake->counts.begun++;
         fake->found_damaged = NO_BLOCK;
         fake->nnz_done = 0;
+        fake->squares = 0;
         fake->output.rows = fake->problem.dims[job->mode];
         memset(fake->output.buffer.data, 0, fake->output.buffer.bytes);
     }
@@ -391,6 +392,7 @@ static enum slc_status fake_end(struct slc_device *device, struct slc_error *err
     fake->working = false;
     fake->counts.ended++;
     fake->stats.launches++;
+    fake->stats.squares = fake->squares;
     if (status == SLC_OK && fake->found_damaged != NO_BLOCK) {
         status = slc_fail(err, SLC_ERR_DAMAGED, "its bytes contradict themselves");
         slc_error_locate_block(err, NULL, (uint64_t)fake->found_damaged, 4096);

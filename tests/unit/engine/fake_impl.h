@@ -27,6 +27,7 @@ struct fake {
     struct slc_device_problem problem;
     struct slc_matrix factors[SLC_MAX_ORDER];
     struct slc_matrix output; /* f64; rows of the job's mode */
+    double squares;           /* of the values of the job */
     struct slc_device_job job;
     bool open, working;
     uint64_t refuse_at, calls;

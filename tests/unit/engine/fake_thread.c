@@ -38,11 +38,13 @@ static void multiply_chunk(struct fake *fake,
     const unsigned mode = fake->job.mode;
 
     for (uint32_t i = 0; i < chunk->nnz; i++) {
+        const double value = ((const double *)chunk->values)[i];
         double *row =
             slc_matrix_row_f64(&fake->output, tile->corner[mode] + chunk->offset[mode][i]);
 
+        fake->squares += value * value;
         for (uint32_t r = 0; r < fake->problem.rank; r++) {
-            double product = ((const double *)chunk->values)[i];
+            double product = value;
 
             for (unsigned m = 0; m < fake->problem.order; m++) {
                 if (m != mode) {

@@ -289,6 +289,44 @@ static void test_deterministic(void)
     slc_cp_result_destroy(&first);
 }
 
+/*
+ * A store that says less of its values' squares than they come to: fixed-point sums could wrap.
+ * A little less is rounding.
+ */
+static void test_false_squares(void)
+{
+    static const double lies[] = {0x1p-40, 1 - 1e-9};
+    char sound_path[512];
+
+    make_problem();
+    memcpy(sound_path, path, sizeof path);
+    for (unsigned i = 0; i < SLC_COUNT(lies); i++) {
+        struct slc_plan_request request = request_of(2);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_cp_result result;
+        struct run run;
+
+        tensor.lie = lies[i];
+        fixture_store(&tensor, slc_test_folder(), i == 0 ? "lies" : "rounds", SLC_CODEC_PACKED,
+                      4096, path);
+        request.deterministic = true;
+        emulate(30);
+        SLC_ASSERT_OK(open_run(&run, &request, 0, &err), &err);
+        if (i == 0) {
+            SLC_ASSERT_FAILS(decompose(&run, &request, &result, &err), SLC_ERR_DAMAGED, &err,
+                             "squares of its values add up to");
+            CU_ASSERT_STRING_EQUAL(err.file, slc_reader_path(run.store.reader));
+        } else {
+            SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
+            slc_cp_result_destroy(&result);
+        }
+        close_run(&run);
+        emulate_end();
+    }
+    tensor.lie = 0;
+    memcpy(path, sound_path, sizeof path);
+}
+
 /* Calls of the runtime that fail, here and there in a run. */
 static void test_refusals(void)
 {
@@ -325,6 +363,7 @@ static const struct slc_test tests[] = {
     {"the CPU's fit, a third of the tensor on the device", test_fit},
     {"f32", test_f32},
     {"deterministic runs", test_deterministic},
+    {"a false sum of squares", test_false_squares},
     {"calls of the runtime fail", test_refusals},
 };
 

@@ -96,6 +96,10 @@ static void deterministic(void)
         assert_ok(&run, run.mttkrp(2));
         assert_ok(&run, run.mttkrp(1));
         assert_ok(&run, run.output(1, &rows));
+        /* Of the last job alone; the magnitude is their root times that of their number. */
+        CU_ASSERT(fabs(run.stats().squares * (double)tensor.encoded.values.size() /
+                           (tensor.magnitude * tensor.magnitude) -
+                       1) < 1e-11);
         first = seed == 1 ? rows : first;
         CU_ASSERT(memcmp(rows.data(), first.data(), rows.size() * sizeof rows[0]) == 0);
     }
