@@ -95,7 +95,9 @@ struct slc_encoded_tile {
     uint8_t encoding;  /* enum slc_encoding */
     uint8_t form;      /* enum slc_value_form */
     uint8_t key_words; /* of 32 bits, in which keys of the tile differ: 1, 2 or 4 */
-    uint8_t unused[5];
+    /* 1: they differ in more than 32 bits of a mode, whose coordinates words of 32 bits confuse. */
+    uint8_t long_modes;
+    uint8_t unused[4];
 
     /* Keys. PACKED: gaps, a base for every SLC_RUN_NNZ nonzeros. */
     struct slc_encoded_patched gaps;

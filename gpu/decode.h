@@ -106,8 +106,8 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
 
 /*
  * A group in the shortest words that do: of 32 bits where no others differ in the tile, and so no
- * gap is longer. Its last key is not above the range's, nor further from its first than gaps of
- * their width lead.
+ * gap is longer, unless the coordinates of a mode differ in more. Its last key is not above the
+ * range's, nor further from its first than gaps of their width lead.
  */
 __device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
                                                const struct slc_gpu_tile *tile,
@@ -135,7 +135,7 @@ __device__ static inline void slc_decode_group(const struct slc_encoded_layout *
         }
         differ = start ^ last;
     }
-    if (bits <= 32 && differ >> 32 == 0) {
+    if (bits <= 32 && differ >> 32 == 0 && t->long_modes == 0) {
         slc_decode_group_words<uint32_t>(layout, tile, place, group, scratch, to, state);
     } else if (bits <= 64 && differ >> 64 == 0) {
         slc_decode_group_words<uint64_t>(layout, tile, place, group, scratch, to, state);

@@ -111,7 +111,8 @@ __device__ static inline bool slc_offsets_store(const struct slc_offset_place &t
 /*
  * From the low words of keys that agree in all bits above: `addend` is that of slc_addend_of_key,
  * held by lane n for mode n. A coordinate below the corner wraps to more than the extent, because
- * the description has been checked: all that 32 bits can reach lies within 2^32 of both.
+ * the description has been checked: all that 32 bits can reach lies within 2^32 of both. Needs: a
+ * tile without long_modes.
  */
 __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layout *layout,
                                                    const struct slc_encoded_tile *tile,

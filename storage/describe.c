@@ -185,6 +185,9 @@ describe_tile(const struct frame *frame, uint64_t ordinal, struct slc_encoded_ti
     if (!decoder->two_words) {
         tile->key_words = (entry->first_lo ^ entry->last_lo) > UINT32_MAX ? 2 : 1;
     }
+    for (unsigned n = 0; n < decoder->keys.order; n++) {
+        tile->long_modes |= decoder->modes[n].wide ? 1U : 0U;
+    }
     describe_keys(frame, tile);
     describe_values(frame, tile);
     if (decoder->lz4.bytes > 0) {

@@ -312,6 +312,43 @@ static void clusters(void)
     CU_ASSERT(seen.key_words[1] > 0 && seen.key_words[2] > 0 && seen.key_words[4] > 0);
 }
 
+/*
+ * A tile around a multiple of 2^32 of a long mode: its coordinates are told from those that lie
+ * 2^32 away, as far as a corner may, too.
+ */
+static void long_modes(void)
+{
+    const uint64_t dims[2] = {(uint64_t)1 << 40, 1 << 6};
+
+    for (int codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
+        struct batch_shape shape = {static_cast<enum slc_codec>(codec), {0, 0}, 0, 0};
+        struct slc_made_tensor tensor;
+        struct batch_fixture fixture;
+        struct decoded_batch decoded;
+
+        slc_made_tensor_create(&tensor, 2, dims, 700, SLC_MADE_COUNTS, 1);
+        for (uint64_t i = 0; i < tensor.nnz; i++) {
+            const uint64_t coords[2] = {((uint64_t)5 << 33) - 500 + i, i % 64};
+            const slc_u128 key = slc_key_encode(&tensor.keys, coords);
+
+            tensor.key_lo[i] = (uint64_t)key;
+            tensor.key_hi[i] = (uint64_t)(key >> 64);
+        }
+        batch_encode_tensor(&fixture, &tensor, &shape);
+        slc_made_tensor_destroy(&tensor);
+        CU_ASSERT_EQUAL(fixture.blocks[0].tiles.size(), 1);
+        CU_ASSERT(fixture.blocks[0].tiles[0].long_modes);
+        check_type<double>(&fixture, 2);
+        fixture.blocks[0].tiles[0].corner[0] -= (uint64_t)1 << 32;
+        start_device();
+        batch_upload(&fixture, 2, true);
+        decode<double>(&fixture, &decoded);
+        CU_ASSERT_EQUAL(decoded.fault.kind, SLC_GPU_FAULT_OFFSET);
+        batch_release(&fixture);
+        slc_emulation_reset();
+    }
+}
+
 /* Groups that end where the words that keys are taken in have ones alone. */
 static void full_words(void)
 {
@@ -588,6 +625,7 @@ int main(int argc, char **argv)
         {"tiles and runs of every size", every_size},
         {"a full tile", full_tile},
         {"keys in clusters, integers of every length", clusters},
+        {"modes longer than 2^32", long_modes},
         {"groups that end with full words", full_words},
         {"altered bytes: a fault, or what the naive decoder finds", altered},
         {"exceptions in places that do not ascend, or without high parts", positions},
