@@ -23,6 +23,7 @@ static bool is_computed(const struct slc_plan *plan, unsigned mode)
 uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
     uint64_t most = 0;
 
     for (unsigned n = 0; n < info->order; n++) {
@@ -30,7 +31,7 @@ uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts, const st
             most = slc_max_u64(
                 most, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
                                            plan->request.accelerator_count, info->dims[n],
-                                           slc_device_unit_rows(slc_accelerators_row_bytes(plan))));
+                                           slc_device_unit_rows(row_bytes, info->dims[n])));
         }
     }
     return most;
@@ -41,7 +42,7 @@ uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     const uint64_t units = slc_accelerators_units_most(layouts, plan);
-    const uint64_t unit_rows = slc_device_unit_rows(slc_accelerators_row_bytes(plan));
+    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
     uint64_t columns, sum = sizeof(struct slc_accelerators);
 
     if (!slc_mul_u64(units, 2 * (uint64_t)plan->request.rank * sizeof(double), &columns)) {
@@ -53,7 +54,7 @@ uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
         if (is_computed(plan, n)) {
             sum += slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]],
                                                   plan->request.accelerator_count, info->dims[n],
-                                                  unit_rows) +
+                                                  slc_device_unit_rows(row_bytes, info->dims[n])) +
                    slc_buffer_footprint(units * sizeof(struct slc_row_span), SLC_PAGES_SMALL);
         }
     }
@@ -96,10 +97,11 @@ static enum slc_status divide_modes(struct slc_accelerators *group, struct slc_e
     enum slc_status status = SLC_OK;
 
     for (unsigned n = 0; n < group->order && status == SLC_OK; n++) {
+        group->unit_rows[n] = slc_device_unit_rows(slc_accelerators_row_bytes(plan), dims[n]);
         if (is_computed(plan, n)) {
             status = slc_device_shares_create(group->layouts->reader[plan->mode_layout[n]],
                                               plan->request.split, group->count, dims[n],
-                                              group->unit_rows, &group->shares[n], err);
+                                              group->unit_rows[n], &group->shares[n], err);
             if (status == SLC_OK) {
                 status = join_units(group, n, err);
             }
@@ -144,7 +146,6 @@ enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
     group->plan = plan;
     group->order = slc_reader_info(layouts->reader[0])->order;
     group->count = plan->request.accelerator_count;
-    group->unit_rows = slc_device_unit_rows(slc_accelerators_row_bytes(plan));
     status = divide_modes(group, err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),

@@ -20,7 +20,7 @@ struct slc_accelerators {
     const struct slc_plan *plan;
     struct slc_stream *stream;
     unsigned order, count;
-    uint64_t unit_rows;
+    uint64_t unit_rows[SLC_MAX_ORDER];
     struct slc_device_shares shares[SLC_MAX_ORDER]; /* of modes that are computed */
     struct slc_buffer spans[SLC_MAX_ORDER];         /* that the members' rows are made of */
     struct slc_buffer columns;                      /* of all units, as the shares have them */

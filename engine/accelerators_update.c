@@ -18,7 +18,8 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     struct slc_accelerator_member *member = &group->member[d];
     const struct slc_device_shares *shares = &group->shares[group->mode];
     const struct slc_row_piece *piece = &shares->pieces[d];
-    const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count, group->unit_rows};
+    const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count,
+                                           group->unit_rows[group->mode]};
     const uint64_t before = (uint64_t)(piece->ranges - shares->units);
     const uint64_t start_ns = slc_clock_ns();
 

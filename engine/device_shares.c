@@ -17,7 +17,11 @@ enum {
      * against the cost of handing it out. */
     UNIT_BYTES = 256 * 1024,
     /* Dense algebra takes 32 rows at once (SLC_BLOCK_ROWS of cpu/dense_kernels.h). */
-    UNIT_ROWS_STEP = 32
+    UNIT_ROWS_STEP = 32,
+    /* Of a mode: four for each of as many devices as there may be. */
+    UNITS_LEAST = 4 * SLC_MAX_DEVICES,
+    /* Of a short mode's units, of which there are fewer: what a device takes at once. */
+    UNIT_ROWS_LEAST = 64
 };
 
 const char *slc_split_name(enum slc_split split)
@@ -42,9 +46,11 @@ bool slc_split_parse(const char *name, enum slc_split *split)
     return false;
 }
 
-uint64_t slc_device_unit_rows(uint64_t row_bytes)
+uint64_t slc_device_unit_rows(uint64_t row_bytes, uint64_t rows)
 {
-    const uint64_t steps = UNIT_BYTES / (row_bytes * UNIT_ROWS_STEP);
+    const uint64_t steps = slc_min_u64(
+        UNIT_BYTES / (row_bytes * UNIT_ROWS_STEP),
+        slc_max_u64(rows / (UNITS_LEAST * UNIT_ROWS_STEP), UNIT_ROWS_LEAST / UNIT_ROWS_STEP));
 
     return slc_max_u64(steps, 1) * UNIT_ROWS_STEP;
 }

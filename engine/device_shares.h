@@ -46,9 +46,12 @@ struct slc_device_shares {
     uint64_t bytes[SLC_MAX_DEVICES];
 };
 
-/* Rows of a unit of work: as many as fit 256 KiB, a multiple of what dense algebra takes at once.
+/*
+ * Rows of a unit of work in a mode of so many rows: as many as fit 256 KiB, a multiple of what
+ * dense algebra takes at once, but few enough for several units to go to each of many devices.
+ * More in a longer mode, and whatever the number of devices.
  */
-uint64_t slc_device_unit_rows(uint64_t row_bytes);
+uint64_t slc_device_unit_rows(uint64_t row_bytes, uint64_t rows);
 
 /*
  * Divides the blocks of a layout and the `rows` rows of the mode. PARTITIONS takes a layout sorted

@@ -28,18 +28,34 @@ static uint64_t row_bytes(const struct slc_plan *plan)
            slc_value_bytes(plan->request.precision);
 }
 
+static uint64_t unit_rows(const struct slc_plan *plan, uint64_t rows)
+{
+    return slc_device_unit_rows(row_bytes(plan), rows);
+}
+
+/* Of a unit of any mode that is computed. */
+static uint64_t most_unit_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    uint64_t rows = 0;
+
+    for (unsigned n = 0; n < info->order; n++) {
+        rows = is_computed(plan, n) ? slc_max_u64(rows, info->dims[n]) : rows;
+    }
+    return unit_rows(plan, rows) * row_bytes(plan);
+}
+
 /* The most units of a mode that is computed. */
 static uint64_t most_units(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const uint64_t unit_rows = slc_device_unit_rows(row_bytes(plan));
     uint64_t units = 0;
 
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            units =
-                slc_max_u64(units, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
-                                                        plan->devices, info->dims[n], unit_rows));
+            units = slc_max_u64(units, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
+                                                            plan->devices, info->dims[n],
+                                                            unit_rows(plan, info->dims[n])));
         }
     }
     return units;
@@ -53,7 +69,7 @@ struct buffer_sizes {
 static bool
 sizes_of(const struct slc_layouts *layouts, const struct slc_plan *plan, struct buffer_sizes *sizes)
 {
-    const uint64_t unit_bytes = slc_device_unit_rows(row_bytes(plan)) * row_bytes(plan);
+    const uint64_t unit_bytes = most_unit_bytes(layouts, plan);
 
     sizes->split = slc_matrix_pitch(plan->request.precision, plan->request.rank) * sizeof(double);
     sizes->staging = plan->request.split == SLC_SPLIT_NNZ ? 2 * unit_bytes * plan->threads : 0;
@@ -65,7 +81,6 @@ sizes_of(const struct slc_layouts *layouts, const struct slc_plan *plan, struct 
 uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const uint64_t unit_rows = slc_device_unit_rows(row_bytes(plan));
     struct buffer_sizes sizes;
     uint64_t sum;
 
@@ -80,8 +95,9 @@ uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struc
           plan->threads * sizeof(struct slc_device_worker);
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            sum += slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]],
-                                                  plan->devices, info->dims[n], unit_rows);
+            sum +=
+                slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]], plan->devices,
+                                               info->dims[n], unit_rows(plan, info->dims[n]));
         }
     }
     return sum;
@@ -123,7 +139,7 @@ static enum slc_status make_device(struct slc_devices *devices, unsigned d, stru
 static enum slc_status divide_modes(struct slc_devices *devices, struct slc_error *err)
 {
     const struct slc_plan *plan = devices->setup.plan;
-    const uint64_t unit_rows = slc_device_unit_rows(row_bytes(plan));
+    const uint64_t *dims = info_of(devices)->dims;
     enum slc_status status = SLC_OK;
 
     for (unsigned n = 0; n < devices->order && status == SLC_OK; n++) {
@@ -135,9 +151,9 @@ static enum slc_status divide_modes(struct slc_devices *devices, struct slc_erro
                             n + 1);
         }
         if (is_computed(plan, n)) {
-            status = slc_device_shares_create(
-                devices->setup.layouts->reader[plan->mode_layout[n]], plan->request.split,
-                devices->count, info_of(devices)->dims[n], unit_rows, &devices->shares[n], err);
+            status = slc_device_shares_create(devices->setup.layouts->reader[plan->mode_layout[n]],
+                                              plan->request.split, devices->count, dims[n],
+                                              unit_rows(plan, dims[n]), &devices->shares[n], err);
         }
     }
     return status;
@@ -186,7 +202,7 @@ enum slc_status slc_devices_create(const struct slc_devices_setup *setup,
     devices->setup = *setup;
     devices->order = slc_reader_info(setup->layouts->reader[0])->order;
     devices->threads = plan->device_threads;
-    devices->unit_bytes = slc_device_unit_rows(row_bytes(plan)) * row_bytes(plan);
+    devices->unit_bytes = most_unit_bytes(setup->layouts, plan);
     devices->device = slc_calloc(plan->devices, sizeof *devices->device);
     devices->workers = slc_calloc(plan->threads, sizeof *devices->workers);
     if (devices->device == NULL || devices->workers == NULL) {

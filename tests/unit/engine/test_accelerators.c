@@ -146,7 +146,6 @@ static enum slc_status decompose(struct group_run *run,
 /* What the plan says of devices of the CPU, and what was done here. */
 static void check_shares(const struct group_run *run, const struct slc_cp_result *result)
 {
-    const uint64_t unit_rows = slc_device_unit_rows(8 * sizeof(double));
     uint64_t nnz[SLC_MAX_DEVICES] = {0}, sent = 0, received = 0;
 
     for (unsigned n = 0; n < 3; n++) {
@@ -155,7 +154,8 @@ static void check_shares(const struct group_run *run, const struct slc_cp_result
 
         SLC_ASSERT_OK(slc_device_shares_create(run->layouts.reader[run->plan.mode_layout[n]],
                                                run->plan.request.split, run->count, dims[n],
-                                               unit_rows, &shares, &err),
+                                               slc_device_unit_rows(8 * sizeof(double), dims[n]),
+                                               &shares, &err),
                       &err);
         for (unsigned d = 0; d < run->count; d++) {
             nnz[d] += shares.nnz[d];

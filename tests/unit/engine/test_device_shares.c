@@ -119,6 +119,26 @@ static void check_shares(const struct slc_reader *reader,
     slc_device_shares_destroy(&shares);
 }
 
+/* Equal shares of blocks: each device has about as many rows, also of a short mode. */
+static void check_even_rows(const struct slc_reader *reader, uint64_t rows)
+{
+    struct slc_device_shares shares;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_device_shares_create(reader, SLC_SPLIT_NNZ, 4, rows,
+                                           slc_device_unit_rows(128, rows), &shares, &err),
+                  &err);
+    for (unsigned d = 0; d < 4; d++) {
+        uint64_t owned = 0;
+
+        for (uint64_t i = 0; i < shares.pieces[d].count; i++) {
+            owned += shares.pieces[d].ranges[i].end - shares.pieces[d].ranges[i].first;
+        }
+        CU_ASSERT(owned > rows / 8 && owned < rows / 2);
+    }
+    slc_device_shares_destroy(&shares);
+}
+
 static void everything_is_given_once(void)
 {
     static const unsigned counts[] = {1, 2, 3, 5, 64};
@@ -138,6 +158,7 @@ static void everything_is_given_once(void)
             check_shares(layouts.reader[1 + n], SLC_SPLIT_PARTITIONS, counts[c], dims[n], 4096);
         }
     }
+    check_even_rows(layouts.reader[0], 600);
     slc_layouts_close(&layouts);
     slc_store_close(&store);
     devices_store_destroy(&made);
@@ -210,8 +231,11 @@ static void names_and_sizes(void)
     CU_ASSERT(slc_split_parse("nnz", &split) && split == SLC_SPLIT_NNZ);
     CU_ASSERT(slc_split_parse(slc_split_name(SLC_SPLIT_PARTITIONS), &split));
     CU_ASSERT_FALSE(slc_split_parse("rows", &split));
-    CU_ASSERT_EQUAL(slc_device_unit_rows(128), 2048);
-    CU_ASSERT_EQUAL(slc_device_unit_rows(UINT64_C(1) << 20), 32);
+    CU_ASSERT_EQUAL(slc_device_unit_rows(128, UINT64_C(1) << 30), 2048);
+    CU_ASSERT_EQUAL(slc_device_unit_rows(128, 100000), 384);
+    CU_ASSERT_EQUAL(slc_device_unit_rows(128, 1000), 64);
+    CU_ASSERT_EQUAL(slc_device_unit_rows(UINT64_C(1) << 20, UINT64_C(1) << 30), 32);
+    CU_ASSERT_EQUAL(slc_device_unit_rows(UINT64_C(1) << 20, 1), 32);
 }
 
 static const struct slc_test tests[] = {
