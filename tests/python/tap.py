@@ -41,9 +41,10 @@ def sluice(*args, status=0, **kw):
     return done.stdout, done.stderr
 
 
-def emulated(*args, status=0):
+def emulated(*args, status=0, fault=None):
     """Runs the command on an emulated device; checks the exit status; returns all that it said."""
-    done = subprocess.run([EMULATED, *map(str, args)], capture_output=True, text=True, timeout=300)
+    environment = os.environ | ({"SLC_EMULATION_FAULT": fault} if fault else {})
+    done = subprocess.run([EMULATED, *map(str, args)], capture_output=True, text=True, timeout=300, env=environment)
     check(done.returncode == status, f"{args}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
 
