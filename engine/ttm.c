@@ -506,6 +506,7 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
     status = take_memory(&run, err);
     if (status == SLC_OK) {
         status = open_products(&run, stream, err);
+        report->device_refused = status != SLC_OK;
     }
     if (status == SLC_OK) {
         status = slc_npy_pair_create(&output, &run.pair, err);

@@ -86,6 +86,7 @@ struct slc_ttm_report {
     uint64_t fibers;
     double turn_seconds; /* of workers that waited for the tiles before theirs; summed */
     struct slc_products_report products; /* with a device */
+    bool device_refused;                 /* to be opened, which is why there is no result */
     struct slc_output_ring_stats output;
 };
 

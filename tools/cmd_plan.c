@@ -133,12 +133,18 @@ static int run(const struct command *command, int argc, char **argv)
                           (unsigned)args.mode, session.store.manifest.order);
     }
     if (status == SLC_OK) {
-        status = plan_products(&session.store, &args.session, (uint32_t)args.rank, products, &err);
-    }
-    if (status == SLC_OK) {
         status =
             session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
                          args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
+    }
+    if (status == SLC_OK || status == SLC_ERR_BUDGET) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        if (plan_products(&session.store, &args.session, (uint32_t)args.rank, session.accelerator,
+                          products, &fault) != SLC_OK) {
+            status = fault.status;
+            err = fault;
+        }
     }
     devices = session_plan_devices(&session.plan);
     if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {

@@ -10,6 +10,7 @@
 #include "fiber_order.h"
 #include "format.h"
 #include "log_json.h"
+#include "products.h"
 #include "progress.h"
 #include "session.h"
 #include "signals.h"
@@ -22,14 +23,10 @@
 #include <string.h>
 
 struct arguments {
-    uint64_t memory;
-    uint64_t threads;
+    struct session_options session; /* of these, what there is a row for below */
     uint64_t mode;
     const char *matrix;
     const char *kernel;
-    const char *precision;
-    const char *io;
-    const char *pin;
     const char *temp_dir;
     const char *progress;
     bool dry_run;
@@ -68,11 +65,13 @@ static const struct option options[] = {
      .fallback = "f64",
      .choices = session_precision_choices,
      .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64",
-     .offset = offsetof(struct arguments, precision)},
-    OPTION_ROW_MEMORY(arguments, memory),
-    OPTION_ROW_THREADS(arguments, threads),
-    SESSION_OPTION_ROW_PIN(arguments, pin),
-    SESSION_OPTION_ROW_IO(arguments, io),
+     .offset = offsetof(struct arguments, session.precision)},
+    OPTION_ROW_MEMORY(arguments, session.memory),
+    OPTION_ROW_THREADS(arguments, session.threads),
+    SESSION_OPTION_ROW_PIN(arguments, session.pin),
+    SESSION_OPTION_ROW_IO(arguments, session.io),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_SHARE(arguments),
     {.name = "temp-dir",
      .kind = OPTION_STRING,
      .value = "DIR",
@@ -99,6 +98,8 @@ struct product {
     uint32_t cols;
     struct slc_store store;
     struct slc_fiber_order order;
+    struct products_choice choice; /* of a device .. */
+    struct slc_error refused;      /* .. and why it is not used, where it was to be */
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_matrix matrix;
@@ -141,8 +142,8 @@ static enum slc_status open_order(struct product *product, struct slc_error *err
     const uint64_t start_ns = slc_clock_ns();
     const struct arguments *args = product->args;
     const struct fiber_order_options wanted = {.mode = product->mode,
-                                               .memory_bytes = args->memory,
-                                               .threads = (unsigned)args->threads,
+                                               .memory_bytes = args->session.memory,
+                                               .threads = (unsigned)args->session.threads,
                                                .output = product->folder,
                                                .temp_dir = args->temp_dir};
     const enum slc_status status = fiber_order_open(&product->order, &product->store, &wanted, err);
@@ -151,22 +152,44 @@ static enum slc_status open_order(struct product *product, struct slc_error *err
     return status;
 }
 
+/* Goes on without the device, because of `refused`. */
+static void do_without(struct product *product, const struct slc_error *refused)
+{
+    products_drop(&product->args->session, &product->choice);
+    product->refused = *refused;
+}
+
 static enum slc_status
 make_plan(struct product *product, struct slc_reader *reader, struct slc_error *err)
 {
-    const struct arguments *args = product->args;
+    const struct session_options *session = &product->args->session;
     const struct slc_layouts layouts = slc_layouts_one(reader);
     struct slc_plan_request request = {.mode = product->mode,
                                        .rank = product->cols,
-                                       .precision = args->precision[1] == '3' ? SLC_F32 : SLC_F64,
-                                       .threads = (unsigned)args->threads,
-                                       .memory_bytes = args->memory};
+                                       .precision =
+                                           session->precision[1] == '3' ? SLC_F32 : SLC_F64,
+                                       .threads = (unsigned)session->threads,
+                                       .memory_bytes = session->memory,
+                                       .accelerator = product->choice.device,
+                                       .share = product->choice.share,
+                                       .streams = (unsigned)session->streams};
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
 
-    if (!slc_io_parse(args->io, &request.io) || !slc_pin_parse(args->pin, &request.pin)) {
+    if (!slc_io_parse(session->io, &request.io) || !slc_pin_parse(session->pin, &request.pin)) {
         return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not known to this library",
-                        args->io, args->pin);
+                        session->io, session->pin);
     }
-    return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+    if (product->choice.device == NULL || !product->choice.optional) {
+        return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+    }
+    status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, &refused);
+    if (status != SLC_OK) {
+        do_without(product, &refused);
+        request.accelerator = NULL;
+        status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+    }
+    return status;
 }
 
 /* The matrix in the order of the layout's indices, and names for those of the other modes. */
@@ -206,16 +229,34 @@ static void set_options(struct product *product)
         .fiber_tiles = info->keys.run.bits > 0 && info->keys.run.mode == product->mode,
         .matrix = &product->matrix};
     ttm->workers = product->plan.threads;
+    ttm->device = product->choice.device;
+    ttm->plan = &product->plan;
     ttm->folder = product->folder;
     ttm->stop = signals_stop();
     ttm->progress = show_progress;
     ttm->progress_context = &product->mode;
 }
 
-/* Streams the layout and publishes the result. */
-static enum slc_status multiply(struct product *product, struct slc_error *err)
+/* Streams the layout as planned; the result waits beside its place. */
+static enum slc_status
+stream(struct product *product, struct slc_npy_pair **pair, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
+    enum slc_status status;
+
+    slc_stream_close(product->stream);
+    product->stream = NULL;
+    status = slc_stream_open(slc_files_system(), &layouts, &product->plan, &product->stream, err);
+    if (status == SLC_OK) {
+        status = slc_ttm_stream(product->stream, &product->options, pair, &product->report, err);
+        slc_stream_stats(product->stream, &product->stats);
+    }
+    return status;
+}
+
+/* Streams the layout, without the device where that may be and has to, and publishes the result. */
+static enum slc_status multiply(struct product *product, struct slc_error *err)
+{
     const struct progress_shape shape = {.order = product->store.manifest.order,
                                          .passes = 1,
                                          .nnz = product->store.manifest.nnz,
@@ -223,16 +264,22 @@ static enum slc_status multiply(struct product *product, struct slc_error *err)
                                          .operation = "TTM"};
     const uint64_t start_ns = slc_clock_ns();
     struct slc_npy_pair *pair = NULL;
+    struct slc_error fault = SLC_ERROR_INIT;
     enum slc_status status;
 
     progress_shape(&shape);
     set_options(product);
-    status = slc_stream_open(slc_files_system(), &layouts, &product->plan, &product->stream, err);
-    if (status == SLC_OK) {
-        status = slc_ttm_stream(product->stream, &product->options, &pair, &product->report, err);
-        slc_stream_stats(product->stream, &product->stats);
+    status = stream(product, &pair, &fault);
+    if (status != SLC_OK && product->report.device_refused && product->choice.optional) {
+        do_without(product, &fault);
+        slc_error_clear(&fault);
+        status = make_plan(product, product->order.reader, &fault);
+        set_options(product);
+        status = status == SLC_OK ? stream(product, &pair, &fault) : status;
     }
-    if (status == SLC_OK) {
+    if (status != SLC_OK) {
+        *err = fault;
+    } else {
         status = slc_npy_pair_publish(pair, err);
     }
     slc_npy_pair_destroy(pair);
@@ -282,6 +329,26 @@ static const char *layout_text(const struct product *product)
     return slc_layout_name(slc_reader_info(product->order.reader)->layout);
 }
 
+/* What there is to tell of the device; `done`: and of what it did. */
+static struct products_told told_of(const struct product *product, bool done)
+{
+    return (struct products_told){.choice = &product->choice,
+                                  .refused = &product->refused,
+                                  .plan = &product->plan.accelerator,
+                                  .threads = product->options.share.outputs,
+                                  .report = done ? &product->report.products : NULL};
+}
+
+static void put_device(const struct product *product, bool done, json_t *record)
+{
+    const struct products_told told = told_of(product, done);
+
+    (void)json_object_set_new(record, "device", products_json(&told));
+    if (product->refused.status != SLC_OK) {
+        (void)json_object_set_new(record, "no_device", json_string(product->refused.message));
+    }
+}
+
 static void print_json(const struct product *product)
 {
     const struct slc_ttm_report *report = &product->report;
@@ -290,7 +357,7 @@ static void print_json(const struct product *product)
         "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
         (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
         (json_int_t)product->cols, "layout", layout_text(product), "kernel",
-        slc_ttm_form_name(product->options.job.form), "precision", product->args->precision,
+        slc_ttm_form_name(product->options.job.form), "precision", product->args->session.precision,
         "threads", (int)product->plan.threads, "bytes_read", (json_int_t)product->stats.bytes_read,
         "bytes_written", (json_int_t)report->output.bytes, "memory_peak_bytes",
         (json_int_t)slc_memory_peak(), "memory_budget_bytes",
@@ -304,6 +371,7 @@ static void print_json(const struct product *product)
                   report->output.wait_seconds / product->plan.threads);
 
     (void)json_object_set_new(record, "seconds", seconds);
+    put_device(product, true, record);
     (void)json_object_set_new(record, "gflops",
                               json_real(operations(product) / product->multiply_seconds * 1e-9));
     (void)json_dumpf(record, stdout, JSON_INDENT(2));
@@ -313,6 +381,7 @@ static void print_json(const struct product *product)
 
 static void print_report(const struct product *product)
 {
+    const struct products_told told = told_of(product, true);
     const struct slc_ttm_report *report = &product->report;
     const double threads = product->plan.threads;
     struct format_text a, b;
@@ -328,6 +397,7 @@ static void print_report(const struct product *product)
     if (product->order.path != NULL) {
         printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
     }
+    products_print(&told, stdout);
     printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
            operations(product) / product->multiply_seconds * 1e-9,
            slc_ttm_form_name(product->options.job.form));
@@ -358,6 +428,7 @@ static void print_dry_run_json(const struct product *product)
                   (json_int_t)product->plan.total_bytes, "memory_budget_bytes",
                   (json_int_t)product->plan.budget_bytes);
 
+    put_device(product, false, record);
     (void)json_dumpf(record, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(record);
@@ -366,6 +437,7 @@ static void print_dry_run_json(const struct product *product)
 static void print_dry_run(const struct product *product)
 {
     const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
+    const struct products_told told = told_of(product, false);
     const uint64_t fibers = fibers_most(product);
     struct format_text a, b, c;
 
@@ -381,6 +453,7 @@ static void print_dry_run(const struct product *product)
                "result\n",
                "layout", format_data(&a, (double)blco->file_bytes));
     }
+    products_print(&told, stdout);
     printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
            format_memory(&a, product->plan.total_bytes), product->plan.threads,
            format_memory(&b, product->plan.minimum_bytes),
@@ -390,7 +463,8 @@ static void print_dry_run(const struct product *product)
 /* The plan over the layout with whole fibers, if the store has it. */
 static enum slc_status plan_only(struct product *product, struct slc_error *err)
 {
-    const uint64_t room = product->args->memory != 0 ? product->args->memory : UINT64_MAX;
+    const uint64_t room =
+        product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
     enum slc_status status;
 
     product->order.store = &product->store;
@@ -414,10 +488,15 @@ static enum slc_status compute(struct product *product, const char *store, struc
     if (status == SLC_OK) {
         status = slc_store_open_within(
             slc_files_system(), store,
-            product->args->memory != 0 ? product->args->memory : UINT64_MAX, &product->store, err);
+            product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX,
+            &product->store, err);
     }
     if (status == SLC_OK) {
         status = find_columns(product, err);
+    }
+    if (status == SLC_OK) {
+        status = products_choose(&product->args->session, &product->choice, err);
+        product->refused = product->choice.refused;
     }
     if (status == SLC_OK) {
         /* Over the store's own layout, so that nothing is sorted for a product that does not fit.
@@ -448,6 +527,7 @@ static enum slc_status compute(struct product *product, const char *store, struc
 static void release(struct product *product)
 {
     slc_stream_close(product->stream);
+    products_drop(&product->args->session, &product->choice);
     slc_matrix_destroy(&product->matrix);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_labels_destroy(&product->labels[n]);

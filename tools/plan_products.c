@@ -50,10 +50,28 @@ static enum slc_status plan_ttv(const struct slc_store *store,
     return SLC_OK;
 }
 
+/* What a product takes of a device's memory at least. */
+static uint64_t device_least(const struct slc_device *device,
+                             const struct slc_reader *reader,
+                             unsigned mode,
+                             uint32_t columns)
+{
+    const struct slc_products_shape shape = {
+        .modes = UINT32_C(1) << mode, .columns = columns, .precision = SLC_F64};
+    struct slc_plan_accelerator plan;
+    uint64_t host_bytes;
+    const enum slc_status status =
+        slc_products_plan(device, reader, &shape, 0, &plan, &host_bytes, NULL);
+
+    /* A device that is too small is no error here, either. */
+    return status == SLC_OK || status == SLC_ERR_BUDGET ? plan.minimum_bytes : 0;
+}
+
 static enum slc_status plan_ttm(const struct slc_store *store,
                                 const struct session_options *options,
                                 unsigned mode,
                                 uint32_t columns,
+                                const struct slc_device *device,
                                 struct plan_product *product,
                                 struct slc_error *err)
 {
@@ -77,6 +95,10 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     product->ttm_sorts = reader == NULL && !product->ttm_needs_layout;
     layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
     status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
+    if (device != NULL) {
+        product->ttv_device_bytes = device_least(device, layouts.reader[0], mode, 1);
+        product->ttm_device_bytes = device_least(device, layouts.reader[0], mode, columns);
+    }
     slc_store_close_layout(store, reader != NULL ? reader : store->reader);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
         *err = refused;
@@ -89,6 +111,7 @@ static enum slc_status plan_ttm(const struct slc_store *store,
 enum slc_status plan_products(const struct slc_store *store,
                               const struct session_options *options,
                               uint32_t columns,
+                              const struct slc_device *device,
                               struct plan_product products[SLC_MAX_ORDER],
                               struct slc_error *err)
 {
@@ -98,7 +121,7 @@ enum slc_status plan_products(const struct slc_store *store,
         products[n] = (struct plan_product){.fibers = 0};
         status = plan_ttv(store, options, n, &products[n], err);
         if (status == SLC_OK) {
-            status = plan_ttm(store, options, n, columns, &products[n], err);
+            status = plan_ttm(store, options, n, columns, device, &products[n], err);
         }
     }
     return status;
@@ -141,6 +164,11 @@ void plan_products_print(const struct slc_store *store,
                format_data(&bytes, (double)product->layout_bytes),
                format_memory(&ttv, product->ttv_minimum_bytes),
                format_memory(&ttm, product->ttm_minimum_bytes));
+        if (product->ttm_device_bytes > 0) {
+            printf("  %-12s of the device's memory %s (ttv), %s (ttm) at least\n", "",
+                   format_memory(&ttv, product->ttv_device_bytes),
+                   format_memory(&ttm, product->ttm_device_bytes));
+        }
         print_sorting(store, product, n);
     }
 }
@@ -160,6 +188,12 @@ json_t *plan_products_json(unsigned order, const struct plan_product *products)
                                    "ttv_minimum_bytes", (json_int_t)product->ttv_minimum_bytes,
                                    "ttm_minimum_bytes", (json_int_t)product->ttm_minimum_bytes);
 
+        if (product->ttm_device_bytes > 0) {
+            (void)json_object_set_new(object, "ttv_device_bytes",
+                                      json_integer((json_int_t)product->ttv_device_bytes));
+            (void)json_object_set_new(object, "ttm_device_bytes",
+                                      json_integer((json_int_t)product->ttm_device_bytes));
+        }
         if (product->fibers > 0) {
             (void)json_object_set_new(object, "fibers", json_integer((json_int_t)product->fibers));
         }

@@ -17,15 +17,19 @@ struct plan_product {
     bool ttm_needs_layout;      /* and the mode is too long for one */
     uint64_t ttv_minimum_bytes; /* smallest budgets that work */
     uint64_t ttm_minimum_bytes;
+    /* The same of a device's memory, where one is to multiply; 0: there is none. */
+    uint64_t ttv_device_bytes, ttm_device_bytes;
 };
 
 /*
  * Plans a product in every mode, with `columns` columns of a matrix. Modes of the result count as
- * those of the store. Errors: those of opening layouts; a budget that is too small is none.
+ * those of the store. `device` may be NULL. Errors: those of opening layouts; a budget that is too
+ * small is none.
  */
 enum slc_status plan_products(const struct slc_store *store,
                               const struct session_options *options,
                               uint32_t columns,
+                              const struct slc_device *device,
                               struct plan_product products[SLC_MAX_ORDER],
                               struct slc_error *err) SLC_NODISCARD;
 
