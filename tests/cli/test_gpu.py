@@ -68,6 +68,12 @@ def bench(folder):
     check(len(names) == 3 * (3 + 2 * 2) and len(told["rows"]) == len(names) + 3 * 2, str(names))
     for row in told["rows"]:
         check(row["differs"] < 1e-14 and row["moved_bytes"] > 0 if "differs" in row else "cuSPARSE" in row["note"], str(row))
+    # Too many empty fibers are not held.
+    store = os.path.join(folder, "hollow.slc")
+    sluice("generate", store, "--dims", "90x3x200", "--nnz", 200, "-q", "-f")
+    told = json.loads(emulated("bench", "device", store, "--operation", "ttv", "-n", 1, "--largest", "4KiB", "--json"))
+    notes = [row["note"] for row in told["rows"] if row["kernel"] == "sptv-all" and "note" in row]
+    check(len(notes) == 1 and "1.8e+04 fibers" in notes[0], str(told["rows"]))
     # One mode, read from the drive and copied in every pass.
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 3, "--rank", 4, "--no-cache", "-n", 1, "--largest",
                                "4KiB", "--json"))

@@ -18,8 +18,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the random matrices; any number. */
-enum { MATRIX_SEED = 11 };
+enum {
+    MATRIX_SEED = 11, /* of the random matrices; any number */
+    /* Fibers that are held for each nonzero, empty ones too, at most: of more a product reads
+     * little else, and they would take most of the memory and of the time. */
+    EMPTY_MOST = 16
+};
 
 /* A mode's list, sorted, and what is multiplied with it. */
 struct sorted {
@@ -230,11 +234,28 @@ static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct 
     return slc_gpu_fiber_list_create(&source, &sorted->list, err);
 }
 
+/* The list with empty fibers. SLC_ERR_UNSUPPORTED where they are too many. */
+static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
+{
+    const struct slc_tensor_shape *shape = &sorted->coo->shape;
+    double fibers = 1;
+
+    for (unsigned m = 0; m < shape->order; m++) {
+        fibers *= m == sorted->mode ? 1 : (double)shape->dims[m];
+    }
+    if (fibers > EMPTY_MOST * (double)shape->nnz) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "%.3g fibers, empty ones too, are more than %d for each nonzero", fibers,
+                        EMPTY_MOST);
+    }
+    return make_list(sorted, true, err);
+}
+
 /* Our product with a vector where empty fibers are there, too. */
 static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status = make_list(sorted, true, &refused);
+    enum slc_status status = make_empty_list(sorted, &refused);
 
     if (status == SLC_OK) {
         status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
