@@ -19,6 +19,11 @@ enum {
     ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
     /* Of the result, more buffers than bridge a pause of the drive gain nothing. */
     BUFFERS_MAX = 256,
+    /*
+     * Lanes are emptied in the order of tiles: beside a thread of the CPU, whose tile takes longer,
+     * some more go on with those behind it.
+     */
+    LANES_BESIDE = 2,
     /* Lanes of a device may take one in so many of the bytes that the least plan leaves: buffers
      * bridge what the drive does, outputs of the CPU are what a lane is to it. */
     LANES_SHARE = 2
@@ -113,6 +118,13 @@ plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_erro
     return slc_plan_make(planning->layouts, &planning->request, plan, err);
 }
 
+static unsigned lanes_wanted(const struct planning *planning)
+{
+    const uint64_t beside = (uint64_t)planning->threads * LANES_BESIDE;
+
+    return (unsigned)slc_min_u64(SLC_DEVICE_STREAMS + beside, SLC_DEVICE_LANES);
+}
+
 /*
  * The least that works on the device and beside it, then as many lanes as help: each has a worker,
  * whose memory is not known before it has been planned.
@@ -140,7 +152,7 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
     minimum = plan->minimum_bytes;
     left = (plan->budget_bytes - minimum) / LANES_SHARE;
     status = SLC_ERR_BUDGET;
-    for (unsigned most = asked != 0 ? asked : SLC_DEVICE_STREAMS;
+    for (unsigned most = asked != 0 ? asked : lanes_wanted(planning);
          most >= least.streams && status == SLC_ERR_BUDGET; most--) {
         struct slc_error refused = SLC_ERROR_INIT;
 

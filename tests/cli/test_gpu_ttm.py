@@ -124,7 +124,7 @@ def split(folder):
         elif how == "queue":
             check(device["fraction"] is None, str(device))
     text = emulated(*args, out, "--device", "gpu", "--split", "queue")
-    check(re.search(r"^  device +\S.*\(cuda\), \d lanes?, .*; split queue with ", text, re.M), text)
+    check(re.search(r"^  device +\S.*\(cuda\), \d+ lanes?, .*; split queue with ", text, re.M), text)
     check(re.search(r"^  shares +GPU \d+ tiles?, .* nonzeros \([\d.]+ %\), .*; CPU \d+ tile", text, re.M), text)
 
 
@@ -140,6 +140,9 @@ def budgets(folder):
     device = told["device"]
     check(device["memory_least_bytes"] <= device["memory_bytes"] <= device["memory_budget_bytes"], str(device))
     check("gpu" not in device and not os.path.exists(out), str(device))
+    plan = json.loads(emulated("plan", store, "-r", 50, "--device", "gpu", "--json"))["products"][1]
+    check(plan["ttm_device_bytes"] == device["memory_least_bytes"] > plan["ttv_device_bytes"] > 0, str(plan))
+    check("of the device's memory" in emulated("plan", store, "-r", 50, "--device", "gpu"), "the plan's text")
     emulated(*args, "--device", "gpu", "--device-memory", needs.group(1), "--memory",
              (told["memory_least_bytes"] >> 20) + 8 << 20)
     text = emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)

@@ -231,7 +231,8 @@ static void smallest_budget(void)
             CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
             CU_ASSERT_EQUAL(share.outputs, w > 0 ? 2 : 0);
         }
-        CU_ASSERT_EQUAL(lanes, SLC_DEVICE_STREAMS);
+        /* Some more behind the tiles of two threads. */
+        CU_ASSERT_EQUAL(lanes, SLC_DEVICE_STREAMS + (w > 0 ? 4 : 0));
     }
     request.mode = 3;
     SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_USAGE, &err,
