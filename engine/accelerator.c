@@ -1,10 +1,14 @@
 /*
  * One MTTKRP by a device: begin, one pass that gives it every block, end. A pass that fails ends
  * the job all the same, so that nothing of it is under way when the next one begins.
+ *
+ * With the CPU: both begin, one pass has them share the blocks, both end, and what the CPU has is
+ * added to what the device has, which goes on with it.
  */
 #include "engine/accelerator.h"
 
 #include "base/memory.h"
+#include "engine/mttkrp.h"
 #include "storage/describe.h"
 
 #include <math.h>
@@ -30,6 +34,7 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
         .resident_bytes = accelerator->kept_bytes + accelerator->kept_expanded_bytes,
         .resident_tiles = accelerator->kept_tiles,
         .unit_most = accelerator->unit_most,
+        .adds_host = plan->request.share.kind != SLC_SHARE_NONE,
     };
     memcpy(problem->dims, info->dims, sizeof problem->dims);
 }
@@ -109,29 +114,21 @@ enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
     return SLC_ERR_DAMAGED;
 }
 
-enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
-                                       struct slc_stream *stream,
-                                       const struct slc_plan *plan,
-                                       unsigned mode,
-                                       const volatile int *stop,
-                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                       void *progress_context,
-                                       struct slc_error *err)
+/* Begins with the device's job, makes the pass, and ends the job whatever came of that. */
+static enum slc_status run_job(struct slc_device *device,
+                               struct slc_stream *stream,
+                               const struct slc_pass *pass,
+                               unsigned mode,
+                               struct slc_error *err)
 {
-    const unsigned layout = plan->mode_layout[mode];
-    const struct slc_reader *reader = slc_stream_reader(stream, layout);
-    const struct slc_device_job job = slc_accelerator_job(reader, layout, mode);
-    const struct slc_pass pass = {.layout = layout,
-                                  .device = device,
-                                  .stop = stop,
-                                  .progress = progress,
-                                  .progress_context = progress_context};
+    const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
+    const struct slc_device_job job = slc_accelerator_job(reader, pass->layout, mode);
     enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_stream_pass(stream, &pass, err);
+    status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
         (void)device->ops->mttkrp_end(device, NULL);
@@ -141,11 +138,69 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
     if (status == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(reader));
     }
+    return status;
+}
+
+enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       unsigned mode,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err)
+{
+    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
+                                  .device = device,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    const struct slc_reader *reader = slc_stream_reader(stream, pass.layout);
+    enum slc_status status = run_job(device, stream, &pass, mode, err);
+
     if (status == SLC_OK && plan->request.deterministic) {
         struct slc_device_stats stats;
 
         device->ops->stats(device, &stats);
         status = slc_accelerator_check_squares(reader, stats.squares, err);
+    }
+    return status;
+}
+
+enum slc_status
+slc_accelerator_mttkrp_shared(struct slc_device *device,
+                              struct slc_stream *stream,
+                              const struct slc_plan *plan,
+                              const struct slc_accelerator_cpu *cpu,
+                              const volatile int *stop,
+                              void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                              void *progress_context,
+                              struct slc_error *err)
+{
+    struct slc_backend *backend = cpu->backend;
+    const struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
+                                  .tile = slc_mttkrp_stream_tile,
+                                  .abort = slc_mttkrp_stream_abort,
+                                  .context = backend,
+                                  .device = device,
+                                  .share = cpu->share,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    enum slc_status status = backend->ops->mttkrp_begin(backend, cpu->job, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = run_job(device, stream, &pass, cpu->job->mode, err);
+    if (status != SLC_OK) {
+        (void)backend->ops->mttkrp_end(backend, NULL);
+        return status;
+    }
+    slc_stream_share_end(stream);
+    status = backend->ops->mttkrp_end(backend, err);
+    if (status == SLC_OK && cpu->share->last[SLC_SHARE_CPU].nnz > 0) {
+        status = device->ops->output_add_host(device, cpu->job->output, err);
     }
     return status;
 }

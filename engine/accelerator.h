@@ -1,6 +1,6 @@
 /*
  * MTTKRPs by a device with memory of its own that takes whole encoded blocks (base/device.h), fed
- * by a stream.
+ * by a stream; by the device alone, or by it and the CPU together.
  */
 #ifndef SLC_ENGINE_ACCELERATOR_H
 #define SLC_ENGINE_ACCELERATOR_H
@@ -57,5 +57,29 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
                                        void *progress_context,
                                        struct slc_error *err) SLC_NODISCARD;
+
+/* The CPU's part of an MTTKRP that it shares with the device. */
+struct slc_accelerator_cpu {
+    struct slc_backend *backend;
+    /* With the host's factors, equal to the device's, and an output of the host, which holds the
+     * CPU's part of the sums afterwards. The strategy takes tiles in any order, each once. */
+    const struct slc_mttkrp_job *job;
+    struct slc_share *share; /* of this mode; learns what both have done */
+};
+
+/*
+ * The same by both, as the share has it: the sum of both parts into the device's output. Needs a
+ * plan with a share. Order: none is promised. Errors: those of the backend, too; nothing is noted
+ * in the share then.
+ */
+enum slc_status
+slc_accelerator_mttkrp_shared(struct slc_device *device,
+                              struct slc_stream *stream,
+                              const struct slc_plan *plan,
+                              const struct slc_accelerator_cpu *cpu,
+                              const volatile int *stop,
+                              void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                              void *progress_context,
+                              struct slc_error *err) SLC_NODISCARD;
 
 #endif

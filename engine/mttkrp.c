@@ -6,15 +6,17 @@
  */
 #include "engine/mttkrp.h"
 
-static enum slc_status
-add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+enum slc_status slc_mttkrp_stream_tile(void *context,
+                                       unsigned worker,
+                                       struct slc_tile_view *tile,
+                                       struct slc_error *err)
 {
     struct slc_backend *backend = context;
 
     return backend->ops->mttkrp_tile(backend, worker, tile, err);
 }
 
-static void abort_job(void *context)
+void slc_mttkrp_stream_abort(void *context)
 {
     struct slc_backend *backend = context;
 
@@ -31,8 +33,8 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   struct slc_error *err)
 {
     const struct slc_pass pass = {.layout = layout,
-                                  .tile = add_tile,
-                                  .abort = abort_job,
+                                  .tile = slc_mttkrp_stream_tile,
+                                  .abort = slc_mttkrp_stream_abort,
                                   .context = backend,
                                   .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
                                   .by_partition = job->conflict == SLC_CONFLICT_ROWS,

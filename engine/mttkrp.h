@@ -21,4 +21,11 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   void *progress_context,
                                   struct slc_error *err) SLC_NODISCARD;
 
+/* What a pass for a job of a backend, its context, calls: slc_pass.tile and slc_pass.abort. */
+enum slc_status slc_mttkrp_stream_tile(void *backend,
+                                       unsigned worker,
+                                       struct slc_tile_view *tile,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_mttkrp_stream_abort(void *backend);
+
 #endif

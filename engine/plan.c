@@ -118,7 +118,8 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
             rows_max = slc_max_u64(rows_max, info->dims[n]);
         }
     }
-    if (request->accelerator != NULL && request->operation == SLC_OP_CPD) {
+    if (request->accelerator != NULL && request->operation == SLC_OP_CPD &&
+        request->share.kind == SLC_SHARE_NONE) {
         plan->output_bytes = 0; /* it never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {

@@ -90,6 +90,9 @@ struct slc_plan_request {
     struct slc_device *const *accelerators;
     unsigned accelerator_count;
     unsigned streams; /* of each, 1 to SLC_DEVICE_STREAMS; 0: chosen */
+    /* Whether it shares the work with the CPU, and how. Not with several of them, nor, but for TTM,
+     * where the bits are to be the same every time. */
+    struct slc_share_wish share;
     /*
      * Of TTM with lanes of a device, as slc_ttm_plan sets them for slc_plan_make: how many of the
      * threads wait for lanes, where that device computes, and what all lanes take of the host's
@@ -97,7 +100,6 @@ struct slc_plan_request {
      */
     unsigned product_lanes;
     uint64_t product_bytes;
-    struct slc_share_wish share; /* of TTM: between CPU and accelerator */
     /*
      * What an earlier run has found best in a mode, PRIVATE or LOCKED: then nothing is tried. AUTO:
      * chosen. Looked at where there is a choice: with several threads that need not be

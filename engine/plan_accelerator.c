@@ -24,6 +24,10 @@
  */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
+/* Of the bytes of the layouts. A CPU that could do more than an eighth of the work is seldom found
+ * beside a device. */
+#define MEASURED_FRACTION 0.875
+
 enum {
     STREAMS = 4,     /* worth having: one copied to, one computed, and one of each to be ready */
     SLOTS_SHARE = 4, /* a slot in so many of the bytes left may be spent on slots */
@@ -130,12 +134,37 @@ leave_room_to_expand(const struct slc_layouts *layouts, struct slc_plan *plan, u
     }
 }
 
+/*
+ * What may be kept of the layouts at most where the work is shared, for the CPU gets no block that
+ * stays: the device's fraction, or, where that is to be found out, so much that the CPU can show
+ * what it does. What it leaves the device gets by a copy.
+ */
+static uint64_t share_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const struct slc_share_wish *share = &plan->request.share;
+    const double fraction = share->kind == SLC_SHARE_STATIC ? share->fraction : MEASURED_FRACTION;
+    uint64_t bytes = 0, blocks = 0;
+
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        if (plan->layouts[l].passes > 0) {
+            bytes = slc_plan_plus(bytes, plan->layouts[l].store_bytes);
+            blocks += slc_reader_info(layouts->reader[l])->block_count;
+        }
+    }
+    if (share->kind == SLC_SHARE_NONE || fraction == 1 ||
+        (share->kind != SLC_SHARE_STATIC && blocks < 2)) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)(fraction * (double)bytes);
+}
+
 /* Blocks that stay, in all that is left. */
 static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     struct slc_plan_accelerator *accelerator = &plan->accelerator;
     const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
-    uint64_t room = accelerator->budget_bytes - device_bytes(layouts, plan);
+    uint64_t room = slc_min_u64(accelerator->budget_bytes - device_bytes(layouts, plan),
+                                share_bytes(layouts, plan));
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
         uint64_t taken, unknown;

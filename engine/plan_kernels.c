@@ -47,7 +47,7 @@ spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_confli
 static uint64_t plan_strategy(struct slc_mttkrp_job *job,
                               enum slc_conflict wanted,
                               uint64_t room,
-                              unsigned devices,
+                              unsigned parts,
                               struct slc_conflict_choice *choice,
                               enum slc_conflict *untried)
 {
@@ -58,7 +58,7 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     job->conflict = free_choice ? wanted : SLC_CONFLICT_AUTO;
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
-    if (devices > 0) {
+    if (parts > 0) {
         /* Strategies are not tried per device, and one has not all tiles that COLUMNS takes. */
         choice->rival = SLC_CONFLICT_AUTO;
         choice->spare.conflict = SLC_CONFLICT_AUTO;
@@ -122,6 +122,8 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
     /* More would rather keep blocks than copies of an output. */
     const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
     const unsigned devices = plan->devices > 0 ? plan->devices : 1;
+    /* Who computes some of the tiles alone: nothing is tried, and nobody gets all of them. */
+    const unsigned parts = request->accelerator != NULL ? 1 : plan->devices;
     unsigned first, end;
 
     for (unsigned n = 0; n < info->order; n++) {
@@ -130,7 +132,7 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
     }
     plan->scratch_bytes = 0;
     plan->fusion.scratch_bytes = 0;
-    if (request->accelerator != NULL) {
+    if (request->accelerator != NULL && request->share.kind == SLC_SHARE_NONE) {
         return;
     }
     slc_plan_modes(info, request, &first, &end);
@@ -138,10 +140,9 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
         job.mode = n;
         job.output = &shapes[n];
         job.partitions = plan->partitions[n];
-        plan->scratch_bytes =
-            slc_max_u64(plan->scratch_bytes,
-                        plan_strategy(&job, request->conflict[n], room / devices, plan->devices,
-                                      &plan->choices[n], &plan->untried[n]));
+        plan->scratch_bytes = slc_max_u64(
+            plan->scratch_bytes, plan_strategy(&job, request->conflict[n], room / devices, parts,
+                                               &plan->choices[n], &plan->untried[n]));
         plan_fused_strategies(&job, room, plan);
     }
     plan->scratch_bytes = slc_plan_times(plan->scratch_bytes, devices);

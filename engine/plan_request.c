@@ -79,6 +79,25 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
+/* Of MTTKRPs: lanes of a TTM are planned by themselves. */
+static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->share.kind == SLC_SHARE_NONE || request->operation == SLC_OP_TTM) {
+        return SLC_OK;
+    }
+    if (request->accelerator == NULL || request->accelerator_count > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "work is shared between the CPU and one device with memory of its own: ask "
+                        "for one, or for no share");
+    }
+    if (request->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "sums that CPU and device share have other bits whoever had more of them: "
+                        "ask for no share, or not for the same bits every time");
+    }
+    return SLC_OK;
+}
+
 /* What a device that takes whole blocks cannot do. */
 static enum slc_status check_accelerator(const struct slc_plan_request *request,
                                          struct slc_error *err)
@@ -214,6 +233,9 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                         "deterministic passes take blocks in file order; use the schedule file or "
                         "auto");
     }
-    status = check_accelerator(request, err);
+    status = check_share(request, err);
+    if (status == SLC_OK) {
+        status = check_accelerator(request, err);
+    }
     return status == SLC_OK ? check_devices(request, err) : status;
 }

@@ -17,6 +17,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
 
 struct slot {
     enum slc_slot_state state;
@@ -60,6 +63,7 @@ enum slc_status
 slc_ring_create(unsigned slot_count, struct slc_ring **result, struct slc_error *err)
 {
     struct slc_ring *ring = slc_calloc(1, sizeof *ring);
+    pthread_condattr_t clock;
 
     if (ring == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u slots", slot_count);
@@ -68,7 +72,10 @@ slc_ring_create(unsigned slot_count, struct slc_ring **result, struct slc_error 
     ring->slot_count = slot_count;
     pthread_mutex_init(&ring->mutex, NULL);
     pthread_cond_init(&ring->freed, NULL);
-    pthread_cond_init(&ring->changed, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&ring->changed, &clock);
+    pthread_condattr_destroy(&clock);
     ring->slots = slc_calloc(slot_count, sizeof *ring->slots);
     ring->free_slots = slc_calloc(slot_count, sizeof *ring->free_slots);
     ring->queue = slc_calloc(slot_count, sizeof *ring->queue);
@@ -113,7 +120,7 @@ void slc_ring_begin(struct slc_ring *ring, uint64_t blocks, bool in_order)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-bool slc_ring_claim(struct slc_ring *ring, uint64_t position, bool wait, unsigned *slot)
+bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot)
 {
     bool claimed = false;
 
@@ -124,7 +131,6 @@ bool slc_ring_claim(struct slc_ring *ring, uint64_t position, bool wait, unsigne
     if (ring->free_count > 0 && !ring->aborted) {
         *slot = ring->free_slots[--ring->free_count];
         change(ring, *slot, SLC_SLOT_FREE, SLC_SLOT_READING);
-        ring->slots[*slot].position = position;
         if (ring->in_order) {
             enqueue(ring, *slot);
         }
@@ -146,10 +152,14 @@ static void abort_locked(struct slc_ring *ring, const struct slc_error *fault)
     pthread_cond_broadcast(&ring->changed);
 }
 
-void slc_ring_ready(struct slc_ring *ring, unsigned slot, const struct slc_error *fault)
+void slc_ring_ready(struct slc_ring *ring,
+                    unsigned slot,
+                    uint64_t position,
+                    const struct slc_error *fault)
 {
     pthread_mutex_lock(&ring->mutex);
     change(ring, slot, SLC_SLOT_READING, SLC_SLOT_READY);
+    ring->slots[slot].position = position;
     if (fault != NULL) {
         abort_locked(ring, fault);
     } else {
@@ -224,6 +234,32 @@ enum slc_ring_event slc_ring_take(struct slc_ring *ring,
         *waited_ns += slc_clock_ns() - start_ns;
     }
     return event;
+}
+
+/* Whether slc_ring_take would return. Under the mutex. */
+static bool has_something(const struct slc_ring *ring, uint64_t news)
+{
+    return ring->aborted || ring->left == 0 || ring->news != news ||
+           (ring->queue_count > 0 &&
+            ring->slots[ring->queue[ring->queue_head]].state == SLC_SLOT_READY);
+}
+
+void slc_ring_rest(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint64_t *waited_ns)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct timespec until;
+    uint64_t until_ns;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until_ns = (uint64_t)until.tv_nsec + most_ns;
+    until.tv_sec += (time_t)(until_ns / NS_PER_SECOND);
+    until.tv_nsec = (long)(until_ns % NS_PER_SECOND);
+    pthread_mutex_lock(&ring->mutex);
+    while (!has_something(ring, news) &&
+           pthread_cond_timedwait(&ring->changed, &ring->mutex, &until) == 0) {
+    }
+    pthread_mutex_unlock(&ring->mutex);
+    *waited_ns += slc_clock_ns() - start_ns;
 }
 
 /* Counts a block as done; the last one wakes all workers, who find the end. Under the mutex. */

@@ -49,12 +49,15 @@ void slc_ring_destroy(struct slc_ring *ring);
  */
 void slc_ring_begin(struct slc_ring *ring, uint64_t blocks, bool in_order);
 
-/* Reader thread: takes a FREE slot for block position `position` (-> READING). Waits when `wait`;
-   false when there is none (or the pass was aborted). */
-bool slc_ring_claim(struct slc_ring *ring, uint64_t position, bool wait, unsigned *slot);
-/* Reader thread: the block has arrived (-> READY), or failed with `fault` (copied; the pass aborts
-   and the first such fault is kept). */
-void slc_ring_ready(struct slc_ring *ring, unsigned slot, const struct slc_error *fault);
+/* Reader thread: takes a FREE slot (-> READING). Waits when `wait`; false when there is none (or
+   the pass was aborted). */
+bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot);
+/* Reader thread: the block with this position has arrived (-> READY), or failed with `fault`
+   (copied; the pass aborts and the first such fault is kept). */
+void slc_ring_ready(struct slc_ring *ring,
+                    unsigned slot,
+                    uint64_t position,
+                    const struct slc_error *fault);
 
 /*
  * Worker: takes the next READY block (-> COMPUTING). With `wait` it waits for one, for the end, or
@@ -68,6 +71,11 @@ enum slc_ring_event slc_ring_take(struct slc_ring *ring,
                                   unsigned *slot,
                                   uint64_t *position,
                                   uint64_t *waited_ns);
+/*
+ * Worker: waits until there is something for slc_ring_take, as it does, but for so long at most:
+ * devices tell nobody when they have made a copy.
+ */
+void slc_ring_rest(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint64_t *waited_ns);
 /* Worker: a device reads the block from now on (COMPUTING -> COPYING). */
 void slc_ring_copy(struct slc_ring *ring, unsigned slot);
 /* Worker: done with the block (COMPUTING or COPYING -> FREE). */

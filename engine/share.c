@@ -163,7 +163,7 @@ void slc_share_note(struct slc_share *share, const struct slc_share_part parts[S
         slc_share_rates_note(&share->rates, side, &parts[side]);
         share->parts[side].nnz += parts[side].nnz;
         share->parts[side].seconds += parts[side].seconds;
+        share->last[side] = parts[side];
     }
     share->passes++;
-    share->used = slc_share_fraction(parts);
 }

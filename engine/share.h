@@ -72,7 +72,7 @@ struct slc_share {
     struct slc_share_rates rates;
     uint64_t passes;                              /* complete ones */
     struct slc_share_part parts[SLC_SHARE_SIDES]; /* sums of these */
-    double used; /* the device's fraction of the last one's nonzeros; negative: it had none */
+    struct slc_share_part last[SLC_SHARE_SIDES];  /* of the last one */
 };
 
 /* What the next pass begins with; negative: nothing, both sides take from a queue. */

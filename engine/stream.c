@@ -126,10 +126,19 @@ static enum slc_status make_layout(struct slc_stream *stream,
         slc_calloc(layout->info->partition_count, sizeof *layout->partition_done);
     layout->uses = slc_calloc(count, sizeof *layout->uses);
     layout->keep = slc_calloc(count, sizeof *layout->keep);
+    layout->nnz = slc_calloc(count, sizeof *layout->nnz);
+    layout->share_state = slc_calloc(count, sizeof *layout->share_state);
     if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
-        layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL) {
+        layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL ||
+        layout->nnz == NULL || layout->share_state == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "no memory for the tables of a stream of %" PRIu64 " blocks", count);
+    }
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        layout->nnz[b] = entry.nnz;
     }
     return make_order(layout, stream->in_order, err);
 }
@@ -287,6 +296,8 @@ void slc_stream_close(struct slc_stream *stream)
         slc_free(stream->layouts[l].partition_done);
         slc_free(stream->layouts[l].uses);
         slc_free(stream->layouts[l].keep);
+        slc_free(stream->layouts[l].nnz);
+        slc_free(stream->layouts[l].share_state);
     }
     slc_free(stream->layouts);
     slc_free(stream->requests);
@@ -307,6 +318,10 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     (void)workers;
     if (stream->pass->ranges != NULL) {
         slc_stream_ranges_run(stream, number);
+        return;
+    }
+    if (stream->pass->share != NULL) {
+        slc_stream_share_run(stream, number);
         return;
     }
     if (stream->pass->device != NULL) {
@@ -391,6 +406,11 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE,
                         "whole blocks go to the devices that the stream has, in any order");
     }
+    if (pass->share != NULL &&
+        (pass->device == NULL || pass->tile == NULL || pass->division != NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "blocks are shared between one device and a consumer of tiles");
+    }
     if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
                                  pass->ranges->max_blocks > stream->slot_count)) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -424,6 +444,9 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     }
     if (pass->device != NULL) {
         slc_stream_feed_begin(stream);
+    }
+    if (pass->share != NULL) {
+        slc_stream_share_begin(stream);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "engine/layouts.h"
 #include "engine/plan.h"
 #include "engine/row_ranges.h"
+#include "engine/share.h"
 #include "storage/files.h"
 #include "storage/reader.h"
 
@@ -99,6 +100,13 @@ struct slc_pass {
      * devices may be reading slots. Not with every_worker, by_partition or ranges.
      */
     struct slc_device *device;
+    /*
+     * Not NULL: the device, which is one, shares the blocks with `tile`, as this says: each is
+     * given to one of them as a whole. Workers do both, and none waits while there is either to do.
+     * What both have done this learns from slc_stream_share_end, which has to follow a pass that
+     * went well, once the device's job has ended.
+     */
+    struct slc_share *share;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
@@ -145,6 +153,9 @@ uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct
 enum slc_status slc_stream_pass(struct slc_stream *stream,
                                 const struct slc_pass *pass,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/* The device's job of the pass that went before, which had a share, has ended well. */
+void slc_stream_share_end(struct slc_stream *stream);
 
 void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
 

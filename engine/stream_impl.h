@@ -1,14 +1,16 @@
 /*
  * The parts of a stream: stream.c opens it and runs passes, stream_reader.c keeps reads in flight,
  * stream_tiles.c opens blocks that have arrived and hands out their tiles, stream_compute.c gives
- * them to the consumer, stream_ranges.c goes through passes in two phases, and stream_feed.c gives
- * whole blocks to a device. Private to engine/stream*.c.
+ * them to the consumer, stream_ranges.c goes through passes in two phases, stream_feed.c gives
+ * whole blocks to a device, which stream_attach.c has made known to the stream, and stream_share.c
+ * does both in one pass. Private to engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_IMPL_H
 #define SLC_ENGINE_STREAM_IMPL_H
 
 #include "engine/read_limit.h"
 #include "engine/ring.h"
+#include "engine/share_pass.h"
 #include "engine/stream.h"
 #include "engine/tile_rows.h"
 #include "storage/io.h"
@@ -75,6 +77,8 @@ struct slc_stream_layout {
     uint32_t *keep;           /* per block in the device's memory: its name there */
     uint64_t *partition_done; /* by_partition: blocks of each partition that are done */
     uint32_t *uses;           /* ranges: per block, how many of them are not through with it */
+    uint64_t *nnz;            /* share: per block, its nonzeros and whose it is */
+    uint8_t *share_state;
 };
 
 struct slc_stream {
@@ -109,9 +113,12 @@ struct slc_stream {
     /* The pass at hand. */
     const struct slc_pass *pass;
     const struct slc_stream_layout *layout;
-    const uint64_t *order; /* in which blocks are read */
-    bool strict;           /* tiles are handed out in ascending ordinal */
-    uint64_t next_range;   /* of those not begun, under the mutex */
+    const uint64_t *order;         /* in which blocks are read */
+    bool strict;                   /* tiles are handed out in ascending ordinal */
+    uint64_t next_range;           /* of those not begun, under the mutex */
+    struct slc_share_pass sharing; /* under the mutex, as is what follows */
+    /* Blocks that have arrived and nobody has looked at, in a list for each side. */
+    struct slc_open_block *arrived[SLC_SHARE_SIDES], **arrived_end[SLC_SHARE_SIDES];
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
     atomic_uint_fast64_t bytes_cached, bytes_resident, bytes_read; /* since open */
@@ -151,6 +158,18 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
                                          uint64_t block,
                                          struct slc_error *fault);
 
+/* Checks a block that has arrived, and makes its tiles available; or gives the pass up. */
+void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block);
+/* A record for a cached block, under the mutex; and what makes the tiles of that available. */
+struct slc_open_block *
+slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block);
+void slc_stream_open_cached(struct slc_stream *stream, struct slc_open_block *record);
+/* Takes a tile of an open block if there is one whose turn it is. */
+bool slc_stream_take_open(struct slc_stream *stream,
+                          const struct slc_stream_worker *worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile);
+
 /* Where a block of the cached set lies, or will. */
 void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block);
 
@@ -189,5 +208,12 @@ void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker);
 /* The same of a pass that gives whole blocks to the device. */
 void slc_stream_feed_begin(struct slc_stream *stream);
 void slc_stream_feed_run(struct slc_stream *stream, unsigned worker);
+
+/* The same of one that the device shares with the workers; after slc_stream_feed_begin. */
+void slc_stream_share_begin(struct slc_stream *stream);
+void slc_stream_share_run(struct slc_stream *stream, unsigned worker);
+/* Reader thread: whether there is a block to be read, and the one to be read next. */
+bool slc_stream_share_to_read(struct slc_stream *stream);
+uint64_t slc_stream_share_read(struct slc_stream *stream);
 
 #endif

@@ -56,7 +56,7 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     if (status != SLC_OK) {
         slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
                                entry.offset);
-        slc_ring_ready(stream->ring, slot, &fault);
+        slc_ring_ready(stream->ring, slot, block, &fault);
         slc_stream_give_up(stream, &fault);
     }
     return status;
@@ -86,44 +86,65 @@ static bool finish_read(struct slc_stream *stream)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_io_request *request;
+    uint64_t block;
 
     if (slc_io_wait(stream->io, &request, &fault) != SLC_OK) {
         stream->io_failed = true;
         slc_stream_give_up(stream, &fault);
         return false;
     }
+    block = stream->slot_blocks[request->slot].view.block;
     if (request->status != SLC_OK) {
-        slc_error_locate_block(&request->error, slc_reader_path(stream->layout->reader),
-                               stream->slot_blocks[request->slot].view.block, request->offset);
+        slc_error_locate_block(&request->error, slc_reader_path(stream->layout->reader), block,
+                               request->offset);
         slc_io_release(stream->io, request);
-        slc_ring_ready(stream->ring, request->slot, &request->error);
+        slc_ring_ready(stream->ring, request->slot, block, &request->error);
         slc_stream_give_up(stream, &request->error);
         return true;
     }
     await_limit(stream, request->slot);
     atomic_fetch_add(&stream->bytes_read, request->bytes);
     stream->delivered[request->slot] = true;
-    slc_ring_ready(stream->ring, request->slot, NULL);
+    slc_ring_ready(stream->ring, request->slot, block, NULL);
     return true;
+}
+
+/*
+ * Whether there is a block to be read: nobody else takes those, so that what is chosen once there
+ * is a slot for it is there. *position moves on to the next one of the order.
+ */
+static bool has_more(struct slc_stream *stream, uint64_t *position)
+{
+    if (stream->pass->share != NULL) {
+        return slc_stream_share_to_read(stream);
+    }
+    *position = next_to_read(stream, *position);
+    return *position < stream->layout->info->block_count;
+}
+
+/* Chooses the block that the slot is for. */
+static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
+{
+    return stream->pass->share != NULL ? slc_stream_share_read(stream)
+                                       : stream->order[(*position)++];
 }
 
 void *slc_stream_reader_run(void *context)
 {
     struct slc_stream *stream = context;
-    uint64_t position = next_to_read(stream, 0);
+    uint64_t position = 0;
     unsigned in_flight = 0;
     unsigned in_flight_most = stream->worker_count;
 
     for (;;) {
         unsigned slot;
 
-        while (position < stream->layout->info->block_count && in_flight < in_flight_most &&
-               slc_ring_claim(stream->ring, stream->order[position], in_flight == 0, &slot)) {
-            if (start_read(stream, stream->order[position], slot) != SLC_OK) {
+        while (in_flight < in_flight_most && has_more(stream, &position) &&
+               slc_ring_claim(stream->ring, in_flight == 0, &slot)) {
+            if (start_read(stream, choose_block(stream, &position), slot) != SLC_OK) {
                 break;
             }
             in_flight++;
-            position = next_to_read(stream, position + 1);
         }
         if (in_flight == 0) {
             return NULL;

@@ -125,11 +125,10 @@ is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, 
     return division == NULL || division->owner[block] == number / division->group_workers;
 }
 
-/* Takes a tile of an open block if there is one whose turn it is. */
-static bool take_open(struct slc_stream *stream,
-                      const struct slc_stream_worker *worker,
-                      struct slc_open_block **block,
-                      uint32_t *tile)
+bool slc_stream_take_open(struct slc_stream *stream,
+                          const struct slc_stream_worker *worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
     struct slc_open_block *first;
@@ -199,12 +198,18 @@ static bool take_of_partition(struct slc_stream *stream,
     return true;
 }
 
-/* Those of [first, end) that is free; NULL only where open blocks may wait for their turn. */
-static struct slc_open_block *free_record(struct slc_stream *stream, unsigned first, unsigned end)
+/* NULL only where open blocks may wait for their turn. */
+struct slc_open_block *
+slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block)
 {
     for (unsigned w = first; w < end; w++) {
-        if (!stream->cache_blocks[w].used) {
-            return &stream->cache_blocks[w];
+        struct slc_open_block *record = &stream->cache_blocks[w];
+
+        if (!record->used) {
+            record->used = true;
+            record->slot = SLC_NO_SLOT;
+            record->view.block = block;
+            return record;
         }
     }
     SLC_ASSERT(stream->pass->every_worker || stream->pass->by_partition ||
@@ -237,12 +242,9 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
         ++*cursor;
     }
     if (*cursor < count && (!stream->strict || stream->order[*cursor] == serving)) {
-        record = free_record(stream, first, first + group_workers);
-    }
-    if (record != NULL) {
-        record->used = true;
-        record->slot = SLC_NO_SLOT;
-        record->view.block = stream->order[(*cursor)++];
+        record =
+            slc_stream_cached_record(stream, first, first + group_workers, stream->order[*cursor]);
+        *cursor += record != NULL;
     }
     pthread_mutex_unlock(&stream->mutex);
     return record;
@@ -253,7 +255,7 @@ void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block)
     return (char *)stream->cache.data + stream->layout->cache_offset[block];
 }
 
-static void open_cached(struct slc_stream *stream, struct slc_open_block *record)
+void slc_stream_open_cached(struct slc_stream *stream, struct slc_open_block *record)
 {
     const uint64_t block = record->view.block;
     struct slc_error fault = SLC_ERROR_INIT;
@@ -312,7 +314,7 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
     return status;
 }
 
-static void open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
+void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
 {
     struct slc_error fault = SLC_ERROR_INIT;
 
@@ -334,7 +336,7 @@ take_arrived(struct slc_stream *stream, struct slc_stream_worker *worker, uint64
 
     if (event == SLC_RING_BLOCK) {
         start_ns = slc_clock_ns();
-        open_arrived(stream, slot, block);
+        slc_stream_open_arrived(stream, slot, block);
         worker->decode_ns += slc_clock_ns() - start_ns;
     }
     return event;
@@ -359,7 +361,7 @@ static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worke
         record = claim_cached(stream, worker);
         if (record != NULL) {
             start_ns = slc_clock_ns();
-            open_cached(stream, record);
+            slc_stream_open_cached(stream, record);
             worker->decode_ns += slc_clock_ns() - start_ns;
             return true;
         }
@@ -380,7 +382,7 @@ static bool take_tile(struct slc_stream *stream,
     if (stream->pass->by_partition) {
         return take_of_partition(stream, worker, block, tile);
     }
-    return take_open(stream, worker, block, tile);
+    return slc_stream_take_open(stream, worker, block, tile);
 }
 
 bool slc_stream_tile_take(struct slc_stream *stream,
@@ -409,6 +411,11 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 {
     const unsigned slot = block->slot;
 
+    if (stream->pass->share != NULL) {
+        pthread_mutex_lock(&stream->mutex);
+        slc_share_pass_let_go(&stream->sharing, block->view.block);
+        pthread_mutex_unlock(&stream->mutex);
+    }
     stream->delivered[slot] = false;
     slc_io_release(stream->io, &stream->requests[slot]);
     slc_ring_give_back(stream->ring, slot);

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "format.h"
 #include "gpu/gpu.h"
+#include "share.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -162,6 +163,7 @@ void accelerator_report_plan(const struct slc_plan *plan)
     part_line("factors", accelerator->factor_bytes, "output, solver and the smallest slots");
     part_line("slots", accelerator->slots_bytes, slots);
     part_line("residents", accelerator->resident_bytes, residents);
+    share_report_plan(&plan->request.share);
 }
 
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)

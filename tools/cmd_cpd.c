@@ -14,6 +14,7 @@
 #include "report.h"
 #include "run_json.h"
 #include "session.h"
+#include "share.h"
 #include "signals.h"
 
 #include <stdio.h>
@@ -286,6 +287,7 @@ static void print_end(const struct cpd *cpd)
                  cpd->session.plan.threads);
     devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
     accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
+    share_report(cpd->result.shares, cpd->result.order);
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 

@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "report.h"
 #include "session.h"
+#include "share.h"
 #include "signals.h"
 #include "storage/model.h"
 #include "storage/npy.h"
@@ -158,14 +159,16 @@ static enum slc_status compute_on_accelerators(struct session *session,
     return status;
 }
 
-/* The MTTKRP by the accelerator. */
+/* The MTTKRP of the job by the accelerator, or by it and the CPU, as the share has it. */
 static enum slc_status compute_on_accelerator(struct session *session,
                                               const struct slc_matrix *factors,
-                                              struct slc_matrix *output,
-                                              unsigned mode,
+                                              const struct slc_mttkrp_job *job,
+                                              struct slc_share *share,
                                               struct slc_error *err)
 {
+    const struct slc_accelerator_cpu cpu = {session->backend, job, share};
     struct slc_device *device = session->accelerator;
+    unsigned mode = job->mode;
     enum slc_status status = SLC_OK;
 
     for (unsigned n = 0; n < session->store.manifest.order && status == SLC_OK; n++) {
@@ -173,22 +176,28 @@ static enum slc_status compute_on_accelerator(struct session *session,
             status = device->ops->factor_write(device, n, &factors[n], err);
         }
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && share->wish.kind != SLC_SHARE_NONE) {
+        status = slc_accelerator_mttkrp_shared(device, session->stream, &session->plan, &cpu,
+                                               signals_stop(), show_progress, &mode, err);
+    } else if (status == SLC_OK) {
         status = slc_accelerator_mttkrp(device, session->stream, &session->plan, mode,
                                         signals_stop(), show_progress, &mode, err);
     }
-    return status == SLC_OK ? device->ops->output_read(device, output, err) : status;
+    return status == SLC_OK ? device->ops->output_read(device, job->output, err) : status;
 }
 
-/*
- * Reads the factors, streams the pass and writes the result; *choice learns what was tried, *stats
- * what devices did.
- */
+/* What is told of a pass: which strategy was tried, and what devices, or CPU and device, did. */
+struct outcome {
+    struct slc_conflict_choice choice;
+    struct slc_devices_stats devices[SLC_MAX_DEVICES];
+    struct slc_share shares[SLC_MAX_ORDER]; /* of the mode alone */
+};
+
+/* Opens the stream, reads the factors, streams the pass and writes the result. */
 static enum slc_status compute(struct session *session,
                                const struct arguments *args,
                                unsigned mode,
-                               struct slc_conflict_choice *choice,
-                               struct slc_devices_stats *stats,
+                               struct outcome *outcome,
                                struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
@@ -196,6 +205,7 @@ static enum slc_status compute(struct session *session,
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
     struct slc_matrix output = {0};
     uint32_t rank = plan->request.rank;
+    struct slc_conflict_choice *choice = &outcome->choice;
     struct slc_mttkrp_job job = {.order = manifest->order,
                                  .mode = mode,
                                  .rank = rank,
@@ -221,11 +231,11 @@ static enum slc_status compute(struct session *session,
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK && session->group != NULL) {
-        status = compute_on_accelerators(session, factors, &output, mode, stats, err);
+        status = compute_on_accelerators(session, factors, &output, mode, outcome->devices, err);
     } else if (status == SLC_OK && session->accelerator != NULL) {
-        status = compute_on_accelerator(session, factors, &output, mode, err);
+        status = compute_on_accelerator(session, factors, &job, &outcome->shares[mode], err);
     } else if (status == SLC_OK && plan->devices > 0) {
-        status = compute_on_devices(session, factors, &output, mode, stats, err);
+        status = compute_on_devices(session, factors, &output, mode, outcome->devices, err);
     } else if (status == SLC_OK) {
         status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
                                    signals_stop(), show_progress, &mode, err);
@@ -247,8 +257,7 @@ static enum slc_status compute(struct session *session,
 
 static void print_report(const struct session *session,
                          const char *output,
-                         const struct slc_conflict_choice *choice,
-                         const struct slc_devices_stats *devices,
+                         const struct outcome *outcome,
                          double seconds)
 {
     struct slc_stream_stats stats;
@@ -257,9 +266,9 @@ static void print_report(const struct session *session,
     slc_stream_stats(session->stream, &stats);
     report_reads_add(&reads, &session->plan, stats.bytes_read);
     printf("\nWrote %s\n\n", output);
-    report_conflict(session->plan.request.mode, false, choice);
+    report_conflict(session->plan.request.mode, false, &outcome->choice);
     report_times(NULL, seconds, -1, &stats, session->plan.threads);
-    devices_report(&session->plan, devices, true);
+    devices_report(&session->plan, outcome->devices, true);
     if (session->accelerator != NULL) {
         struct slc_device_stats device;
 
@@ -269,6 +278,7 @@ static void print_report(const struct session *session,
             session->accelerator->ops->stats(session->accelerator, &device);
         }
         accelerator_report_stats(&session->plan, &device);
+        share_report(outcome->shares, session->store.manifest.order);
     }
     report_resources(&session->plan, &stats, &reads);
 }
@@ -281,8 +291,7 @@ static int run(const struct command *command, int argc, char **argv)
     enum slc_status status;
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
-    struct slc_conflict_choice choice;
-    struct slc_devices_stats devices[SLC_MAX_DEVICES];
+    struct outcome outcome = {.shares = {{.passes = 0}}};
     uint32_t rank = 0;
     unsigned mode;
     int code = 0;
@@ -328,14 +337,15 @@ static int run(const struct command *command, int argc, char **argv)
             (void)fflush(stdout);
         }
         progress_shape(&shape);
-        choice = session.plan.choices[mode];
-        status = compute(&session, &args, mode, &choice, devices, &err);
+        outcome.choice = session.plan.choices[mode];
+        outcome.shares[mode].wish = session.plan.request.share;
+        status = compute(&session, &args, mode, &outcome, &err);
     }
     if (status != SLC_OK) {
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     } else if (!args.quiet) {
-        print_report(&session, args.output, &choice, devices, slc_seconds_since(start_ns));
+        print_report(&session, args.output, &outcome, slc_seconds_since(start_ns));
     }
     session_close(&session);
     return code;

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "console.h"
 #include "cpu/cpu.h"
+#include "share.h"
 #include "storage/outside.h"
 
 #include <errno.h>
@@ -260,6 +261,7 @@ json_t *json_plan(const struct slc_plan *plan, unsigned order)
                                   : json_real(plan->passes));
     (void)json_object_set_new(object, "fused", json_fusion(plan, order));
     (void)json_object_set_new(object, "device", accelerator_plan_json(plan));
+    (void)json_object_set_new(object, "share", share_wish_json(&plan->request.share));
     (void)json_object_set_new(object, "layouts", layouts);
     (void)json_object_set_new(object, "other_read_bytes",
                               plan->other_read_bytes == UINT64_MAX

@@ -289,10 +289,11 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_accel
         if (plan->request.accelerator_count > 0) {
             (void)snprintf(several, sizeof several, "%u x ", plan->request.accelerator_count);
         }
-        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks\n", "device",
+        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks%s\n", "device",
                several, plan->accelerator.name, plan->request.accelerator->ops->name,
                plan->accelerator.streams, plural(plan->accelerator.streams), precision,
-               deterministic, plan->threads, plural(plan->threads));
+               deterministic, plan->threads, plural(plan->threads),
+               plan->request.share.kind != SLC_SHARE_NONE ? ", and compute" : "");
         return;
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,

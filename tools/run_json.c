@@ -7,6 +7,7 @@
 #include "log_json.h"
 #include "machine.h"
 #include "report.h"
+#include "share.h"
 
 #include <limits.h>
 #include <math.h>
@@ -151,6 +152,7 @@ static json_t *record_to_json(const struct run_record *record)
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
     set(object, "devices", devices_stats_json(record->plan, result->devices));
     set(object, "device", accelerator_stats_json(record->plan, &result->accelerator));
+    set(object, "share", share_json(result->shares, result->order));
     set(object, "conflicts", conflicts(result, record->plan->fusion.seconds));
     set(object, "fit", json_real(result->fit));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));

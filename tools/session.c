@@ -18,7 +18,6 @@ const char *const session_copies_choices[] = {"auto", "never", "always", NULL};
 const char *const session_passes_choices[] = {"auto", "plain", "fused", NULL};
 
 const char *const session_device_choices[] = {"auto", "cpu", "gpu", NULL};
-const char *const session_split_choices[] = {"partitions", "nnz", NULL};
 
 enum slc_status session_open(struct session *session,
                              const char *path,
@@ -46,7 +45,8 @@ enum slc_status session_share(const struct session_options *options,
                         "--split %s shares the work between the CPU and a GPU: add --device gpu",
                         options->split);
     }
-    if (options->devices.count > 0) {
+    if (options->devices.count > 1 ||
+        (options->devices.count == 1 && strcmp(options->device, "gpu") != 0)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--split %s shares the work between the CPU and one GPU: leave --devices "
                         "out, or divide partitions or nnz between several",
@@ -88,6 +88,7 @@ static enum slc_status choose_for_devices(const struct slc_store *store,
     const struct option_counts *named = &options->devices;
     const bool gpu = options->device != NULL && strcmp(options->device, "gpu") == 0;
     enum slc_layout_choice wanted;
+    enum slc_status status;
 
     if (!gpu && named->count > 1) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -96,9 +97,16 @@ static enum slc_status choose_for_devices(const struct slc_store *store,
                         named->count);
     }
     request->devices = !gpu && named->count > 0 ? (unsigned)named->number[0] : 0;
-    request->accelerator_count = gpu ? named->count : 0;
-    if (options->split != NULL && !slc_split_parse(options->split, &request->split)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--split %s is not known to this library",
+    status = session_share(options, &request->share, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    request->accelerator_count = gpu && request->share.kind == SLC_SHARE_NONE ? named->count : 0;
+    if (options->split != NULL && request->share.kind == SLC_SHARE_NONE &&
+        !slc_split_parse(options->split, &request->split)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split: '%s' is none of partitions, nnz (between several devices), "
+                        "static=F, adaptive, queue (between the CPU and a GPU)",
                         options->split);
     }
     if (request->devices == 0 && request->accelerator_count == 0) {
@@ -164,9 +172,12 @@ plan_for_device(struct session *session, struct slc_plan_request *request, struc
     status = accelerator_choose(options, session->accelerators, &session->accelerator_count,
                                 &session->no_accelerator, err);
     session->accelerator = session->accelerator_count > 0 ? session->accelerators[0] : NULL;
-    if (status != SLC_OK || session->accelerator == NULL) {
-        return status == SLC_OK ? slc_plan_choose(&session->layouts, request, &session->plan, err)
-                                : status;
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (session->accelerator == NULL) {
+        request->share.kind = SLC_SHARE_NONE; /* there is nobody to share with */
+        return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
     request->accelerator = session->accelerator;
     request->accelerators = session->accelerators;
@@ -184,6 +195,7 @@ plan_for_device(struct session *session, struct slc_plan_request *request, struc
         session->no_accelerator = refused;
         request->accelerator = NULL;
         request->streams = 0;
+        request->share.kind = SLC_SHARE_NONE;
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
     *err = refused;
@@ -284,7 +296,9 @@ static enum slc_status start(struct session *session, struct slc_error *err)
         status = slc_accelerator_open(session->accelerator, &session->layouts, &session->plan,
                                       session->stream, err);
         session->accelerator_open = status == SLC_OK;
-        return status;
+        if (session->plan.request.share.kind == SLC_SHARE_NONE) {
+            return status;
+        }
     }
     for (unsigned d = 0; d < count && status == SLC_OK; d++) {
         status = slc_cpu_backend_create(&session->devices[d], err);
@@ -312,6 +326,9 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     session_stop(session);
     drop_accelerators(session);
     session->wish.options.device = NULL;
+    if (session->plan.request.share.kind != SLC_SHARE_NONE) {
+        session->wish.options.split = NULL; /* there is nobody to share with */
+    }
     status = plan_wish(session, err);
     session->no_accelerator = refused;
     return status == SLC_OK ? start(session, err) : status;

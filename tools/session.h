@@ -46,7 +46,6 @@ extern const char *const session_precision_choices[];
 extern const char *const session_copies_choices[];
 extern const char *const session_pin_choices[];
 extern const char *const session_layout_choices[];
-extern const char *const session_split_choices[];
 extern const char *const session_passes_choices[];
 extern const char *const session_device_choices[];
 
@@ -157,10 +156,11 @@ extern const char *const session_device_choices[];
              "0,1,2 (one may be named several times)",                                             \
      .offset = offsetof(struct type, session.devices)},                                            \
     {                                                                                              \
-        .name = "split", .kind = OPTION_CHOICE, .value = "WHAT", .fallback = "partitions",         \
-        .choices = session_split_choices,                                                          \
-        .help = "what devices divide: partitions (of sorted layouts, largest first) or nnz "       \
-                "(equal shares of blco)",                                                          \
+        .name = "split", .kind = OPTION_STRING, .value = "WHAT",                                   \
+        .help = "what several devices divide: partitions (of sorted layouts, largest first; if "   \
+                "not given) or nnz (equal shares of blco); or how the CPU and one GPU share the "  \
+                "work: static=F (F from 0 to 1: the GPU's fraction of the nonzeros), adaptive or " \
+                "queue",                                                                           \
         .offset = offsetof(struct type, session.split)                                             \
     }
 

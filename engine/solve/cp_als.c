@@ -168,6 +168,19 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
     return status;
 }
 
+/* The same by the accelerator and the backend together. */
+static enum slc_status shared_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    struct slc_matrix output = cp_output_view(state, &state->output, mode);
+    struct slc_mttkrp_job job = cp_job(state, mode, &output);
+    const struct slc_accelerator_cpu cpu = {state->backend, &job, &state->result->shares[mode]};
+
+    job.conflict = state->result->choices[mode].chosen;
+    return slc_accelerator_mttkrp_shared(
+        state->accelerator, state->stream, state->plan, &cpu, state->options->stop,
+        state->options->progress != NULL ? cp_report_progress : NULL, state, err);
+}
+
 static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     void (*progress)(void *, uint64_t, uint64_t, uint64_t) =
@@ -176,6 +189,9 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     if (state->accelerators != NULL) {
         return slc_accelerators_mttkrp(state->accelerators, mode, state->options->stop, progress,
                                        state, err);
+    }
+    if (state->accelerator != NULL && state->plan->request.share.kind != SLC_SHARE_NONE) {
+        return shared_mttkrp(state, mode, err);
     }
     if (state->accelerator != NULL) {
         return slc_accelerator_mttkrp(state->accelerator, state->stream, state->plan, mode,
@@ -431,6 +447,7 @@ static void take_choices(const struct slc_plan *plan, struct slc_cp_result *resu
                                  ? (struct slc_conflict_choice){.chosen = SLC_CONFLICT_OWNED}
                                  : plan->choices[n];
         result->second_choices[n] = plan->fusion.choices[n];
+        result->shares[n].wish = plan->request.share;
     }
 }
 

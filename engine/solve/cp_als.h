@@ -131,6 +131,8 @@ struct slc_cp_result {
     struct slc_devices_stats devices[SLC_MAX_DEVICES];
     /* What it has done, or several together; zeros where there is none. */
     struct slc_device_stats accelerator;
+    /* Per mode, where it shares the work with the backend: what both have done. */
+    struct slc_share shares[SLC_MAX_ORDER];
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
@@ -153,7 +155,9 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * works: its Gram matrix (all ones) is singular and solved as such.
  * Devices: where the plan has some they compute in place of `backend`, which is then not looked at;
  * so does an accelerator. That is given the start, and the factors come back when the run ends:
- * between, what leaves it are sums over rows, R x R and less.
+ * between, what leaves it are sums over rows, R x R and less. Where the plan has it share the work,
+ * `backend` computes some of the blocks of every MTTKRP, and every factor comes back when it has
+ * been updated.
  * Passes: where the plan has such that update two modes (slc_plan_fusion), the factors are those of
  * the same order of modes without, to rounding, and so is the fit. An MTTKRP that the last pass has
  * left for an iteration that is not begun is dropped.

@@ -6,7 +6,9 @@
  * that start, finish and whatever a stop leaves behind are as with one. An accelerator has factors
  * and MTTKRPs of its own. It gets the start, and the factors of the result are what they were then
  * until the run ends, for whatever reason, and they are read back; several of them
- * (engine/accelerators.h) have a copy each, of which the first comes back.
+ * (engine/accelerators.h) have a copy each, of which the first comes back. Where an accelerator
+ * shares its MTTKRPs with the backend, that computes from the factors of the result, and each is
+ * read back as soon as it has been updated.
  */
 #include "engine/solve/cp_state.h"
 
@@ -125,6 +127,15 @@ enum slc_status cp_dense_update(struct cp_state *state,
     }
     return slc_dense_update(state->dense, &state->solver, &mttkrp, &state->result->factors[mode],
                             sums, err);
+}
+
+enum slc_status cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *device = state->accelerator;
+
+    return device != NULL && state->plan->request.share.kind != SLC_SHARE_NONE
+               ? device->ops->factor_read(device, mode, &state->result->factors[mode], err)
+               : SLC_OK;
 }
 
 enum slc_status

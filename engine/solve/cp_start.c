@@ -87,7 +87,8 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     }
     take_squares(state);
     /* One matrix of the longest mode's shape; the state keeps only its memory. */
-    if (state->plan->request.accelerator == NULL) {
+    if (state->plan->request.accelerator == NULL ||
+        state->plan->request.share.kind != SLC_SHARE_NONE) {
         status = slc_matrix_create(&output, type, rows_max, state->rank, err);
     }
     if (status != SLC_OK) {

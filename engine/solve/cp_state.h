@@ -85,6 +85,11 @@ enum slc_status cp_dense_scale(struct cp_state *state,
                                const double *scale,
                                struct slc_error *err) SLC_NODISCARD;
 
+/* The factor has been updated and scaled: where the host computes from it as well, it comes back.
+ */
+enum slc_status
+cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
+
 /* A view of an output buffer with the shape of factor `mode`. */
 struct slc_matrix
 cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode);

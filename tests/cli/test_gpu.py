@@ -138,6 +138,54 @@ def several(folder):
     check(plan["devices"][0]["partitions"] >= 4, str(plan["devices"]))
 
 
+def shared(folder):
+    """The CPU and the device together: every nonzero once, the CPU's results, and what each did."""
+    store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
+    sluice("generate", store, "--dims", "300x200x70", "--nnz", 200000, "-q", "-f", "--block-bytes", "64KiB")
+    options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0]
+    sluice(*options, "-o", os.path.join(folder, "cpu"), "-q")
+    cpu, nnz = record(os.path.join(folder, "cpu")), 2 * record(os.path.join(folder, "cpu"))["tensor"]["nnz"]
+    check(cpu["share"] is None and cpu["plan"]["share"] is None, str(cpu["share"]))
+    sluice("cpd", store, "-r", 3, "-i", 0, "-o", start, "-q")
+    for split in ("static=0.3", "adaptive", "queue"):
+        out = os.path.join(folder, split)
+        text = emulated(*options, "--device", "gpu", "--no-cache", "--split", split, "-o", out)
+        told = record(out)
+        share = told["share"]
+        check(abs(told["fit"] - cpu["fit"]) < 1e-9, f"{split}: fits {told['fit']} and {cpu['fit']}")
+        for mode in range(3):
+            pair = [numbers(os.path.join(each, f"mode-{mode + 1}.npy")) for each in (out, os.path.join(folder, "cpu"))]
+            apart = sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) ** 0.5
+            check(apart < 1e-8 * sum(b * b for b in pair[1]) ** 0.5, f"{split}: mode {mode + 1} is {apart} apart")
+        check(share["kind"] == split.split("=")[0] and share["fraction"] == (0.3 if "=" in split else None), str(share))
+        check(told["plan"]["share"] == {"kind": share["kind"], "fraction": share["fraction"]}, str(told["plan"]["share"]))
+        check([each["mode"] for each in share["modes"]] == [1, 2, 3], str(share))
+        for each in share["modes"]:
+            check(each["passes"] == 2 and each["nnz"]["cpu"] + each["nnz"]["device"] == nnz, str(each))
+            check(0 <= each["used"] <= 1 and abs(each["used"] - each["nnz"]["device"] / nnz) < 1e-12, str(each))
+            check(0 < each["measured"] < 1 and min(each["seconds"].values()) > 0, str(each))
+        check(f"Shared between CPU and device ({split})" in text and "  shared       between CPU and device: " + split in text, text)
+        made_by = os.path.join(folder, "shared.npy"), os.path.join(folder, "alone.npy")
+        text = emulated("mttkrp", store, "--mode", 2, "--factors", start, "-o", made_by[0], "--device", "gpu", "--devices", "0",
+                        "--split", split)
+        check(re.search(r"^  mode 2 +\S+ % of the nonzeros by the device", text, re.M), text)
+        sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", made_by[1], "-q")
+        for a, b in zip(*map(numbers, made_by), strict=True):
+            check(abs(a - b) <= 1e-12 * abs(b), f"{split}: {a} and {b}")
+    for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "is none of partitions, nnz"),
+                        (["--split", "queue", "--deterministic"], "leave it or --deterministic out"),
+                        (["--split", "queue", "--devices", "0,0"], "the CPU and one GPU"),
+                        (["--split", "adaptive", "--device", "cpu"], "add --device gpu"),
+                        (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
+        text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
+        check(told in text, text)
+    # Nobody to share with: the CPU computes, and it is said why.
+    text, _ = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "adaptive")
+    check(re.search(r"^  GPU +not used: \S", text, re.M) and "Shared" not in text, text)
+    text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "queue", fault="memory")
+    check("  device       CPU" in text and "Shared" not in text, text)
+
+
 def budgets(folder):
     store = made(folder)
     text = emulated("cpd", store, "-r", 3, "--device", "gpu", "--device-memory", "64KiB", status=4)
@@ -212,6 +260,7 @@ run([
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
     ("several devices", several),
+    ("the CPU and a device together", shared),
     ("memory of the device", budgets),
     ("a device that cannot be opened", instead),
     ("what the CPU alone can do", wishes),

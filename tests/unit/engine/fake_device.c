@@ -210,7 +210,10 @@ fake_begin(struct slc_device *device, const struct slc_device_job *job, struct s
 
     if (status == SLC_OK) {
         fake_require(fake, !fake->working, "a job in a job");
-        fake_require(fake, job->magnitude > 0.0, "a job without a magnitude");
+        fake_require(fake,
+                     job->magnitude > 0.0 ||
+                         slc_reader_info(fake->options.layouts->reader[job->layout])->nnz == 0,
+                     "a job without a magnitude");
         fake->job = *job;
         fake->working = true;
         fake->counts.begun++;

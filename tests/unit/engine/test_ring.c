@@ -64,7 +64,7 @@ static void play_reader(struct pass *pass)
         unsigned slot;
         unsigned pick;
 
-        while (next < pass->blocks && slc_ring_claim(pass->ring, next, count == 0, &slot)) {
+        while (next < pass->blocks && slc_ring_claim(pass->ring, count == 0, &slot)) {
             flying[count] = slot;
             flying_block[count++] = next++;
         }
@@ -77,9 +77,9 @@ static void play_reader(struct pass *pass)
         pass->payload[slot] = flying_block[pick] * 3 + 1;
         if (pass->trouble == FAILED_READ && flying_block[pick] == pass->trouble_at) {
             (void)slc_fail(&fault, SLC_ERR_IO, "the read failed");
-            slc_ring_ready(pass->ring, slot, &fault);
+            slc_ring_ready(pass->ring, slot, flying_block[pick], &fault);
         } else {
-            slc_ring_ready(pass->ring, slot, NULL);
+            slc_ring_ready(pass->ring, slot, flying_block[pick], NULL);
         }
         count--;
         flying[pick] = flying[count];
@@ -255,33 +255,40 @@ static void test_states(void)
 
     SLC_ASSERT_OK(slc_ring_create(2, &ring, &err), &err);
     slc_ring_begin(ring, 3, true);
-    CU_ASSERT(slc_ring_claim(ring, 10, false, &a));
-    CU_ASSERT(slc_ring_claim(ring, 11, true, &b));
-    CU_ASSERT(!slc_ring_claim(ring, 12, false, &c));
+    CU_ASSERT(slc_ring_claim(ring, false, &a));
+    CU_ASSERT(slc_ring_claim(ring, true, &b));
+    CU_ASSERT(!slc_ring_claim(ring, false, &c));
     CU_ASSERT(slc_ring_state(ring, a) == SLC_SLOT_READING);
-    slc_ring_ready(ring, b, NULL);
+    slc_ring_ready(ring, b, 11, NULL);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_READY);
     /* 11 is there, but it is the turn of 10. */
     CU_ASSERT(slc_ring_take(ring, 0, false, &c, &position, &waited_ns) == SLC_RING_NOTHING);
     slc_ring_tell(ring);
     CU_ASSERT(slc_ring_take(ring, 0, true, &c, &position, &waited_ns) == SLC_RING_NEWS);
-    slc_ring_ready(ring, a, NULL);
+    CU_ASSERT_EQUAL(waited_ns, 0);
+    /* A rest ends by itself; at once where there is news, or a block. */
+    slc_ring_rest(ring, 1, 1000, &waited_ns);
+    CU_ASSERT(waited_ns >= 1000);
+    slc_ring_rest(ring, 0, UINT64_C(3600) * 1000000000, &waited_ns);
+    slc_ring_ready(ring, a, 10, NULL);
+    slc_ring_rest(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
     CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
     CU_ASSERT(c == a && position == 10);
     CU_ASSERT(slc_ring_state(ring, a) == SLC_SLOT_COMPUTING);
     slc_ring_give_back(ring, a);
-    CU_ASSERT(slc_ring_claim(ring, 12, false, &c) && c == a);
+    CU_ASSERT(slc_ring_claim(ring, false, &c) && c == a);
     CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_BLOCK);
     CU_ASSERT(c == b && position == 11);
     slc_ring_copy(ring, b);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_COPYING);
-    CU_ASSERT(!slc_ring_claim(ring, 13, false, &c));
+    CU_ASSERT(!slc_ring_claim(ring, false, &c));
     (void)slc_fail(&first, SLC_ERR_IO, "first");
     (void)slc_fail(&second, SLC_ERR_DAMAGED, "second");
-    slc_ring_ready(ring, a, &first);
+    slc_ring_ready(ring, a, 12, &first);
     slc_ring_abort(ring, &second);
+    slc_ring_rest(ring, 1, UINT64_C(3600) * 1000000000, &waited_ns);
     CU_ASSERT(slc_ring_take(ring, 1, true, &c, &position, &waited_ns) == SLC_RING_END);
-    CU_ASSERT(!slc_ring_claim(ring, 13, true, &c));
+    CU_ASSERT(!slc_ring_claim(ring, true, &c));
     slc_ring_give_back(ring, b);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_FREE);
     SLC_ASSERT_FAILS(slc_ring_end(ring, &err), SLC_ERR_IO, &err, "first");

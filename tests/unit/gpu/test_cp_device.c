@@ -8,6 +8,7 @@
 #include "emulate.h"
 #include "slc_test.h"
 
+#include "cpu/cpu.h"
 #include "engine/accelerator.h"
 #include "gpu/gpu.h"
 
@@ -23,6 +24,7 @@ struct run {
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_device *device;
+    struct slc_backend *backend; /* where it shares the work with the CPU */
     bool open;
     uint64_t factor_bytes_seen; /* that had left the device when an iteration ended */
 };
@@ -52,6 +54,9 @@ static void close_run(struct run *run)
         slc_accelerator_close(run->device, run->stream);
     }
     slc_stream_close(run->stream);
+    if (run->backend != NULL) {
+        run->backend->ops->destroy(run->backend);
+    }
     if (run->device != NULL) {
         run->device->ops->destroy(run->device);
     }
@@ -93,6 +98,9 @@ static enum slc_status open_run(struct run *run,
         status = slc_accelerator_open(run->device, &run->layouts, &run->plan, run->stream, err);
         run->open = status == SLC_OK;
     }
+    if (status == SLC_OK && request->share.kind != SLC_SHARE_NONE) {
+        status = slc_cpu_backend_create(&run->backend, err);
+    }
     return status;
 }
 
@@ -118,7 +126,7 @@ static enum slc_status decompose(struct run *run,
     options.accelerator = run->device;
     options.iteration = look_at_factors;
     options.context = run;
-    return slc_cp_als(&run->store, run->stream, NULL, &run->plan, &options, result, err);
+    return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, &options, result, err);
 }
 
 static struct slc_plan_request request_of(unsigned streams)
@@ -130,23 +138,31 @@ static struct slc_plan_request request_of(unsigned streams)
     return request;
 }
 
-/* The fit of the CPU. */
-static double fit_of_cpu(const struct slc_plan_request *request)
+/* What the CPU finds alone. */
+static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result *result)
 {
     struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_plan_request alone = *request;
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cp_result result;
     struct fixture_run run;
-    double fit;
 
     options.seed = 3;
     options.deterministic = request->deterministic;
-    SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
+    alone.share.kind = SLC_SHARE_NONE;
+    SLC_ASSERT_OK(fixture_open(&run, path, &alone, &err), &err);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err), &err);
+        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+    fixture_close(&run);
+}
+
+static double fit_of_cpu(const struct slc_plan_request *request)
+{
+    struct slc_cp_result result;
+    double fit;
+
+    run_cpu(request, &result);
     fit = result.fit;
     slc_cp_result_destroy(&result);
-    fixture_close(&run);
     return fit;
 }
 
@@ -225,6 +241,65 @@ static void test_fit(void)
         if (slc_test_quick()) {
             break;
         }
+    }
+}
+
+/* How far factors are from the CPU's, relative in norm. */
+static double apart(const struct slc_matrix *a, const struct slc_matrix *b)
+{
+    double difference = 0, norm = 0;
+
+    for (uint64_t i = 0; i < a->rows; i++) {
+        for (uint32_t r = 0; r < RANK; r++) {
+            const double value = slc_matrix_get(b, i, r);
+
+            difference += pow(slc_matrix_get(a, i, r) - value, 2);
+            norm += value * value;
+        }
+    }
+    return sqrt(difference / norm);
+}
+
+/* The CPU and the device together. */
+static void check_shared(const struct slc_share_wish *wish, unsigned seed)
+{
+    struct slc_plan_request request = request_of(2);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result cpu, result;
+    struct run run;
+
+    request.share = *wish;
+    request.cache = seed % 2 == 0;
+    run_cpu(&request, &cpu);
+    emulate(seed);
+    SLC_ASSERT_OK(open_run(&run, &request, request.cache ? UINT64_C(1) << 26 : 0, &err), &err);
+    SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
+    CU_ASSERT_DOUBLE_EQUAL(result.fit, cpu.fit, 1e-9);
+    for (unsigned n = 0; n < result.order; n++) {
+        const struct slc_share *share = &result.shares[n];
+
+        CU_ASSERT(apart(&result.factors[n], &cpu.factors[n]) <= 1e-8);
+        CU_ASSERT_EQUAL(share->parts[0].nnz + share->parts[1].nnz, ITERATIONS * tensor.nnz);
+        CU_ASSERT(share->parts[0].nnz > 0 && share->parts[1].nnz > 0);
+        CU_ASSERT(slc_share_rates_fraction(&share->rates) > 0);
+        CU_ASSERT(slc_share_rates_fraction(&share->rates) < 1);
+    }
+    /* Factors come back as they are updated. */
+    CU_ASSERT(run.factor_bytes_seen > 0);
+    slc_cp_result_destroy(&result);
+    slc_cp_result_destroy(&cpu);
+    close_run(&run);
+    emulate_end();
+}
+
+static void test_shared(void)
+{
+    static const struct slc_share_wish wishes[] = {
+        {SLC_SHARE_STATIC, 0.4}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0}};
+
+    make_problem();
+    for (unsigned w = 0; w < SLC_COUNT(wishes); w++) {
+        check_shared(&wishes[w], 30 + w);
     }
 }
 
@@ -361,6 +436,7 @@ static void test_refusals(void)
 
 static const struct slc_test tests[] = {
     {"the CPU's fit, a third of the tensor on the device", test_fit},
+    {"the CPU and the device together", test_shared},
     {"f32", test_f32},
     {"deterministic runs", test_deterministic},
     {"a false sum of squares", test_false_squares},

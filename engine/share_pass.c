@@ -1,0 +1,296 @@
+/*
+ * See engine/share_pass.h.
+ *
+ * A fixed fraction is dealt out over the whole order: a block goes to the device where that brings
+ * its nonzeros nearer to what is wanted so far, so that each side has large blocks and small ones,
+ * and both are read at about the same time. Blocks that stay in the device's memory count first.
+ *
+ * A pass that measures is a queue until a tenth of the nonzeros is done and each side has done
+ * some. Then what is left, the work that both have in hand included, is divided such that they end
+ * together.
+ *
+ * Cost: every side passes over the order once for each kind of block.
+ */
+#include "engine/share_pass.h"
+
+#include "base/checked.h"
+#include "engine/assert.h"
+
+#include <string.h>
+
+enum {
+    MEASURED_SHARE =
+        10, /* one in so many of the nonzeros is to be done before the rest is divided */
+    /*
+     * Of free blocks a side takes no more ahead than one in so many of the nonzeros: a device
+     * copies sooner than it computes, and what it has taken the CPU cannot help with. That bounds
+     * by how much one side ends before the other, too. But so many blocks, for one to be copied
+     * while another is computed.
+     */
+    AHEAD_SHARE = 32,
+    AHEAD_BLOCKS = 2
+};
+
+static const uint8_t owner_bit[SLC_SHARE_SIDES] = {
+    [SLC_SHARE_CPU] = SLC_SHARE_OF_CPU, [SLC_SHARE_DEVICE] = SLC_SHARE_OF_DEVICE};
+
+static bool is_free(uint8_t state)
+{
+    return (state & (SLC_SHARE_OF_CPU | SLC_SHARE_OF_DEVICE | SLC_SHARE_BLOCK_TAKEN)) == 0;
+}
+
+static bool is_held(uint8_t state)
+{
+    return (state & SLC_SHARE_HELD) != 0;
+}
+
+static void give(struct slc_share_pass *pass, enum slc_share_side side, uint64_t block)
+{
+    uint8_t *state = &pass->blocks.state[block];
+
+    *state |= owner_bit[side];
+    if (!is_held(*state)) {
+        pass->owned[side] += pass->blocks.nnz[block];
+    }
+}
+
+/* Divides the free blocks, of which the device is to have this fraction of the nonzeros. */
+static void deal_out(struct slc_share_pass *pass, double fraction)
+{
+    double wanted = 0, given = 0;
+
+    for (uint64_t i = 0; i < pass->blocks.count; i++) {
+        const uint64_t block = pass->blocks.order[i];
+        const double nnz = (double)pass->blocks.nnz[block];
+
+        if (is_free(pass->blocks.state[block])) {
+            wanted += fraction * nnz;
+            if (fraction > 0 && wanted - given >= nnz / 2) {
+                give(pass, SLC_SHARE_DEVICE, block);
+                given += nnz;
+            } else {
+                give(pass, SLC_SHARE_CPU, block);
+            }
+        }
+    }
+}
+
+/* Nonzeros of blocks that are free, and of those that are the device's and not taken. */
+static void count_left(const struct slc_share_pass *pass, uint64_t *free_nnz, uint64_t *device_nnz)
+{
+    *free_nnz = 0;
+    *device_nnz = 0;
+    for (uint64_t b = 0; b < pass->blocks.count; b++) {
+        const uint8_t state = pass->blocks.state[b];
+
+        if (is_free(state)) {
+            *free_nnz += pass->blocks.nnz[b];
+        } else if ((state & SLC_SHARE_BLOCK_TAKEN) == 0) {
+            *device_nnz += (state & SLC_SHARE_OF_DEVICE) != 0 ? pass->blocks.nnz[b] : 0;
+        }
+    }
+}
+
+/*
+ * Divides the free blocks such that the device does `fraction` of all that is not done yet, as far
+ * as what it has already allows.
+ */
+static void divide(struct slc_share_pass *pass, double fraction)
+{
+    const uint64_t not_done = pass->nnz - pass->done[SLC_SHARE_CPU] - pass->done[SLC_SHARE_DEVICE];
+    uint64_t free_nnz, device_nnz;
+    double wanted;
+
+    count_left(pass, &free_nnz, &device_nnz);
+    device_nnz += pass->given[SLC_SHARE_DEVICE] - pass->done[SLC_SHARE_DEVICE];
+    wanted = fraction * (double)not_done - (double)device_nnz;
+    wanted = wanted < 0 ? 0 : wanted;
+    if (free_nnz > 0) {
+        deal_out(pass, wanted < (double)free_nnz ? wanted / (double)free_nnz : 1);
+    }
+    pass->measuring = false;
+}
+
+void slc_share_pass_begin(struct slc_share_pass *pass,
+                          struct slc_share *share,
+                          const struct slc_share_blocks *blocks,
+                          uint64_t now_ns)
+{
+    const double planned = slc_share_planned(share);
+
+    memset(pass, 0, sizeof *pass);
+    pass->share = share;
+    pass->blocks = *blocks;
+    pass->start_ns = now_ns;
+    pass->last_ns[SLC_SHARE_CPU] = now_ns;
+    pass->last_ns[SLC_SHARE_DEVICE] = now_ns;
+    for (uint64_t b = 0; b < blocks->count; b++) {
+        pass->nnz += blocks->nnz[b];
+        pass->to_read += !is_held(blocks->state[b]);
+        if ((blocks->state[b] & SLC_SHARE_OF_DEVICE) != 0 && !is_held(blocks->state[b])) {
+            pass->owned[SLC_SHARE_DEVICE] += blocks->nnz[b];
+        }
+    }
+    if (planned >= 0) {
+        divide(pass, planned);
+    } else if (blocks->count == 1) {
+        divide(pass, 1); /* there is nothing to share */
+    } else {
+        pass->measuring = share->wish.kind == SLC_SHARE_ADAPTIVE;
+    }
+}
+
+/* The next block of a side, from its end of the order. */
+static bool find(struct slc_share_pass *pass, enum slc_share_side side, bool held, uint64_t *block)
+{
+    const uint64_t count = pass->blocks.count;
+    uint64_t *passed = &pass->passed[side][held];
+
+    for (; *passed < count; ++*passed) {
+        const uint64_t place = side == SLC_SHARE_DEVICE ? *passed : count - 1 - *passed;
+        const uint8_t state = pass->blocks.state[pass->blocks.order[place]];
+
+        if (is_held(state) == held && (state & SLC_SHARE_BLOCK_TAKEN) == 0 &&
+            (is_free(state) || (state & owner_bit[side]) != 0)) {
+            *block = pass->blocks.order[place];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a side should take no free block now, for it has enough of them. */
+static bool is_ahead(const struct slc_share_pass *pass, enum slc_share_side side, uint64_t block)
+{
+    const uint64_t nnz = pass->blocks.nnz[block];
+    const uint64_t most = slc_max_u64(pass->nnz / AHEAD_SHARE, AHEAD_BLOCKS * nnz);
+
+    return is_free(pass->blocks.state[block]) && pass->given[side] - pass->done[side] + nnz > most;
+}
+
+/* Which of two sides that have a block to be read gets it read next. */
+static enum slc_share_side prefer(const struct slc_share_pass *pass,
+                                  const uint64_t block[SLC_SHARE_SIDES])
+{
+    const bool cpu_ahead = is_ahead(pass, SLC_SHARE_CPU, block[SLC_SHARE_CPU]);
+    const bool device_ahead = is_ahead(pass, SLC_SHARE_DEVICE, block[SLC_SHARE_DEVICE]);
+    const double cpu_read = (double)pass->owned_read[SLC_SHARE_CPU];
+    const double device_read = (double)pass->owned_read[SLC_SHARE_DEVICE];
+
+    if (cpu_ahead != device_ahead) {
+        return cpu_ahead ? SLC_SHARE_DEVICE : SLC_SHARE_CPU;
+    }
+    if (pass->in_hand[SLC_SHARE_CPU] != pass->in_hand[SLC_SHARE_DEVICE]) {
+        return pass->in_hand[SLC_SHARE_CPU] < pass->in_hand[SLC_SHARE_DEVICE] ? SLC_SHARE_CPU
+                                                                              : SLC_SHARE_DEVICE;
+    }
+    /* The one of whose own blocks the smaller part has been read. */
+    return cpu_read * (double)pass->owned[SLC_SHARE_DEVICE] <
+                   device_read * (double)pass->owned[SLC_SHARE_CPU]
+               ? SLC_SHARE_CPU
+               : SLC_SHARE_DEVICE;
+}
+
+bool slc_share_pass_read(struct slc_share_pass *pass, uint64_t *block)
+{
+    uint64_t next[SLC_SHARE_SIDES];
+    const bool cpu = find(pass, SLC_SHARE_CPU, false, &next[SLC_SHARE_CPU]);
+    const bool device = find(pass, SLC_SHARE_DEVICE, false, &next[SLC_SHARE_DEVICE]);
+    enum slc_share_side side = cpu ? SLC_SHARE_CPU : SLC_SHARE_DEVICE;
+
+    if (!cpu && !device) {
+        return false;
+    }
+    if (cpu && device) {
+        side = prefer(pass, next);
+    }
+    *block = next[side];
+    if ((pass->blocks.state[*block] & owner_bit[side]) != 0) {
+        pass->owned_read[side] += pass->blocks.nnz[*block];
+    }
+    slc_share_pass_take(pass, side, *block);
+    pass->in_hand[side]++;
+    pass->to_read--;
+    return true;
+}
+
+bool slc_share_pass_next_held(struct slc_share_pass *pass,
+                              enum slc_share_side side,
+                              uint64_t *block)
+{
+    /* The CPU comes here when it has nothing to do. */
+    return find(pass, side, true, block) &&
+           (side == SLC_SHARE_CPU || !is_ahead(pass, side, *block));
+}
+
+void slc_share_pass_take(struct slc_share_pass *pass, enum slc_share_side side, uint64_t block)
+{
+    uint8_t *state = &pass->blocks.state[block];
+
+    SLC_ASSERT(is_free(*state) ||
+               (*state & (owner_bit[side] | SLC_SHARE_BLOCK_TAKEN)) == owner_bit[side]);
+    *state = (uint8_t)(*state | owner_bit[side] | SLC_SHARE_BLOCK_TAKEN);
+    pass->given[side] += pass->blocks.nnz[block];
+}
+
+enum slc_share_side slc_share_pass_side(const struct slc_share_pass *pass, uint64_t block)
+{
+    SLC_ASSERT((pass->blocks.state[block] & SLC_SHARE_BLOCK_TAKEN) != 0);
+    return (pass->blocks.state[block] & SLC_SHARE_OF_DEVICE) != 0 ? SLC_SHARE_DEVICE
+                                                                  : SLC_SHARE_CPU;
+}
+
+void slc_share_pass_let_go(struct slc_share_pass *pass, uint64_t block)
+{
+    const enum slc_share_side side = slc_share_pass_side(pass, block);
+
+    SLC_ASSERT(pass->in_hand[side] > 0);
+    pass->in_hand[side]--;
+}
+
+/* What a side has done so far. */
+static struct slc_share_part part_of(const struct slc_share_pass *pass, enum slc_share_side side)
+{
+    return (struct slc_share_part){pass->done[side],
+                                   (double)(pass->last_ns[side] - pass->start_ns) * 1e-9};
+}
+
+void slc_share_pass_done(struct slc_share_pass *pass,
+                         enum slc_share_side side,
+                         uint64_t nnz,
+                         uint64_t now_ns)
+{
+    const uint64_t *done = pass->done;
+
+    /* What a block says of itself is not what the index does, where it is damaged. */
+    nnz = slc_min_u64(nnz, pass->given[side]);
+    if (nnz <= done[side]) {
+        return;
+    }
+    pass->done[side] = nnz;
+    pass->last_ns[side] = now_ns;
+    if (pass->measuring && done[SLC_SHARE_CPU] > 0 && done[SLC_SHARE_DEVICE] > 0 &&
+        done[SLC_SHARE_CPU] + done[SLC_SHARE_DEVICE] >= pass->nnz / MEASURED_SHARE) {
+        struct slc_share_rates rates = {{0}, {0}};
+
+        for (enum slc_share_side s = 0; s < SLC_SHARE_SIDES; s++) {
+            const struct slc_share_part part = part_of(pass, s);
+
+            slc_share_rates_note(&rates, s, &part);
+        }
+        if (slc_share_rates_fraction(&rates) >= 0) {
+            divide(pass, slc_share_rates_fraction(&rates));
+        }
+    }
+}
+
+void slc_share_pass_end(struct slc_share_pass *pass, uint64_t now_ns)
+{
+    struct slc_share_part parts[SLC_SHARE_SIDES];
+
+    for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
+        slc_share_pass_done(pass, side, pass->given[side], now_ns);
+        parts[side] = part_of(pass, side);
+    }
+    slc_share_note(pass->share, parts);
+}
