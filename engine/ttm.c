@@ -93,11 +93,17 @@ static void stage_mode(const struct run *run,
     const uint64_t *coords = piece->coords[mode];
     const uint32_t *offset = piece->offset[mode];
 
-    for (uint64_t f = 0; f < count; f++) {
-        const uint64_t coord =
-            coords != NULL ? coords[from + f] : piece->corner[mode] + offset[from + f];
-
-        stage[f * others] = (int64_t)(index != NULL ? index[coord] : coord);
+    if (coords == NULL) {
+        for (uint64_t f = 0; f < count; f++) {
+            stage[f * others] = (int64_t)(piece->corner[mode] + offset[from + f]);
+        }
+    } else {
+        for (uint64_t f = 0; f < count; f++) {
+            stage[f * others] = (int64_t)coords[from + f];
+        }
+    }
+    for (uint64_t f = 0; f < count && index != NULL; f++) {
+        stage[f * others] = (int64_t)index[stage[f * others]];
     }
 }
 
