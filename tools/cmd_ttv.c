@@ -136,9 +136,6 @@ fill_options(struct product *product, const struct operands *operands, struct sl
                         args->build.codec);
     }
     status = fill_supply(product, err);
-    if (status == SLC_OK) {
-        status = fill_products(product, err);
-    }
     if (status != SLC_OK) {
         return status;
     }
@@ -447,6 +444,25 @@ static enum slc_status check_place(const struct product *product, struct slc_err
                : SLC_OK;
 }
 
+/* On the device; without it where it may be left out, and there is no memory for both. */
+static enum slc_status contract(struct product *product, struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    const enum slc_status status = slc_contract(&product->contract, &product->report, &refused);
+
+    if (status == SLC_ERR_BUDGET && product->contract.products != NULL &&
+        product->choice.optional) {
+        products_drop(&product->args.session, &product->choice);
+        product->contract.products = NULL;
+        product->device.why = refused;
+        return slc_contract(&product->contract, &product->report, err);
+    }
+    if (status != SLC_OK) {
+        *err = refused;
+    }
+    return status;
+}
+
 static enum slc_status
 multiply(struct product *product, const struct operands *operands, struct slc_error *err)
 {
@@ -455,8 +471,12 @@ multiply(struct product *product, const struct operands *operands, struct slc_er
     if (status == SLC_OK) {
         status = build_start(&product->args.build, written(product), err);
     }
+    /* After signals: the device's threads leave them to the one that takes them. */
     if (status == SLC_OK) {
-        status = slc_contract(&product->contract, &product->report, err);
+        status = fill_products(product, err);
+    }
+    if (status == SLC_OK) {
+        status = contract(product, err);
     }
     return status == SLC_OK ? check_place(product, err) : status;
 }

@@ -152,6 +152,14 @@ def budgets(folder):
         check(re.search(r"^  GPU +not used: .*--device-memory", text, re.M), text)
     told = json.loads(emulated(*args, "--device", "auto", "--device-memory", "64KiB", "--json", "-q"))
     check(told["device"] is None and "--device-memory" in told["no_device"], str(told))
+    args += ["--streams", 8, "--sort"]
+    least = [json.loads(emulated(*args, "--device", device, "--dry-run", "--json", "-q"))["memory_least_bytes"] for device in
+             ("cpu", "gpu")]
+    check(least[1] - least[0] > 4 << 20, str(least))
+    between = (least[0] + least[1]) // 2
+    emulated(*args, "--device", "gpu", "--memory", between, "--dry-run", status=4)
+    text = emulated(*args, "--device", "auto", "--memory", between, "--dry-run")
+    check(re.search(r"^  GPU +not used: .*--memory", text, re.M), text)
 
 
 def without(folder):
