@@ -220,15 +220,29 @@ static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *
     }
 }
 
+/* What the host has to hold for the devices as they are planned. */
+static void count_host_bytes(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const struct slc_device *device = plan->request.accelerator;
+    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
+    struct slc_device_problem problem;
+
+    slc_accelerator_problem(layouts, plan, &problem);
+    plan->device_bytes =
+        slc_plan_plus(slc_stream_device_bytes(layouts, plan),
+                      slc_plan_times(device->ops->host_bytes(device, &problem), count));
+    if (plan->request.accelerator_count > 0) {
+        plan->device_bytes =
+            slc_plan_plus(plan->device_bytes, slc_accelerators_memory_bytes(layouts, plan));
+    }
+}
+
 enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
                                           struct slc_plan *plan,
                                           struct slc_error *err)
 {
-    const struct slc_device *device = plan->request.accelerator;
     struct slc_plan_accelerator *accelerator = &plan->accelerator;
     const struct largest largest = find_largest(layouts);
-    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
-    struct slc_device_problem problem;
     uint64_t slots;
 
     look_at_devices(layouts, plan);
@@ -236,7 +250,8 @@ enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
     accelerator->minimum_bytes = device_bytes(layouts, plan);
     accelerator->total_bytes = accelerator->minimum_bytes;
     accelerator->factor_bytes = accelerator->minimum_bytes;
-    slc_accelerator_problem(layouts, plan, &problem);
+    /* Also where the device's budget fails: the smallest of the host's is named then, too. */
+    count_host_bytes(layouts, plan);
     if (accelerator->minimum_bytes > accelerator->budget_bytes ||
         accelerator->minimum_bytes == UINT64_MAX) {
         return fail_accelerator(plan, err);
@@ -249,13 +264,6 @@ enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
     }
     accelerator->total_bytes = device_bytes(layouts, plan);
     accelerator->resident_bytes = accelerator->total_bytes - slots;
-    slc_accelerator_problem(layouts, plan, &problem);
-    plan->device_bytes =
-        slc_plan_plus(slc_stream_device_bytes(layouts, plan),
-                      slc_plan_times(device->ops->host_bytes(device, &problem), count));
-    if (plan->request.accelerator_count > 0) {
-        plan->device_bytes =
-            slc_plan_plus(plan->device_bytes, slc_accelerators_memory_bytes(layouts, plan));
-    }
+    count_host_bytes(layouts, plan);
     return SLC_OK;
 }

@@ -268,7 +268,7 @@ static void test_minimum(void)
     struct slc_plan_request request = fixture_request(RANK);
     struct slc_error err = SLC_ERROR_INIT;
     struct device_run run;
-    uint64_t least, all;
+    uint64_t least, all, host_bytes;
 
     make_problem();
     for (unsigned streams = 0; streams < 9; streams += 4) {
@@ -278,12 +278,16 @@ static void test_minimum(void)
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
                          "needs --device-memory");
+        /* The host's part of it is known all the same. */
+        host_bytes = run.plan.device_bytes;
+        CU_ASSERT(host_bytes > 0 && run.plan.minimum_bytes > host_bytes);
         device_run_close(&run);
         device_run_store(&run, path, NULL, least, 0);
         slc_error_clear(&err);
         SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
         CU_ASSERT_EQUAL(run.plan.accelerator.streams, streams == 0 ? 1 : streams);
         CU_ASSERT_EQUAL(run.plan.accelerator.total_bytes, least);
+        CU_ASSERT_EQUAL(run.plan.device_bytes, host_bytes);
         device_run_close(&run);
     }
 }
