@@ -300,7 +300,11 @@ json_t *json_choice(unsigned mode, const struct slc_conflict_choice *choice)
         (void)json_array_append_new(candidates, candidate);
     }
     (void)json_object_set_new(object, "mode", json_integer((json_int_t)mode + 1));
-    (void)json_object_set_new(object, "chosen", json_string(slc_conflict_name(choice->chosen)));
+    /* Null where nothing was to be chosen: a device keeps additions apart by itself. */
+    (void)json_object_set_new(object, "chosen",
+                              choice->chosen != SLC_CONFLICT_AUTO
+                                  ? json_string(slc_conflict_name(choice->chosen))
+                                  : json_null());
     (void)json_object_set_new(object, "candidates", candidates);
     return object;
 }

@@ -39,6 +39,8 @@ def decompose(folder):
     cpu, gpu = record(on_cpu), record(on_gpu)
     check(abs(cpu["fit"] - gpu["fit"]) < 1e-9, f"fits {cpu['fit']} and {gpu['fit']}")
     check(cpu["device"] is None and cpu["plan"]["device"] is None, str(cpu["device"]))
+    check([mode["chosen"] for mode in gpu["conflicts"]] == [None] * 3 and None not in
+          [mode["chosen"] for mode in cpu["conflicts"]], f"{cpu['conflicts']} {gpu['conflicts']}")
     check(re.search(r"^  device +\S.*\(cuda\), 3 streams, f64; ", text, re.M), text)
     check(re.search(r"^Device \(", text, re.M) and re.search("block.* that stay", text), text)
     check("fused        no: on the device each pass updates one mode" in text, text)
