@@ -114,7 +114,12 @@ enum slc_status accelerator_choose(const struct session_options *options,
     *count = 0;
     slc_error_clear(why);
     if (options->device == NULL || strcmp(options->device, "cpu") == 0) {
-        return SLC_OK;
+        return options->streams == 0 && options->device_memory == 0
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_USAGE,
+                              "--%s is of GPUs, but none is asked for: add --device gpu or auto, "
+                              "or leave it out",
+                              options->streams != 0 ? "streams" : "device-memory");
     }
     if (wish != NULL) {
         (void)slc_fail(why, SLC_ERR_USAGE, "%s", wish);

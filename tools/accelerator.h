@@ -12,7 +12,8 @@
 /*
  * The devices that the options ask for, one where none are named: *count is 0 for the CPU. With
  * `auto` that is where there is no other, or the options ask for what it alone can do; `why` then
- * says so. Owns: each device's destroy. Errors: with `gpu` those of slc_gpu_create.
+ * says so. Owns: each device's destroy. Errors: with `gpu` those of slc_gpu_create; SLC_ERR_USAGE
+ * for options of GPUs where none is asked for.
  */
 enum slc_status accelerator_choose(const struct session_options *options,
                                    struct slc_device *devices[OPTION_COUNTS_MAX],

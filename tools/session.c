@@ -329,6 +329,8 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     if (session->plan.request.share.kind != SLC_SHARE_NONE) {
         session->wish.options.split = NULL; /* there is nobody to share with */
     }
+    session->wish.options.device_memory = 0;
+    session->wish.options.streams = 0;
     status = plan_wish(session, err);
     session->no_accelerator = refused;
     return status == SLC_OK ? start(session, err) : status;

@@ -56,7 +56,7 @@ def decompose(folder):
 def bench(folder):
     """Every kernel over lists agrees with sluice's own, and ceilings are told."""
     text = emulated("bench", "device", made(folder), "--rank", 5, "--precision", "all", "--kernel", "all", "-n", 1, "--warm-up",
-                    0, "--largest", "256KiB", "--moved", "64KiB", "--json")
+                    0, "--largest", "256KiB", "--moved", "64KiB", "--streams", 2, "--json")
     told = json.loads(text)
     check(len(told["ceilings"]) == 8 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
     check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
@@ -241,6 +241,11 @@ def wishes(folder):
         check(told in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--devices", "0,1", status=2)
     check("add --device gpu" in text, text)
+    for option in (["--streams", 3], ["--device-memory", "64MiB"]):
+        for device in ([], ["--device", "cpu"]):
+            text = emulated("plan", store, "-r", 2, *option, *device, status=2)
+            check(f"{option[0]} is of GPUs, but none is asked for" in text, text)
+        emulated("plan", store, "-r", 2, *option, "--device", "auto", "--devices", "2", "--split", "nnz")
     text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
     check("8" in text, text)
 

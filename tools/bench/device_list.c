@@ -25,6 +25,8 @@ enum slc_status device_list_load(const char *path,
     enum slc_status status;
 
     on_cpu.device = "cpu";
+    on_cpu.device_memory = 0;
+    on_cpu.streams = 0;
     status = session_open(&session, path, on_cpu.memory, err);
     if (status == SLC_OK) {
         status = session_plan(&session, &on_cpu, SLC_OP_MTTKRP, 0, 1, err);
