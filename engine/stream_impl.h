@@ -53,8 +53,9 @@ struct slc_stream_worker {
     uint64_t wait_ns;
     uint64_t decode_ns;
     uint64_t compute_ns;
-    /* Of the tile at hand: calls that decode a chunk, nonzeros, and these of the calls timed. */
-    uint64_t chunks, chunks_nnz;
+    /* Of the tile at hand: calls that decode a chunk, the first one's time, nonzeros of the others,
+     * and of those that were timed. */
+    uint64_t chunks, first_ns, chunks_nnz;
     uint64_t timed_ns, timed_nnz;
     uint64_t progress_ns; /* when progress was last reported; worker 0 */
     /* every_worker, under the stream's mutex: the number of the block and the tile to take next. */
@@ -63,7 +64,7 @@ struct slc_stream_worker {
     uint64_t cache_cursor;        /* division: what the stream's is, of the group it begins */
     struct slc_open_block *taken; /* by_partition: the block whose tiles it takes; NULL: none */
     struct slc_tile_rows rows;    /* ranges: cuts the tile at hand */
-    uint64_t padding[5];          /* keeps the next worker's clocks on other cache lines */
+    uint64_t padding[4];          /* keeps the next worker's clocks on other cache lines */
 };
 
 /* One of the layouts that a stream may pass over. */

@@ -165,12 +165,15 @@ static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_erro
     return SLC_OK;
 }
 
-static enum slc_status open_lane(struct slc_gpu_lane *lane, struct slc_error *err)
+static enum slc_status
+open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *err)
 {
     SLC_GPU_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
+    /* More of it is copied than a tile fills: tools that look for such bytes find none. */
+    SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
     return SLC_OK;
 }
 
@@ -270,8 +273,9 @@ take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     status = take_memory(made, err);
     for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
-        status = open_lane(&made->lanes[l], err);
         prepare_lane(made, &made->lanes[l]);
+        status =
+            open_lane(&made->lanes[l], slc_product_result_bytes(made, made->product.room), err);
     }
     if (status == SLC_OK) {
         status = write_layout(made, err);

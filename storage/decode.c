@@ -271,9 +271,15 @@ static void place_keys(struct slc_decoder *decoder)
     decoder->key_small = stay ? decoder->small_room : decoder->values;
 }
 
-/* What loops over chunks find made: expanded planes, and all that is the same in every chunk. */
+/*
+ * What loops over chunks find made: expanded planes, and all that is the same in every chunk.
+ * Before the first one, and not when the tile is opened: who hands it to a device needs none of it.
+ */
 static bool make_ready(struct slc_decoder *decoder, struct slc_damage *damage)
 {
+    if (decoder->position > 0) {
+        return true;
+    }
     for (unsigned n = 0; n < decoder->keys.order; n++) {
         if (decoder->modes[n].lo.bits + decoder->modes[n].hi.bits == 0) {
             memset(decoder->offset[n], 0, SLC_CHUNK_NNZ * sizeof *decoder->offset[n]);
@@ -358,7 +364,9 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (decoder->codec == SLC_CODEC_BLCO) {
+    if (!make_ready(decoder, &damage)) {
+        sound = false;
+    } else if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
     } else {
         sound =
@@ -392,7 +400,9 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     if (count == 0) {
         return SLC_OK;
     }
-    if (decoder->codec == SLC_CODEC_BLCO) {
+    if (!make_ready(decoder, &damage)) {
+        sound = false;
+    } else if (decoder->codec == SLC_CODEC_BLCO) {
         sound = slc_blco_offsets(decoder, decoder->position, count, &damage);
         fibers->runs = sound ? slc_blco_runs(decoder, count) : 0;
     } else if (slc_packed_byte_runs(decoder, count, &fibers->runs)) {
@@ -449,13 +459,9 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_error *err)
 {
     const enum slc_status status = slc_tile_check(decoder, block, index, err);
-    struct slc_damage damage;
 
     if (status != SLC_OK) {
         return status;
-    }
-    if (!make_ready(decoder, &damage)) {
-        return fail_damaged(decoder, &damage, err);
     }
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
     tile->next_fibers = decoder->finds_runs && !decoder->two_words ? next_fibers : NULL;

@@ -78,7 +78,7 @@ def sanitizer(runner):
     """4: no error in the kernels that decode and compute, and a planted race is found."""
     tool = find_sanitizer()
     planted = os.path.join(runner.folder, "planted_race")
-    programs = [name for name in ("device_expand", "device_decode", "device_fiber_batch", "device_mttkrp")
+    programs = [name for name in ("device_expand", "device_decode", "device_product", "device_mttkrp")
                 if name in runner.programs()]
     if not programs or not os.path.exists(planted):
         raise Skip("no tests for a device were built")

@@ -29,8 +29,6 @@ FAULTS = {
     "copy_not_awaited": ("test_gpu_device", "any number of streams", WRONG),
     "decode_parts_not_clear": ("test_gpu_decode_altered", "exceptions in places", RACE),
     "decode_parts_not_there": ("test_gpu_decode", "keys in clusters", WRONG),
-    "decode_run_overwritten": ("test_gpu_decode_batch", "become lists", WRONG),
-    "decode_run_unfinished": ("test_gpu_decode_batch", "become lists", RACE),
     "end_before_batches": ("test_gpu_device_refused", "damaged bytes", LATE),
     "exact_plain_largest": ("test_gpu_exact_sum", "largest magnitudes", RACE),
     "expand_unfinished": ("test_gpu_expand", "periods", WRONG),
