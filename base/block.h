@@ -82,11 +82,14 @@ struct slc_tile_view {
                                    struct slc_error *err);
     /*
      * Describes the tile for a device that decodes by itself: a block of this tile alone, with the
-     * block's number and its offset in the file. Both it and what it borrows are there as long as
-     * the view; nothing is decoded, and `next` goes on as if this had not been called. NULL where
-     * the view does not deliver all that is encoded.
+     * block's number and its offset in the file, and expanded: a device
+     * has one warp for each section of a block, and a tile alone has one. Both it and what it
+     * borrows are there as long as the view, and `next` goes on as if this had not been called.
+     * NULL where the view does not deliver all that is encoded. Errors: SLC_ERR_DAMAGED.
      */
-    void (*describe)(struct slc_tile_view *tile, struct slc_encoded_block *described);
+    enum slc_status (*describe)(struct slc_tile_view *tile,
+                                struct slc_encoded_block *described,
+                                struct slc_error *err);
     void *decoder;
 };
 

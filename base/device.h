@@ -330,8 +330,8 @@ struct slc_device_ops {
                                     const struct slc_device_product *product,
                                     struct slc_error *err);
     /*
-     * Multiplies a tile: `block` has that one alone (slc_tile_view.describe), in any memory, and is
-     * borrowed until this returns, which is when the sums are there.
+     * Multiplies a tile: `block` has that one alone, expanded (slc_tile_view.describe), in any
+     * memory, and is borrowed until this returns, which is when the sums are there.
      *
      * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
      * modes n with a matrix (KB section 2.5, its matrices transposed).

@@ -125,7 +125,7 @@ struct slc_encoded_tile {
     struct slc_encoded_lz4 lz4; /* at most one section of a tile is compressed */
 };
 
-/* A block that was checked, described. Borrows `tiles` and `data`. */
+/* A block that was checked, described. Borrows `tiles`, `data` and `expanded`. */
 struct slc_encoded_block {
     uint64_t block;  /* number within its layout */
     uint64_t offset; /* of the block in its file, for messages */
@@ -136,6 +136,9 @@ struct slc_encoded_block {
     uint32_t tile_count;
     const struct slc_encoded_tile *tiles;
     const void *data;
+    /* The expanded bytes, where whoever described the block has expanded it; NULL: the device has
+     * to, from `data`. */
+    const void *expanded;
 };
 
 #endif

@@ -230,9 +230,11 @@ static enum slc_status multiply(struct slc_products *products,
     if (tile->describe == NULL) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "a device takes whole tiles alone");
     }
-    tile->describe(tile, &block);
-    status = products->device->ops->product_tile(products->device, worker->seat.number, &block,
-                                                 fibers, err);
+    status = tile->describe(tile, &block, err);
+    if (status == SLC_OK) {
+        status = products->device->ops->product_tile(products->device, worker->seat.number, &block,
+                                                     fibers, err);
+    }
     if (status == SLC_OK) {
         slc_sides_computed(&products->sides, &worker->seat, tile->nnz, slc_clock_ns() - start_ns);
     }

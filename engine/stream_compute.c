@@ -28,7 +28,7 @@ static uint64_t start_chunk(struct slc_stream_worker *worker)
 static void end_chunk(struct slc_stream_worker *worker, uint64_t start_ns, uint32_t nnz)
 {
     if (worker->chunks == 1) {
-        worker->first_ns = slc_clock_ns() - start_ns;
+        worker->first_ns += slc_clock_ns() - start_ns;
         return;
     }
     worker->chunks_nnz += nnz;
@@ -64,11 +64,16 @@ static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
     return status;
 }
 
-static void describe(struct slc_tile_view *tile, struct slc_encoded_block *described)
+static enum slc_status timed_describe(struct slc_tile_view *tile,
+                                      struct slc_encoded_block *described,
+                                      struct slc_error *err)
 {
     struct slc_stream_worker *worker = tile->decoder;
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = worker->inner.describe(&worker->inner, described, err);
 
-    worker->inner.describe(&worker->inner, described);
+    worker->first_ns += slc_clock_ns() - start_ns;
+    return status;
 }
 
 /* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
@@ -129,7 +134,7 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     tile = worker->inner;
     tile.next = timed_next;
     tile.next_fibers = tile.next_fibers != NULL ? timed_next_fibers : NULL;
-    tile.describe = tile.describe != NULL ? describe : NULL;
+    tile.describe = tile.describe != NULL ? timed_describe : NULL;
     tile.decoder = worker;
     return fn(stream->pass->context, number, &tile, fault);
 }

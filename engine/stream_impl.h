@@ -53,8 +53,8 @@ struct slc_stream_worker {
     uint64_t wait_ns;
     uint64_t decode_ns;
     uint64_t compute_ns;
-    /* Of the tile at hand: calls that decode a chunk, the first one's time, nonzeros of the others,
-     * and of those that were timed. */
+    /* Of the tile at hand: calls that decode a chunk, the time of the first one and of describing,
+     * nonzeros of the others, and of those that were timed. */
     uint64_t chunks, first_ns, chunks_nnz;
     uint64_t timed_ns, timed_nnz;
     uint64_t progress_ns; /* when progress was last reported; worker 0 */

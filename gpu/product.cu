@@ -44,6 +44,12 @@ static bool learn(const struct slc_device_product *product, struct slc_gpu_produ
     return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
 }
 
+/* Of a lane. */
+static uint64_t input_bytes(const struct slc_device_product *product)
+{
+    return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
+}
+
 static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
 {
     const struct slc_device_product *product = &made->product;
@@ -63,8 +69,7 @@ static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *pie
         struct slc_gpu_lane *lane = &made->lanes[l];
         struct slc_product_job *job = &lane->job;
 
-        lane->input = slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_DATA_AT + product->tile_bytes);
-        lane->expanded = slc_gpu_part<uint8_t>(piece, product->expanded_bytes);
+        lane->input = slc_gpu_part<uint8_t>(piece, input_bytes(product));
         job->list.offsets = slc_gpu_part<uint32_t>(piece, (uint64_t)product->order * SLC_TILE_NNZ);
         job->list.values = slc_gpu_part<uint8_t>(piece, SLC_TILE_NNZ * element);
         job->list.heads = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_WORDS);
@@ -80,8 +85,7 @@ static void host_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece
     for (unsigned l = 0; l < made->product.lanes; l++) {
         struct slc_gpu_lane *lane = &made->lanes[l];
 
-        lane->host_input =
-            slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_DATA_AT + made->product.tile_bytes);
+        lane->host_input = slc_gpu_part<uint8_t>(piece, input_bytes(&made->product));
         lane->host_result =
             slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, made->product.room));
     }
@@ -95,7 +99,9 @@ static bool lay_out(struct slc_gpu_product *made)
     struct slc_gpu_piece registered = {reinterpret_cast<uintptr_t>(made->registered.data), 0, 0,
                                        false};
 
-    if (made->product.tile_bytes > UINT64_MAX / 2) {
+    /* Else the two would have to be added with care. */
+    if (made->product.tile_bytes > UINT64_MAX / 4 ||
+        made->product.expanded_bytes > UINT64_MAX / 4) {
         return false;
     }
     device_parts(made, &device);

@@ -4,9 +4,9 @@
  *
  * A lane has a stream, memory of the device and registered memory of the host, and nothing in
  * common with others but matrices and the layout, which nobody writes. A tile goes there by one
- * copy, description and bytes behind one another, and its fibers come back by one: how many bytes
- * these are the host learns from them, so it asks for as many as the tile before had and some more,
- * and for the rest, which takes a second wait, only where that was too little.
+ * copy, description, bytes and expanded bytes behind one another, and its fibers come back by one:
+ * how many bytes these are the host learns from them, so it asks for as many as the tile before had
+ * and some more, and for the rest, which takes a second wait, only where that was too little.
  */
 #ifndef SLC_GPU_PRODUCT_H
 #define SLC_GPU_PRODUCT_H
@@ -26,12 +26,19 @@ enum {
                           SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN
 };
 
+/* Where a tile's expanded bytes begin, behind so many of its own: all of these, at most. */
+static inline uint64_t slc_product_expanded_at(uint64_t bytes)
+{
+    return SLC_PRODUCT_DATA_AT +
+           (bytes + SLC_DEVICE_ALIGN - 1) / SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN;
+}
+
 struct slc_gpu_lane {
     cudaStream_t stream;
     cudaEvent_t begun, copied, done; /* the tile's copy, then its kernels */
 
     /* The device's. What else kernels use stands in `job`. */
-    uint8_t *input, *expanded;
+    uint8_t *input;
     /* The host's. */
     uint8_t *host_input, *host_result;
 

@@ -2,7 +2,6 @@
 #include "gpu/product.h"
 
 #include "gpu/check.h"
-#include "gpu/expand.h"
 
 extern "C" {
 #include "base/checked.h"
@@ -29,6 +28,10 @@ check(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct s
                      block->tile_count, block->bytes, block->expanded_bytes, gpu->ordinal,
                      product->tile_bytes, product->expanded_bytes);
     }
+    if (status == SLC_OK && block->expanded_bytes > 0 && block->expanded == nullptr) {
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "tile %" PRIu64 " has not been expanded", tile->ordinal);
+    }
     for (unsigned n = 0; n < product->order && status == SLC_OK; n++) {
         if (tile->corner[n] >= product->dims[n] ||
             tile->extent[n] >= product->dims[n] - tile->corner[n]) {
@@ -50,12 +53,17 @@ static enum slc_status
 send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
 {
     auto *input = reinterpret_cast<struct slc_product_input *>(lane->host_input);
-    const uint64_t bytes = SLC_PRODUCT_DATA_AT + block->bytes;
+    const uint64_t expanded_at = slc_product_expanded_at(block->bytes);
+    const uint64_t bytes = block->expanded_bytes > 0 ? expanded_at + block->expanded_bytes
+                                                     : SLC_PRODUCT_DATA_AT + block->bytes;
 
-    input->tile = {lane->input + SLC_PRODUCT_DATA_AT, lane->expanded, block->block, block->offset,
-                   block->tiles[0]};
+    input->tile = {lane->input + SLC_PRODUCT_DATA_AT, lane->input + expanded_at, block->block,
+                   block->offset, block->tiles[0]};
     input->fault = {};
     memcpy(lane->host_input + SLC_PRODUCT_DATA_AT, block->data, block->bytes);
+    if (block->expanded_bytes > 0) {
+        memcpy(lane->host_input + expanded_at, block->expanded, block->expanded_bytes);
+    }
     SLC_GPU_TRY(cudaEventRecord(lane->begun, lane->stream), err);
     SLC_GPU_TRY(
         cudaMemcpyAsync(lane->input, lane->host_input, bytes, cudaMemcpyHostToDevice, lane->stream),
@@ -80,9 +88,6 @@ static enum slc_status decode_tile(const struct slc_gpu_product *product,
 
         job->rows[s] = static_cast<const unsigned char *>(product->matrix[mode]) +
                        tile->corner[mode] * product->pitch * element;
-    }
-    if (tile->lz4.bytes > 0) {
-        SLC_GPU_TRY(slc_gpu_expand(job->tile, 1, job->fault, lane->stream), err);
     }
     SLC_GPU_TRY(slc_product_decode(job, lane->stream), err);
     return SLC_OK;

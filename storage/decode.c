@@ -108,9 +108,9 @@ void slc_decoder_destroy(struct slc_decoder *decoder)
     slc_free(decoder);
 }
 
-static enum slc_status fail_damaged(const struct slc_decoder *decoder,
-                                    const struct slc_damage *damage,
-                                    struct slc_error *err)
+enum slc_status slc_decoder_fail(const struct slc_decoder *decoder,
+                                 const struct slc_damage *damage,
+                                 struct slc_error *err)
 {
     uint64_t at = (uint64_t)(damage->where - decoder->block_data);
     enum slc_status status = slc_fail(
@@ -374,7 +374,7 @@ static enum slc_status next_chunk(struct slc_tile_view *tile,
     }
     if (!sound || !finish_chunk(decoder, count, &damage)) {
         chunk->nnz = 0;
-        return fail_damaged(decoder, &damage, err);
+        return slc_decoder_fail(decoder, &damage, err);
     }
     return SLC_OK;
 }
@@ -413,7 +413,7 @@ static enum slc_status next_fibers(struct slc_tile_view *tile,
     }
     if (!sound || !finish_chunk(decoder, count, &damage)) {
         fibers->nnz = 0;
-        return fail_damaged(decoder, &damage, err);
+        return slc_decoder_fail(decoder, &damage, err);
     }
     return SLC_OK;
 }
@@ -442,12 +442,12 @@ enum slc_status slc_tile_check(struct slc_decoder *decoder,
         block->entry.bytes > block->entry.padded_bytes) {
         slc_damage_set(&damage, block->data, "the size of the block", block->entry.bytes,
                        "at least ", directory_end + SLC_BLOCK_SLACK_BYTES);
-        return fail_damaged(decoder, &damage, err);
+        return slc_decoder_fail(decoder, &damage, err);
     }
     slc_tile_entry_load(at, decoder->keys.order, &decoder->entry);
     if (!check_place(decoder, block, at, &damage) || !check_keys(decoder, at, &damage) ||
         !plan_modes(decoder, at, &damage) || !check_data(decoder, &damage)) {
-        return fail_damaged(decoder, &damage, err);
+        return slc_decoder_fail(decoder, &damage, err);
     }
     return SLC_OK;
 }

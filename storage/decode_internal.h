@@ -137,8 +137,15 @@ enum slc_status slc_tile_check(struct slc_decoder *decoder,
                                uint32_t index,
                                struct slc_error *err) SLC_NODISCARD;
 
+/* The error of a damage that was found in the open tile. */
+enum slc_status slc_decoder_fail(const struct slc_decoder *decoder,
+                                 const struct slc_damage *damage,
+                                 struct slc_error *err);
+
 /* What slc_tile_view.describe is of an open tile: describe.c. */
-void slc_tile_describe(struct slc_tile_view *tile, struct slc_encoded_block *described);
+enum slc_status slc_tile_describe(struct slc_tile_view *tile,
+                                  struct slc_encoded_block *described,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Checks the data of the tile in decoder->entry for its codec, and decodes `count` nonzeros from

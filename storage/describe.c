@@ -235,23 +235,34 @@ enum slc_status slc_describe_block(struct slc_decoder *decoder,
     return SLC_OK;
 }
 
-void slc_tile_describe(struct slc_tile_view *tile, struct slc_encoded_block *described)
+enum slc_status slc_tile_describe(struct slc_tile_view *tile,
+                                  struct slc_encoded_block *described,
+                                  struct slc_error *err)
 {
     struct slc_decoder *decoder = tile->decoder;
     const struct slc_tile_entry *entry = &decoder->entry;
     /* What is in words and lines of the block stays in such places. */
     const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
     const uint8_t *start = decoder->data - skipped;
+    const bool expands = decoder->lz4.bytes > 0;
+    /* A section that is expanded comes last, and is needed no more. */
+    const uint8_t *end = expands ? decoder->lz4.at : decoder->data + entry->data_bytes;
+    struct slc_damage damage;
 
+    if (!slc_planes_expand(decoder, &damage)) {
+        return slc_decoder_fail(decoder, &damage, err);
+    }
     describe_tile(&(struct frame){decoder, start, 0}, tile->ordinal, &decoder->encoded);
     *described = (struct slc_encoded_block){
         .block = decoder->block,
         .offset = decoder->block_offset,
-        .bytes = skipped + entry->data_bytes + SLC_BLOCK_SLACK_BYTES,
-        .expanded_bytes = expanded_bytes_of(&decoder->encoded),
+        .bytes = (uint64_t)(end - start) + SLC_BLOCK_SLACK_BYTES,
+        .expanded_bytes = decoder->encoded.lz4.expanded_bytes,
         .nnz = entry->nnz,
         .tile_count = 1,
         .tiles = &decoder->encoded,
         .data = start,
+        .expanded = expands ? decoder->planes : NULL,
     };
+    return SLC_OK;
 }

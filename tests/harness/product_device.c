@@ -349,17 +349,15 @@ static enum slc_status multiply(struct product_device *own,
                                 struct slc_error *err)
 {
     const struct slc_encoded_tile *tile = block->tiles;
-    uint8_t *expanded = take(NULL, block->expanded_bytes);
-    bool sound = tile->ordinal != own->damaged && slc_naive_expand(block, tile, expanded);
+    bool sound = tile->ordinal != own->damaged;
 
     lane->count = lane->delivered = 0;
     for (uint32_t r = 0; sound && r < slc_naive_runs(tile); r++) {
-        sound = slc_naive_decode(&own->layout, block, tile, expanded, r, &lane->run);
+        sound = slc_naive_decode(&own->layout, block, tile, block->expanded, r, &lane->run);
         if (sound) {
             add_run(own, lane, tile);
         }
     }
-    free(expanded);
     if (!sound) {
         enum slc_status status = slc_fail(err, SLC_ERR_DAMAGED, "tile %llu contradicts itself",
                                           (unsigned long long)tile->ordinal);
@@ -393,6 +391,7 @@ static enum slc_status product_tile(struct slc_device *device,
         return slc_fail(err, SLC_ERR_USAGE, "there is no lane %u", number);
     }
     require(self, block->tile_count == 1 && block->tiles[0].nnz == block->nnz, "not one tile");
+    require(self, block->expanded_bytes == 0 || block->expanded != NULL, "an unexpanded tile");
     require(self,
             block->bytes <= self->product.tile_bytes &&
                 block->expanded_bytes <= self->product.expanded_bytes,

@@ -66,13 +66,20 @@ static void describe(struct batch_block *block,
          "a description", err);
     block->lone_tiles.resize(view.entry.tile_count);
     block->lone.resize(view.entry.tile_count);
+    block->lone_expanded.resize(view.entry.tile_count);
     for (uint32_t t = 0; t < view.entry.tile_count; t++) {
         struct slc_tile_view tile;
 
         must(slc_tile_open(decoder, &view, t, &tile, &err), "a tile", err);
-        tile.describe(&tile, &block->lone[t]);
+        must(tile.describe(&tile, &block->lone[t], &err), "a tile alone", err);
         block->lone_tiles[t] = block->lone[t].tiles[0];
         block->lone[t].tiles = &block->lone_tiles[t];
+        if (block->lone[t].expanded != nullptr) {
+            const auto *bytes = static_cast<const uint8_t *>(block->lone[t].expanded);
+
+            block->lone_expanded[t].assign(bytes, bytes + block->lone[t].expanded_bytes);
+            block->lone[t].expanded = block->lone_expanded[t].data();
+        }
     }
 }
 

@@ -34,6 +34,7 @@ struct batch_block {
     /* Each tile as its view describes it, alone. */
     std::vector<struct slc_encoded_tile> lone_tiles;
     std::vector<struct slc_encoded_block> lone;
+    std::vector<std::vector<uint8_t>> lone_expanded;
 };
 
 struct batch_fixture {

@@ -176,6 +176,7 @@ static void refused_tiles(void)
         {[&] { block.tile_count = 2; }, "one tile"},
         {[&] { block.bytes = tensor.tile_bytes + 1; }, "one tile"},
         {[&] { block.expanded_bytes = tensor.tile_expanded_bytes + 1; }, "one tile"},
+        {[&] { block.expanded = nullptr; }, "not been expanded"},
         {[&] { tile.nnz = 0; }, "one tile"},
         {[&] { tile.nnz = SLC_TILE_NNZ + 1; }, "one tile"},
         {[&] { tile.corner[1] = 300; }, "in mode 2, which is 300 long"},
@@ -202,10 +203,31 @@ static void refused_tiles(void)
 
 /* ---- damage */
 
+/* A tile whose bytes a test alters: those that were compressed, where there are such. */
+struct altered_tile {
+    std::vector<uint8_t> bytes, expanded;
+    struct slc_encoded_block block;
+
+    explicit altered_tile(const struct slc_encoded_block &tile)
+        : bytes((const uint8_t *)tile.data, (const uint8_t *)tile.data + tile.bytes), block(tile)
+    {
+        block.data = bytes.data();
+        if (tile.expanded != nullptr) {
+            expanded.assign((const uint8_t *)tile.expanded,
+                            (const uint8_t *)tile.expanded + tile.expanded_bytes);
+            block.expanded = expanded.data();
+        }
+    }
+    altered_tile(const altered_tile &) = delete;
+    std::vector<uint8_t> &which(void)
+    {
+        return expanded.empty() ? bytes : expanded;
+    }
+};
+
 static void damaged(enum slc_codec codec,
                     enum slc_made_values values,
-                    const std::function<size_t(const struct slc_encoded_tile &)> &where,
-                    const char *what)
+                    const std::function<size_t(const struct slc_encoded_tile &)> &where)
 {
     const device_emulation emulation(1);
     struct batch_fixture tensor;
@@ -213,17 +235,16 @@ static void damaged(enum slc_codec codec,
     encode(&tensor, codec, values);
     product_run run(tensor, plain);
     const struct slc_encoded_block &tile = tile_of(tensor, 1);
-    std::vector<uint8_t> bytes((const uint8_t *)tile.data, (const uint8_t *)tile.data + tile.bytes);
-    struct slc_encoded_block block = tile;
+    altered_tile altered(tile);
     product_sums made;
 
     for (size_t i = 0; i < 4; i++) {
-        bytes[where(*tile.tiles) + i] ^= 0xff;
+        altered.which()[where(*tile.tiles) + i] ^= 0xff;
     }
-    block.data = bytes.data();
     SLC_ASSERT_OK(run.create_emulated(), &run.err);
     SLC_ASSERT_OK(run.open(), &run.err);
-    SLC_ASSERT_FAILS(run.tile(1, block, &made, &run.err), SLC_ERR_DAMAGED, &run.err, what);
+    SLC_ASSERT_FAILS(run.tile(1, altered.block, &made, &run.err), SLC_ERR_DAMAGED, &run.err,
+                     "tile 1");
     CU_ASSERT_EQUAL(run.err.block, tile.block);
     CU_ASSERT_EQUAL(run.err.offset, tile.offset);
     slc_error_clear(&run.err);
@@ -232,12 +253,10 @@ static void damaged(enum slc_codec codec,
 
 static void damage(void)
 {
-    damaged(
-        SLC_CODEC_PACKED, SLC_MADE_COUNTS,
-        [](const struct slc_encoded_tile &tile) { return (size_t)tile.gaps.data_at; }, "tile 1");
-    damaged(
-        SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES,
-        [](const struct slc_encoded_tile &tile) { return (size_t)tile.lz4.at; }, "compressed");
+    damaged(SLC_CODEC_PACKED, SLC_MADE_COUNTS,
+            [](const struct slc_encoded_tile &tile) { return (size_t)tile.gaps.data_at; });
+    damaged(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES,
+            [](const struct slc_encoded_tile &tile) { return (size_t)tile.planes_at; });
 }
 
 /* Whatever bytes say, nothing is read or written that is not there, which sanitizers watch. */
@@ -253,19 +272,17 @@ static void hostile(void)
         encode(&tensor, codecs[trial % 3], trial % 2 == 0 ? SLC_MADE_COUNTS : SLC_MADE_EVEN_FLOATS);
         product_run run(tensor, {2, trial % 4 < 2 ? 1U : 3U, SLC_ARITHMETIC_F64, 1, 64});
         const struct slc_encoded_block &tile = tile_of(tensor, 1);
-        std::vector<uint8_t> bytes((const uint8_t *)tile.data,
-                                   (const uint8_t *)tile.data + tile.bytes);
-        struct slc_encoded_block block = tile;
+        altered_tile altered(tile);
+        std::vector<uint8_t> &bytes = altered.which();
         product_sums made;
 
         for (unsigned i = 0; i < 1 + trial / 2; i++) {
             bytes[slc_random_below(trial, 1, i, bytes.size())] ^=
                 (uint8_t)(1U << slc_random_below(trial, 2, i, 8));
         }
-        block.data = bytes.data();
         SLC_ASSERT_OK(run.create_emulated(), &run.err);
         SLC_ASSERT_OK(run.open(), &run.err);
-        const enum slc_status status = run.tile(0, block, &made, &run.err);
+        const enum slc_status status = run.tile(0, altered.block, &made, &run.err);
 
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_DAMAGED);
         CU_ASSERT(made.count(run.how.cols) <= tile.nnz);
