@@ -298,7 +298,7 @@ static void test_shared(void)
         {SLC_SHARE_STATIC, 0.4}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0}};
 
     make_problem();
-    for (unsigned w = 0; w < SLC_COUNT(wishes); w++) {
+    for (unsigned w = slc_test_threads_only() ? 2 : 0; w < SLC_COUNT(wishes); w++) {
         check_shared(&wishes[w], 30 + w);
     }
 }
