@@ -204,7 +204,11 @@ struct slc_device_ops {
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /* MTTKRP (KB section 2.6): begins with an output of zeros. */
+    /*
+     * MTTKRP (KB section 2.6): begins with an output of zeros. Errors: SLC_ERR_USAGE where a call
+     * of an earlier job failed while blocks were to stay: they may be lost, and the device has to
+     * be opened again. SLC_ERR_SYSTEM.
+     */
     enum slc_status (*mttkrp_begin)(struct slc_device *device,
                                     const struct slc_device_job *job,
                                     struct slc_error *err);

@@ -47,7 +47,8 @@ void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
 /*
  * The MTTKRP in `mode`, from the factors that the device has, into the device's output. Order: the
  * bits of the device, where the plan is deterministic the same ones every time. Errors: those of
- * the stream and the device; the first fault wins, and the device is ready for another job.
+ * the stream and the device; the first fault wins, and the device is ready for another job, unless
+ * blocks that were to stay there have not all come: then it has to be opened again.
  */
 enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
                                        struct slc_stream *stream,

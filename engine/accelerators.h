@@ -49,7 +49,8 @@ enum slc_status slc_accelerators_read(struct slc_accelerators *group,
  * The MTTKRP of `mode`: each device's output then has the rows it owns, complete. Order: where the
  * plan is deterministic, bits depend on the layout alone, not on the number of devices or the way
  * of dividing. Errors: those of the stream and the devices, which end the pass for all; outputs are
- * then undefined, factors as they were, and all devices ready for another job.
+ * then undefined, factors as they were, and all devices ready for another job,
+ * as slc_accelerator_mttkrp says.
  */
 enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
                                         unsigned mode,

@@ -23,6 +23,8 @@ fake_call(struct fake *fake, bool needs_open, const char *name, struct slc_error
 {
     fake_require(fake, fake->open == needs_open, name);
     if (++fake->calls == fake->refuse_at) {
+        fake->broken = fake->working;
+        fake->lost = fake->lost || (fake->working && fake->keeps);
         return slc_fail(err, SLC_ERR_SYSTEM, "%s was refused", name);
     }
     return SLC_OK;
@@ -110,6 +112,9 @@ static void fake_close(struct slc_device *device)
     }
     fake->kept_count = 0;
     fake->kept_bytes = 0;
+    fake->kept_tiles = 0;
+    fake->lost = false;
+    fake->has_output = false;
     fake->counts.closed += fake->open;
     fake->open = false;
 }
@@ -165,7 +170,10 @@ static enum slc_status fake_factor_write(struct slc_device *device,
     const enum slc_status status = fake_call(fake, true, "factor_write", err);
 
     if (status == SLC_OK) {
-        fake_require(fake, from->type == fake->factors[mode].type, "a factor of another type");
+        fake_require(fake, !fake->working, "writing a factor in a job");
+        fake_require(
+            fake, from->type == fake->factors[mode].type && from->rows == fake->problem.dims[mode],
+            "a factor of another type or mode");
         copy_matrix(from, &fake->factors[mode]);
         fake->counts.factors_written++;
     }
@@ -196,6 +204,8 @@ fake_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_er
     const enum slc_status status = fake_call(fake, true, "output_read", err);
 
     if (status == SLC_OK) {
+        fake_require(fake, fake->has_output && to->rows == fake->output.rows,
+                     "reading an output that is not there");
         copy_matrix(&fake->output, to);
         fake->counts.outputs_read++;
     }
@@ -208,8 +218,14 @@ fake_begin(struct slc_device *device, const struct slc_device_job *job, struct s
     struct fake *fake = fake_of(device);
     const enum slc_status status = fake_call(fake, true, "mttkrp_begin", err);
 
+    if (status == SLC_OK && fake->lost) {
+        return slc_fail(err, SLC_ERR_USAGE, "blocks that were to stay are lost: open it again");
+    }
     if (status == SLC_OK) {
         fake_require(fake, !fake->working, "a job in a job");
+        fake->broken = false;
+        fake->keeps = false;
+        fake->has_output = false;
         fake_require(fake,
                      job->magnitude > 0.0 ||
                          slc_reader_info(fake->options.layouts->reader[job->layout])->nnz == 0,
@@ -284,8 +300,11 @@ static enum slc_status fake_block(struct slc_device *device,
     work->ticket = ++fake->asked;
     if (keep != NULL) {
         *keep = SLC_NOT_RESIDENT;
-        if (fake->kept_bytes + needs <= fake->problem.resident_bytes) {
+        if (fake->kept_bytes + needs <= fake->problem.resident_bytes &&
+            fake->kept_tiles + block->tile_count <= fake->problem.resident_tiles) {
             work->stays = true;
+            fake->keeps = true;
+            fake->kept_tiles += block->tile_count;
             *keep = fake->kept_count;
             fake->kept[fake->kept_count++] = work;
             fake->kept_bytes += needs;
@@ -310,6 +329,7 @@ fake_resident(struct slc_device *device, uint32_t keep, struct slc_error *err)
     const enum slc_status status = fake_call(fake, true, "resident", err);
 
     if (status == SLC_OK) {
+        fake_require(fake, fake->working, "a block that stays outside a job");
         fake_require(fake, keep < fake->kept_count, "a block that is not there");
         fake->counts.resident[fake->kept[keep]->block]++;
         fake->stats.blocks++;
@@ -322,6 +342,7 @@ fake_resident(struct slc_device *device, uint32_t keep, struct slc_error *err)
 static enum slc_status fake_flush(struct slc_device *device, struct slc_error *err)
 {
     fake_of(device)->counts.flushes++;
+    fake_require(fake_of(device), fake_of(device)->working, "a flush outside a job");
     return fake_call(fake_of(device), true, "flush", err);
 }
 
@@ -399,7 +420,11 @@ static enum slc_status fake_end(struct slc_device *device, struct slc_error *err
     if (status == SLC_OK && fake->found_damaged != NO_BLOCK) {
         status = slc_fail(err, SLC_ERR_DAMAGED, "its bytes contradict themselves");
         slc_error_locate_block(err, NULL, (uint64_t)fake->found_damaged, 4096);
+        fake->lost = fake->lost || fake->kept_count > 0;
+    } else if (status == SLC_OK && fake->broken) {
+        status = slc_fail(err, SLC_ERR_SYSTEM, "an earlier call of the job failed");
     }
+    fake->has_output = status == SLC_OK;
     return status;
 }
 
@@ -426,7 +451,7 @@ static enum slc_status fake_update(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    fake_require(fake, !fake->working && mode == fake->job.mode, "an update from another job");
+    fake_require(fake, fake->has_output && mode == fake->job.mode, "an update from another job");
     dense = fake_dense(fake);
     SLC_ASSERT_OK(slc_matrix_create(&output, fake->factors[mode].type, fake->output.rows,
                                     fake->problem.rank, err),
@@ -446,6 +471,7 @@ fake_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_err
     struct slc_dense *dense = fake_dense(fake);
 
     if (status == SLC_OK) {
+        fake_require(fake, !fake->working, "gram in a job");
         status = slc_dense_gram(dense, &fake->factors[mode], gram, err);
     }
     slc_dense_destroy(dense);
@@ -459,6 +485,7 @@ fake_scale(struct slc_device *device, unsigned mode, const double *scale, struct
     const enum slc_status status = fake_call(fake, true, "scale", err);
 
     if (status == SLC_OK) {
+        fake_require(fake, !fake->working, "scale in a job");
         slc_dense_scale_rows(&fake->factors[mode], 0, fake->factors[mode].rows, scale);
     }
     return status;

@@ -59,7 +59,9 @@ enum slc_status fake_output_add(struct slc_device *device,
         return status;
     }
     check(fake, rows, count, fake->output.rows, "adding rows that are not there");
-    fake_require(fake, fake != other && fake->job.mode == other->job.mode,
+    fake_require(fake,
+                 fake != other && fake->job.mode == other->job.mode && fake->has_output &&
+                     other->has_output,
                  "adding an output of another job, or its own");
     for (uint64_t i = 0; i < count; i++) {
         for (uint64_t row = rows[i].first; row < rows[i].end; row++) {
@@ -113,8 +115,9 @@ enum slc_status fake_update_units(struct slc_device *device,
         return status;
     }
     check(fake, units->rows, units->count, fake->output.rows, "units that are not there");
-    fake_require(fake, mode == fake->job.mode && units->count <= fake->problem.unit_most,
-                 "units of another job, or too many");
+    fake_require(
+        fake, fake->has_output && mode == fake->job.mode && units->count <= fake->problem.unit_most,
+        "units of another job, or too many");
     dense = fake_dense(fake);
     SLC_ASSERT_OK(slc_buffer_create(&buffer, elements * sizeof *found, SLC_PAGES_SMALL, err), err);
     found = buffer.data;

@@ -30,6 +30,10 @@ struct fake {
     double squares;           /* of the values of the job */
     struct slc_device_job job;
     bool open, working;
+    bool broken;     /* a call of the job failed */
+    bool keeps;      /* blocks of the job were to stay */
+    bool lost;       /* they did not all come: to be opened again */
+    bool has_output; /* of the last job, which ended well */
     uint64_t refuse_at, calls;
     int64_t damaged; /* block */
 
@@ -39,7 +43,7 @@ struct fake {
     } region[REGIONS];
     struct work *kept[FAKE_BLOCKS];
     uint32_t kept_count;
-    uint64_t kept_bytes;
+    uint64_t kept_bytes, kept_tiles;
 
     pthread_t thread;
     pthread_mutex_t mutex; /* of all that follows */
