@@ -29,11 +29,10 @@ void share_report(const struct slc_share *shares, unsigned order)
         if (first) {
             printf("Shared between CPU and device (%s)\n", slc_share_name(&share->wish, &text));
         }
-        printf(
-            "  mode %-7u %.1f %% of the nonzeros by the device (last pass: %.1f %%); busy %.3f s, "
-            "the CPU %.3f s\n",
-            n + 1, 100 * slc_share_fraction(share->parts), 100 * slc_share_fraction(share->last),
-            device->seconds, cpu->seconds);
+        printf("  mode %-7u %.1f %% of the nonzeros by the device (last pass: %.1f %%) in %.3f s, "
+               "the rest by the CPU in %.3f s\n",
+               n + 1, 100 * slc_share_fraction(share->parts), 100 * slc_share_fraction(share->last),
+               device->seconds, cpu->seconds);
         first = false;
     }
     if (!first) {
