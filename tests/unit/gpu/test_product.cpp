@@ -8,8 +8,6 @@
 #include <cmath>
 #include <thread>
 
-static const struct batch_shape small_tiles = {SLC_CODEC_PACKED, {0, 0}, 700, 0};
-
 /* Every tile of the tensor, in lane after lane, against the oracle; and the device of the tests. */
 static void check_tiles(const product_run &run)
 {
