@@ -11,10 +11,13 @@ extern "C" {
 #include <cinttypes>
 #include <cstdio>
 
-enum {
-    /* Older devices lack the instructions that warps of gpu/ meet by (__reduce_add_sync). */
-    OLDEST_MAJOR = 8
-};
+/*
+ * The oldest architecture that there is machine code for: the build says so (-Dgpu_archs). Devices
+ * before 80 lack the instructions that warps of gpu/ meet by (__reduce_add_sync).
+ */
+#if !defined(SLC_GPU_OLDEST)
+#define SLC_GPU_OLDEST 80
+#endif
 
 static enum slc_status no_device(cudaError_t error, struct slc_error *err)
 {
@@ -127,12 +130,12 @@ learn(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_err
     const uint64_t mib = UINT64_C(1) << 20;
 
     SLC_GPU_TRY(cudaGetDeviceProperties(&properties, gpu->ordinal), err);
-    if (properties.major < OLDEST_MAJOR) {
+    if (properties.major * 10 + properties.minor < SLC_GPU_OLDEST) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "device %d (%s) has compute capability %d.%d; %d.0 is the oldest that "
+                        "device %d (%s) has compute capability %d.%d; %d.%d is the oldest that "
                         "sluice is built for",
                         gpu->ordinal, properties.name, properties.major, properties.minor,
-                        OLDEST_MAJOR);
+                        SLC_GPU_OLDEST / 10, SLC_GPU_OLDEST % 10);
     }
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     SLC_GPU_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);

@@ -220,6 +220,8 @@ def instead(folder):
     text = emulated("mttkrp", store, "--mode", 1, "--factors", out, "-o", os.path.join(folder, "m.npy"), "--device", "auto",
                     fault="memory")
     check("  device       CPU" in text and "left in one piece" in text, text)
+    text = emulated(*options, "--device", "gpu", fault="old", status=3)
+    check("has compute capability 7.0; 8.0 is the oldest that sluice is built for" in text, text)
     # What the runtime held for it does not count any more.
     process = []
     for device in (["cpu"], ["auto", "--device-memory", "64KiB"], ["gpu"]):

@@ -181,7 +181,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
     properties->totalGlobalMem = settings.memory_bytes;
     properties->sharedMemPerBlockOptin = settings.shared_bytes;
     properties->multiProcessorCount = settings.multiprocessors;
-    properties->major = 9;
+    properties->major = has_fault("old") ? 7 : 9;
     properties->l2CacheSize = 4 << 20;
     properties->maxThreadsPerMultiProcessor = 2048;
     return cudaSuccess;
