@@ -70,8 +70,8 @@ struct slc_accelerator_cpu {
 
 /*
  * The same by both, as the share has it: the sum of both parts into the device's output. Needs a
- * plan with a share. Order: none is promised. Errors: those of the backend, too; nothing is noted
- * in the share then.
+ * plan with a share. Order: none is promised. Errors: those of the backend, too. What both did
+ * is noted in the share once the pass and the device's job have ended well.
  */
 enum slc_status
 slc_accelerator_mttkrp_shared(struct slc_device *device,

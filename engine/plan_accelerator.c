@@ -143,19 +143,19 @@ static uint64_t share_bytes(const struct slc_layouts *layouts, const struct slc_
 {
     const struct slc_share_wish *share = &plan->request.share;
     const double fraction = share->kind == SLC_SHARE_STATIC ? share->fraction : MEASURED_FRACTION;
-    uint64_t bytes = 0, blocks = 0;
+    uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count; l++) {
         if (plan->layouts[l].passes > 0) {
-            bytes = slc_plan_plus(bytes, plan->layouts[l].store_bytes);
-            blocks += slc_reader_info(layouts->reader[l])->block_count;
+            /* A layout of one block is not shared. */
+            const bool whole = share->kind != SLC_SHARE_STATIC &&
+                               slc_reader_info(layouts->reader[l])->block_count < 2;
+            const double part = (whole ? 1 : fraction) * (double)plan->layouts[l].store_bytes;
+
+            bytes = slc_plan_plus(bytes, (uint64_t)part);
         }
     }
-    if (share->kind == SLC_SHARE_NONE || fraction == 1 ||
-        (share->kind != SLC_SHARE_STATIC && blocks < 2)) {
-        return UINT64_MAX;
-    }
-    return (uint64_t)(fraction * (double)bytes);
+    return share->kind == SLC_SHARE_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
 /* Blocks that stay, in all that is left. */

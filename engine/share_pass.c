@@ -7,7 +7,8 @@
  *
  * A pass that measures is a queue until a tenth of the nonzeros is done and each side has done
  * some. Then what is left, the work that both have in hand included, is divided such that they end
- * together.
+ * together. Later passes are divided by what those before have shown. A side that whole blocks then
+ * leave nothing for would never show that it has become quicker: now and then it gets the smallest.
  *
  * Cost: every side passes over the order once for each kind of block.
  */
@@ -16,6 +17,7 @@
 #include "base/checked.h"
 #include "engine/assert.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -28,8 +30,14 @@ enum {
      * while another is computed.
      */
     AHEAD_SHARE = 32,
-    AHEAD_BLOCKS = 2
+    AHEAD_BLOCKS = 2,
+    /* A side that had nothing is tried again after 1, 4, 16, .. passes over a mode, unless its
+     * block would by what is known take more than so many times as long as the pass. */
+    TRY_AGAIN = 4,
+    TRY_COST = 3
 };
+
+#define NO_BLOCK UINT64_MAX
 
 static const uint8_t owner_bit[SLC_SHARE_SIDES] = {
     [SLC_SHARE_CPU] = SLC_SHARE_OF_CPU, [SLC_SHARE_DEVICE] = SLC_SHARE_OF_DEVICE};
@@ -49,16 +57,26 @@ static void give(struct slc_share_pass *pass, enum slc_share_side side, uint64_t
     uint8_t *state = &pass->blocks.state[block];
 
     *state |= owner_bit[side];
+    pass->own_left[side] += pass->blocks.nnz[block];
     if (!is_held(*state)) {
         pass->owned[side] += pass->blocks.nnz[block];
     }
 }
 
-/* Divides the free blocks, of which the device is to have this fraction of the nonzeros. */
-static void deal_out(struct slc_share_pass *pass, double fraction)
+/*
+ * Divides the free blocks, of which the device is to have this fraction of the nonzeros. One of
+ * them goes to a side whatever the fraction is; NO_BLOCK: there is none such.
+ */
+static void deal_out(struct slc_share_pass *pass,
+                     double fraction,
+                     uint64_t tried_block,
+                     enum slc_share_side tried)
 {
     double wanted = 0, given = 0;
 
+    if (tried_block != NO_BLOCK) {
+        give(pass, tried, tried_block);
+    }
     for (uint64_t i = 0; i < pass->blocks.count; i++) {
         const uint64_t block = pass->blocks.order[i];
         const double nnz = (double)pass->blocks.nnz[block];
@@ -75,20 +93,51 @@ static void deal_out(struct slc_share_pass *pass, double fraction)
     }
 }
 
-/* Nonzeros of blocks that are free, and of those that are the device's and not taken. */
-static void count_left(const struct slc_share_pass *pass, uint64_t *free_nnz, uint64_t *device_nnz)
+/* Nonzeros of blocks that are free; and the smallest of these, where there are several. */
+static uint64_t count_free(const struct slc_share_pass *pass, uint64_t *smallest)
 {
-    *free_nnz = 0;
-    *device_nnz = 0;
-    for (uint64_t b = 0; b < pass->blocks.count; b++) {
-        const uint8_t state = pass->blocks.state[b];
+    uint64_t nnz = 0, blocks = 0, least = 0;
 
-        if (is_free(state)) {
-            *free_nnz += pass->blocks.nnz[b];
-        } else if ((state & SLC_SHARE_BLOCK_TAKEN) == 0) {
-            *device_nnz += (state & SLC_SHARE_OF_DEVICE) != 0 ? pass->blocks.nnz[b] : 0;
+    for (uint64_t b = 0; b < pass->blocks.count; b++) {
+        if (is_free(pass->blocks.state[b])) {
+            nnz += pass->blocks.nnz[b];
+            least = blocks == 0 || pass->blocks.nnz[b] < pass->blocks.nnz[least] ? b : least;
+            blocks++;
         }
     }
+    *smallest = blocks > 1 ? least : NO_BLOCK;
+    return nnz;
+}
+
+/*
+ * Whether a side that would get none of the free blocks, of which the device is to have `wanted`
+ * nonzeros, is to be tried again with the smallest.
+ */
+static bool wants_trial(const struct slc_share_pass *pass,
+                        double wanted,
+                        double free_nnz,
+                        uint64_t smallest,
+                        enum slc_share_side *side)
+{
+    const struct slc_share *share = pass->share;
+    const double cpu_rate = slc_share_rate(&share->rates, SLC_SHARE_CPU);
+    const double device_rate = slc_share_rate(&share->rates, SLC_SHARE_DEVICE);
+    uint64_t turn = 1;
+    double nnz;
+
+    while (turn < share->passes) {
+        turn *= TRY_AGAIN;
+    }
+    if (share->wish.kind != SLC_SHARE_ADAPTIVE || turn != share->passes || smallest == NO_BLOCK) {
+        return false;
+    }
+    nnz = (double)pass->blocks.nnz[smallest];
+    *side = wanted < free_nnz - wanted ? SLC_SHARE_DEVICE : SLC_SHARE_CPU;
+    if (pass->own_left[*side] > 0 || 2 * fmin(wanted, free_nnz - wanted) >= nnz) {
+        return false; /* it has something */
+    }
+    return nnz / (*side == SLC_SHARE_CPU ? cpu_rate : device_rate) <=
+           TRY_COST * (double)pass->nnz / (cpu_rate + device_rate);
 }
 
 /*
@@ -98,15 +147,18 @@ static void count_left(const struct slc_share_pass *pass, uint64_t *free_nnz, ui
 static void divide(struct slc_share_pass *pass, double fraction)
 {
     const uint64_t not_done = pass->nnz - pass->done[SLC_SHARE_CPU] - pass->done[SLC_SHARE_DEVICE];
-    uint64_t free_nnz, device_nnz;
-    double wanted;
+    const uint64_t device_nnz = pass->own_left[SLC_SHARE_DEVICE] + pass->given[SLC_SHARE_DEVICE] -
+                                pass->done[SLC_SHARE_DEVICE];
+    uint64_t smallest;
+    const double free_nnz = (double)count_free(pass, &smallest);
+    const double wanted = fmax(0, fmin(fraction * (double)not_done - (double)device_nnz, free_nnz));
+    enum slc_share_side tried = SLC_SHARE_CPU;
 
-    count_left(pass, &free_nnz, &device_nnz);
-    device_nnz += pass->given[SLC_SHARE_DEVICE] - pass->done[SLC_SHARE_DEVICE];
-    wanted = fraction * (double)not_done - (double)device_nnz;
-    wanted = wanted < 0 ? 0 : wanted;
+    if (!wants_trial(pass, wanted, free_nnz, smallest, &tried)) {
+        smallest = NO_BLOCK;
+    }
     if (free_nnz > 0) {
-        deal_out(pass, wanted < (double)free_nnz ? wanted / (double)free_nnz : 1);
+        deal_out(pass, wanted / free_nnz, smallest, tried);
     }
     pass->measuring = false;
 }
@@ -127,8 +179,8 @@ void slc_share_pass_begin(struct slc_share_pass *pass,
     for (uint64_t b = 0; b < blocks->count; b++) {
         pass->nnz += blocks->nnz[b];
         pass->to_read += !is_held(blocks->state[b]);
-        if ((blocks->state[b] & SLC_SHARE_OF_DEVICE) != 0 && !is_held(blocks->state[b])) {
-            pass->owned[SLC_SHARE_DEVICE] += blocks->nnz[b];
+        if ((blocks->state[b] & SLC_SHARE_OF_DEVICE) != 0) {
+            give(pass, SLC_SHARE_DEVICE, b);
         }
     }
     if (planned >= 0) {
@@ -140,23 +192,30 @@ void slc_share_pass_begin(struct slc_share_pass *pass,
     }
 }
 
-/* The next block of a side, from its end of the order. */
-static bool find(struct slc_share_pass *pass, enum slc_share_side side, bool held, uint64_t *block)
+/* The next block of a side, from its end of the order; `own`: of those nobody else may have. */
+static bool
+find_of(struct slc_share_pass *pass, enum slc_share_side side, bool held, bool own, uint64_t *block)
 {
     const uint64_t count = pass->blocks.count;
-    uint64_t *passed = &pass->passed[side][held];
+    uint64_t *passed = &pass->passed[side][held][own];
 
     for (; *passed < count; ++*passed) {
         const uint64_t place = side == SLC_SHARE_DEVICE ? *passed : count - 1 - *passed;
         const uint8_t state = pass->blocks.state[pass->blocks.order[place]];
 
         if (is_held(state) == held && (state & SLC_SHARE_BLOCK_TAKEN) == 0 &&
-            (is_free(state) || (state & owner_bit[side]) != 0)) {
+            ((!own && is_free(state)) || (state & owner_bit[side]) != 0)) {
             *block = pass->blocks.order[place];
             return true;
         }
     }
     return false;
+}
+
+/* What the other side could not take over comes first. */
+static bool find(struct slc_share_pass *pass, enum slc_share_side side, bool held, uint64_t *block)
+{
+    return find_of(pass, side, held, true, block) || find_of(pass, side, held, false, block);
 }
 
 /* Whether a side should take no free block now, for it has enough of them. */
@@ -165,7 +224,8 @@ static bool is_ahead(const struct slc_share_pass *pass, enum slc_share_side side
     const uint64_t nnz = pass->blocks.nnz[block];
     const uint64_t most = slc_max_u64(pass->nnz / AHEAD_SHARE, AHEAD_BLOCKS * nnz);
 
-    return is_free(pass->blocks.state[block]) && pass->given[side] - pass->done[side] + nnz > most;
+    return is_free(pass->blocks.state[block]) &&
+           pass->own_left[side] + pass->given[side] - pass->done[side] + nnz > most;
 }
 
 /* Which of two sides that have a block to be read gets it read next. */
@@ -229,6 +289,9 @@ void slc_share_pass_take(struct slc_share_pass *pass, enum slc_share_side side, 
 
     SLC_ASSERT(is_free(*state) ||
                (*state & (owner_bit[side] | SLC_SHARE_BLOCK_TAKEN)) == owner_bit[side]);
+    if (!is_free(*state)) {
+        pass->own_left[side] -= pass->blocks.nnz[block];
+    }
     *state = (uint8_t)(*state | owner_bit[side] | SLC_SHARE_BLOCK_TAKEN);
     pass->given[side] += pass->blocks.nnz[block];
 }

@@ -4,10 +4,10 @@
  * several threads calls it under one mutex.
  *
  * Blocks stand in the order of a schedule, the largest first unless that is another one. The device
- * takes from its front, the CPU from its back. Every block has an owner from the beginning, or is
- * free for whoever comes first. Those that have to be read are read in an order that gives the side
- * with fewer of them in hand the next one; those that the host holds are taken when a side has
- * nothing else.
+ * takes from its front, the CPU from its back, but first what nobody else may have. Every block has
+ * an owner from the beginning, or is free for whoever comes first. Those that have to be read are
+ * read in an order that gives the side with fewer of them in hand the next one; those that the host
+ * holds are taken when a side has nothing else.
  */
 #ifndef SLC_ENGINE_SHARE_PASS_H
 #define SLC_ENGINE_SHARE_PASS_H
@@ -38,10 +38,11 @@ struct slc_share_pass {
     struct slc_share_blocks blocks;
     uint64_t nnz;
     uint64_t to_read; /* blocks that have not been taken and are not held */
-    /* Of each side, for blocks to be read and for such that are held: how many places of the order,
-     * from its end of it, have nothing left for it. */
-    uint64_t passed[SLC_SHARE_SIDES][2];
+    /* Of each side, for blocks to be read and for such that are held, of all and of its own: how
+     * many places of the order, from its end of it, have nothing left for it. */
+    uint64_t passed[SLC_SHARE_SIDES][2][2];
     uint64_t given[SLC_SHARE_SIDES], done[SLC_SHARE_SIDES]; /* nonzeros */
+    uint64_t own_left[SLC_SHARE_SIDES];   /* of blocks that have this owner and were not taken */
     uint64_t owned[SLC_SHARE_SIDES];      /* nonzeros of blocks to be read that have this owner */
     uint64_t owned_read[SLC_SHARE_SIDES]; /* of these, those that have been taken */
     unsigned in_hand[SLC_SHARE_SIDES];    /* blocks that were to be read, until let go */

@@ -372,7 +372,7 @@ rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error 
 
 /* One step of a worker. *end: the pass has ended. */
 static enum slc_status
-step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
+feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
 {
     const uint64_t news = slc_ring_news(stream->ring);
     uint64_t *wait_ns = &stream->workers[number].wait_ns;
@@ -398,7 +398,7 @@ step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fa
                                    : SLC_OK;
 }
 
-void slc_stream_feed_run(struct slc_stream *stream, unsigned number)
+void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     bool end = false;
@@ -414,4 +414,9 @@ void slc_stream_feed_run(struct slc_stream *stream, unsigned number)
         }
         slc_stream_progress(stream, number);
     }
+}
+
+void slc_stream_feed_run(struct slc_stream *stream, unsigned number)
+{
+    slc_stream_run_steps(stream, number, feed_step);
 }

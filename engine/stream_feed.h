@@ -53,6 +53,12 @@ enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
                                        bool wait,
                                        struct slc_error *fault);
 
+/* Something that a worker does next; *end: the pass has ended. */
+typedef enum slc_status
+slc_stream_step_fn(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault);
+/* A worker's part of a pass, step by step, until that ends or is to be stopped. */
+void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step);
+
 /* A block that has arrived, by worker `number`: checked, described and handed over. */
 enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
                                         unsigned number,

@@ -219,7 +219,10 @@ static enum slc_status see_to_device(struct slc_stream *stream,
 {
     struct slc_device_progress progress;
     const bool any = find_candidate(stream, candidate);
-    enum slc_status status = look(stream, feed, any ? candidate : NULL, &progress, fault);
+    /* While others prepare what fits a batch that is being gathered, a larger block is not asked
+     * about: that would launch it, and they would have to wait for a slot. */
+    enum slc_status status =
+        look(stream, feed, any && feed->coming == 0 ? candidate : NULL, &progress, fault);
 
     *found = false;
     /* In this order: when all is seen to be computed no slot is left with it. */
@@ -360,18 +363,5 @@ step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fa
 
 void slc_stream_share_run(struct slc_stream *stream, unsigned number)
 {
-    struct slc_error fault = SLC_ERROR_INIT;
-    bool end = false;
-
-    while (!end) {
-        enum slc_status status = slc_stream_stop_wanted(stream->pass)
-                                     ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal")
-                                     : step(stream, number, &end, &fault);
-
-        if (status != SLC_OK) {
-            slc_stream_give_up(stream, &fault);
-            return;
-        }
-        slc_stream_progress(stream, number);
-    }
+    slc_stream_run_steps(stream, number, step);
 }

@@ -125,6 +125,8 @@ def shared(runner, kept):
         kept[split] = median_iteration(told)
         runner.keep("cpu_with_gpu", {**kept, "run": told.get("share")})
         apart = abs(told["fit"] - alone["gpu"]["fit"])
+        idle = [mode["mode"] for mode in told["share"]["modes"] if min(mode["nnz"].values()) == 0]
+        runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side has nothing of modes {idle}")
         runner.mark(apart <= 1e-9, f"{split}: {best / kept[split]:.2f} x the best alone, fits differ by {apart:.1e}")
     runner.mark(best / kept["adaptive"] >= 0.98, f"adaptive {best / kept['adaptive']:.2f} x the best alone")
 
