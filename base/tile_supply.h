@@ -74,8 +74,8 @@ struct slc_tile_products {
      * For products of a layout in `modes` (bit n: mode n) with matrices of `columns` columns where
      * `threads` workers could compute by themselves; 0: one, and the least of all else that works.
      * Can be asked several times; what was asked last is what `open` opens. Errors: SLC_ERR_BUDGET
-     * naming the --device-memory that is enough, SLC_ERR_UNSUPPORTED for a layout that the device
-     * cannot take; never where its owner may do without it: then every tile is the worker's own.
+     * naming the --device-memory that is enough; never where its owner may do without it: then
+     * every tile is the worker's own.
      */
     enum slc_status (*plan)(void *self,
                             const struct slc_reader *reader,

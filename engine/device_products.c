@@ -99,7 +99,7 @@ static enum slc_status open_products(void *self,
     }
     slc_free(own->start_ns);
     own->start_ns = NULL;
-    if (own->optional && status != SLC_ERR_MEMORY) {
+    if (own->optional) {
         return do_without(own, &refused);
     }
     *err = refused;

@@ -105,6 +105,7 @@ struct planning {
     struct slc_plan_accelerator accelerator;
     struct slc_plan_request request; /* for slc_plan_make */
     unsigned threads;                /* that compute by themselves */
+    unsigned asked_threads;          /* 0: as many as there are processors */
 };
 
 /* Plans for the lanes of planning->accelerator. */
@@ -121,8 +122,13 @@ plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_erro
 static unsigned lanes_wanted(const struct planning *planning)
 {
     const uint64_t beside = (uint64_t)planning->threads * LANES_BESIDE;
+    uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + beside, SLC_DEVICE_LANES);
 
-    return (unsigned)slc_min_u64(SLC_DEVICE_STREAMS + beside, SLC_DEVICE_LANES);
+    if (planning->threads == 0 && planning->asked_threads != 0) {
+        /* Its thread waits for a lane most of the time. */
+        most = slc_min_u64(most, (uint64_t)planning->asked_threads * LANES_BESIDE);
+    }
+    return (unsigned)slc_min_u64(most, SLC_MAX_THREADS - planning->threads);
 }
 
 /*
@@ -189,6 +195,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct planning planning = {.layouts = layouts,
                                 .device = request->accelerator,
+                                .asked_threads = request->threads,
                                 .shape = {.modes = UINT32_C(1) << request->mode,
                                           .columns = request->rank,
                                           .precision = request->precision},
@@ -200,7 +207,10 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     planning.request.cache = false;
     planning.request.accelerator = NULL;
     if (planning.device != NULL && request->share.kind != SLC_SHARE_NONE) {
-        planning.threads = request->threads != 0 ? request->threads : slc_team_default_workers();
+        /* Each lane has a thread, too. */
+        planning.threads = (unsigned)slc_min_u64(
+            request->threads != 0 ? request->threads : slc_team_default_workers(),
+            SLC_MAX_THREADS - slc_max_u64(request->streams, 1));
     }
     status = slc_plan_check_request(info, &planning.request, err);
     if (status == SLC_OK) {

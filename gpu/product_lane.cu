@@ -247,6 +247,22 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     return leave(lane, status);
 }
 
+/* The fibers behind those that have been delivered. */
+static enum slc_status
+take_more(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+{
+    enum slc_status status;
+
+    lane->job.first = lane->delivered;
+    lane->expected = slc_product_result_bytes(
+        product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
+    SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
+    status = multiply(product, lane, err);
+    return status == SLC_OK
+               ? add_seconds(&lane->stats.compute_seconds, lane->copied, lane->done, err)
+               : status;
+}
+
 enum slc_status slc_gpu_product_more(struct slc_device *device,
                                      unsigned number,
                                      struct slc_device_fibers *fibers,
@@ -265,10 +281,7 @@ enum slc_status slc_gpu_product_more(struct slc_device *device,
         return slc_fail(err, SLC_ERR_USAGE, "lane %u of device %d has no more fibers", number,
                         gpu->ordinal);
     }
-    lane->job.first = lane->delivered;
-    lane->expected = slc_product_result_bytes(
-        gpu->product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
-    status = multiply(gpu->product, lane, err);
+    status = take_more(gpu->product, lane, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
     }

@@ -349,6 +349,13 @@ static void put_device(const struct product *product, bool done, json_t *record)
     }
 }
 
+/* What the CPU multiplied with; a device that had all tiles used none of its kernels. */
+static const char *kernel_name(const struct product *product)
+{
+    return product->options.share.outputs > 0 ? slc_ttm_form_name(product->options.job.form)
+                                              : "device";
+}
+
 static void print_json(const struct product *product)
 {
     const struct slc_ttm_report *report = &product->report;
@@ -356,12 +363,11 @@ static void print_json(const struct product *product)
         "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
         "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
         (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
-        (json_int_t)product->cols, "layout", layout_text(product), "kernel",
-        slc_ttm_form_name(product->options.job.form), "precision", product->args->session.precision,
-        "threads", (int)product->plan.threads, "bytes_read", (json_int_t)product->stats.bytes_read,
-        "bytes_written", (json_int_t)report->output.bytes, "memory_peak_bytes",
-        (json_int_t)slc_memory_peak(), "memory_budget_bytes",
-        (json_int_t)product->plan.budget_bytes);
+        (json_int_t)product->cols, "layout", layout_text(product), "kernel", kernel_name(product),
+        "precision", product->args->session.precision, "threads", (int)product->plan.threads,
+        "bytes_read", (json_int_t)product->stats.bytes_read, "bytes_written",
+        (json_int_t)report->output.bytes, "memory_peak_bytes", (json_int_t)slc_memory_peak(),
+        "memory_budget_bytes", (json_int_t)product->plan.budget_bytes);
     json_t *seconds =
         json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->total_seconds,
                   "sort", product->sort_seconds, "multiply", product->multiply_seconds, "pass",
@@ -399,8 +405,7 @@ static void print_report(const struct product *product)
     }
     products_print(&told, stdout);
     printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
-           operations(product) / product->multiply_seconds * 1e-9,
-           slc_ttm_form_name(product->options.job.form));
+           operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
     printf("  %-12s %s/s while writing%s\n", "write",
            format_data(&a, report->output.write_seconds > 0
                                ? (double)report->output.bytes / report->output.write_seconds

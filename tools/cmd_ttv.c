@@ -444,14 +444,14 @@ static enum slc_status check_place(const struct product *product, struct slc_err
                : SLC_OK;
 }
 
-/* On the device; without it where it may be left out, and there is no memory for both. */
+/* On the device; without it where it may be left out, and a plan finds no memory for both. */
 static enum slc_status contract(struct product *product, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
     const enum slc_status status = slc_contract(&product->contract, &product->report, &refused);
 
-    if (status == SLC_ERR_BUDGET && product->contract.products != NULL &&
-        product->choice.optional) {
+    if (status == SLC_ERR_BUDGET && product->report.scan_seconds == 0 &&
+        product->contract.products != NULL && product->choice.optional) {
         products_drop(&product->args.session, &product->choice);
         product->contract.products = NULL;
         product->device.why = refused;

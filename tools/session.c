@@ -110,7 +110,12 @@ static enum slc_status choose_for_devices(const struct slc_store *store,
                         options->split);
     }
     if (request->devices == 0 && request->accelerator_count == 0) {
-        return SLC_OK;
+        return options->split == NULL || request->share.kind != SLC_SHARE_NONE
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_USAGE,
+                              "--split %s divides between devices, and there is one: name several "
+                              "with --devices",
+                              options->split);
     }
     wanted = request->split == SLC_SPLIT_PARTITIONS ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_BLCO;
     if (options->layouts != NULL && request->layouts != SLC_LAYOUTS_AUTO &&

@@ -148,18 +148,21 @@ def budgets(folder):
              (told["memory_least_bytes"] >> 20) + 8 << 20)
     emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)
     check("(smallest that works: " in emulated(*args, "--device", "auto", "--dry-run"), "auto takes the GPU")
+    text = emulated(*args, "--device", "auto", fault="memory")
+    check(re.search(r"^  GPU +not used: .*left in one piece", text, re.M), text)
+    check("left in one piece" in emulated(*args, "--device", "gpu", fault="memory", status=1), "gpu")
     for more in (["--dry-run"], []):
         text = emulated(*args, "--device", "auto", "--device-memory", "64KiB", *more)
         check(re.search(r"^  GPU +not used: .*--device-memory", text, re.M), text)
     told = json.loads(emulated(*args, "--device", "auto", "--device-memory", "64KiB", "--json", "-q"))
     check(told["device"] is None and "--device-memory" in told["no_device"], str(told))
-    args += ["--streams", 8, "--sort"]
-    least = [json.loads(emulated(*args, "--device", device, "--dry-run", "--json", "-q"))["memory_least_bytes"] for device in
-             ("cpu", "gpu")]
+    args += ["--sort"]
+    lanes = ["--device", "gpu", "--streams", 8]
+    least = [json.loads(emulated(*args, *more, "--dry-run", "--json", "-q"))["memory_least_bytes"] for more in ([], lanes)]
     check(least[1] - least[0] > 4 << 20, str(least))
     between = (least[0] + least[1]) // 2
-    emulated(*args, "--device", "gpu", "--memory", between, "--dry-run", status=4)
-    text = emulated(*args, "--device", "auto", "--memory", between, "--dry-run")
+    emulated(*args, *lanes, "--memory", between, "--dry-run", status=4)
+    text = emulated(*args, "--device", "auto", "--streams", 8, "--memory", between, "--dry-run")
     check(re.search(r"^  GPU +not used: .*--memory", text, re.M), text)
 
 

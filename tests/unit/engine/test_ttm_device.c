@@ -231,9 +231,14 @@ static void smallest_budget(void)
             CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
             CU_ASSERT_EQUAL(share.outputs, w > 0 ? 2 : 0);
         }
-        /* Some more behind the tiles of two threads. */
-        CU_ASSERT_EQUAL(lanes, SLC_DEVICE_STREAMS + (w > 0 ? 4 : 0));
+        /* Two for each of two threads; and some more behind the tiles of these. */
+        CU_ASSERT_EQUAL(lanes, w > 0 ? SLC_DEVICE_STREAMS + 4 : 4);
     }
+    /* As many threads as there may be, some of which are those of lanes. */
+    request.threads = SLC_MAX_THREADS;
+    request.memory_bytes = UINT64_C(1) << 40;
+    SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+    CU_ASSERT_EQUAL(plan.threads, SLC_MAX_THREADS);
     request.mode = 3;
     SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_USAGE, &err,
                      "mode 4 does not exist");
