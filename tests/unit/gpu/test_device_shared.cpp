@@ -190,13 +190,14 @@ static void misuse(void)
 /* Any call of the runtime fails: it is said, and the next job is right. */
 static void failures(void)
 {
-    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 100);
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 100);
     const device_emulation emulation(5);
     device_run run(tensor, {1, 1, 0, 3, SLC_ARITHMETIC_F64, false, 2, 0, true});
     const struct slc_device_job job = {0, 1, tensor.magnitude};
     struct slc_device_progress progress;
     std::vector<double> rows;
 
+    CU_ASSERT_FATAL(tensor.count() > 1);
     assert_ok(&run, run.open());
     const host_sums rest(SLC_F64, other_half(&run, 1), 3);
 
