@@ -43,8 +43,7 @@ static void check_case(const device_tensor &tensor, const device_case &how, unsi
 
 static void any_streams(void)
 {
-    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS,
-                               slc_test_threads_only() ? 800 : 2000, 90);
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
 
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
