@@ -2,6 +2,7 @@
 #include "gpu/product_kernels.h"
 
 #include "gpu/decode.h"
+#include "gpu/pack.h"
 
 enum {
     DECODE_WARPS = 4, /* of a thread block: their scratch fits what every device has */
@@ -15,25 +16,6 @@ enum {
 
 /* No fiber: its number is above that of any. */
 #define NO_FIBER UINT32_MAX
-
-/* 16 bytes of a row: two f64, or four f32. */
-template <typename Element> struct slc_pack;
-template <> struct slc_pack<double> {
-    enum { COUNT = 2 };
-    double2 wide;
-    __device__ double operator[](int k) const
-    {
-        return k == 0 ? wide.x : wide.y;
-    }
-};
-template <> struct slc_pack<float> {
-    enum { COUNT = 4 };
-    float4 wide;
-    __device__ float operator[](int k) const
-    {
-        return k == 0 ? wide.x : k == 1 ? wide.y : k == 2 ? wide.z : wide.w;
-    }
-};
 
 /* Whether nonzero i, not the tile's first, leaves the fiber of the one before it. */
 __device__ static inline bool leaves_fiber(const struct slc_product_job *job, uint32_t i)

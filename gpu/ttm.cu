@@ -2,6 +2,7 @@
 #include "gpu/ttm.h"
 
 #include "gpu/baseline.h"
+#include "gpu/pack.h"
 
 #include <string.h>
 
@@ -19,25 +20,6 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* 16 bytes of a row: two f64, or four f32. */
-template <typename Element> struct pack;
-template <> struct pack<double> {
-    enum { COUNT = 2 };
-    double2 wide;
-    __device__ double operator[](int k) const
-    {
-        return k == 0 ? wide.x : wide.y;
-    }
-};
-template <> struct pack<float> {
-    enum { COUNT = 4 };
-    float4 wide;
-    __device__ float operator[](int k) const
-    {
-        return k == 0 ? wide.x : k == 1 ? wide.y : k == 2 ? wide.z : wide.w;
-    }
-};
-
 /* sum = values times rows of the matrix, over nonzeros [begin, end), from `column` on. */
 template <typename Element, typename Sum>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
@@ -49,15 +31,15 @@ __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
 {
     const Element *columns = static_cast<const Element *>(matrix->data) + column;
 
-    for (int k = 0; k < pack<Element>::COUNT; k++) {
+    for (int k = 0; k < slc_pack<Element>::COUNT; k++) {
         sum[k] = 0;
     }
     for (uint32_t i = begin; i < end; i++) {
         const Sum value = slc_baseline_value<Sum>(fibers->type, fibers->values, i);
-        const pack<Element> row = *reinterpret_cast<const pack<Element> *>(
+        const slc_pack<Element> row = *reinterpret_cast<const slc_pack<Element> *>(
             columns + static_cast<uint64_t>(fibers->index[i]) * matrix->pitch);
 
-        for (int k = 0; k < pack<Element>::COUNT; k++) {
+        for (int k = 0; k < slc_pack<Element>::COUNT; k++) {
             sum[k] += value * static_cast<Sum>(row[k]);
         }
     }
@@ -83,7 +65,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
                    Sum *carries,
                    uint32_t carry_pitch)
 {
-    enum { COUNT = pack<Element>::COUNT };
+    enum { COUNT = slc_pack<Element>::COUNT };
     const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
 
     if (group >= groups.count) {
@@ -138,7 +120,7 @@ static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
                                    const struct slc_gpu_matrix *rows,
                                    cudaStream_t stream)
 {
-    const uint32_t packs = (matrix->cols + pack<Element>::COUNT - 1) / pack<Element>::COUNT;
+    const uint32_t packs = (matrix->cols + slc_pack<Element>::COUNT - 1) / slc_pack<Element>::COUNT;
     const dim3 block = slc_baseline_block(packs);
     const dim3 grid((ttm->groups.count + block.y - 1) / block.y);
     const cudaError_t error =
