@@ -156,6 +156,40 @@ slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_erro
     return SLC_OK;
 }
 
+/* Copies per mode, and passes that update two modes. */
+static enum slc_status check_choices(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
+        request->copies != SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode can be asked for as auto, never or always");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            request->deterministic
+                ? "deterministic passes sum in the order of the stream, copies per mode "
+                  "in another one: ask for copies auto or never, or not for deterministic"
+                : "copies per mode are for tensors that stay in memory, but blocks are "
+                  "not to be kept: ask for copies auto or never, or let blocks be kept");
+    }
+    if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
+        request->passes != SLC_PASSES_FUSED) {
+        return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "passes that update two modes are for one device: leave --devices out, or "
+                        "ask for --passes plain or auto");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode take no passes that could update two modes: ask for "
+                        "copies auto or never, or for passes auto or plain");
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -183,11 +217,6 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
     }
-    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
-        request->copies != SLC_COPIES_ALWAYS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode can be asked for as auto, never or always");
-    }
     for (unsigned n = 0; n < info->order; n++) {
         if (request->conflict[n] != SLC_CONFLICT_AUTO &&
             request->conflict[n] != SLC_CONFLICT_PRIVATE &&
@@ -197,28 +226,9 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                             n + 1, slc_conflict_name(request->conflict[n]));
         }
     }
-    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            request->deterministic
-                ? "deterministic passes sum in the order of the stream, copies per mode "
-                  "in another one: ask for copies auto or never, or not for deterministic"
-                : "copies per mode are for tensors that stay in memory, but blocks are "
-                  "not to be kept: ask for copies auto or never, or let blocks be kept");
-    }
-    if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
-        request->passes != SLC_PASSES_FUSED) {
-        return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
-    }
-    if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "passes that update two modes are for one device: leave --devices out, or "
-                        "ask for --passes plain or auto");
-    }
-    if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "copies per mode take no passes that could update two modes: ask for "
-                        "copies auto or never, or for passes auto or plain");
+    status = check_choices(request, err);
+    if (status != SLC_OK) {
+        return status;
     }
     if (request->mode_order_set) {
         status = slc_plan_check_order(info->order, request->mode_order, err);
