@@ -5,9 +5,11 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 SLUICE = os.environ.get("SLUICE", "sluice")
@@ -47,6 +49,18 @@ def emulated(*args, status=0, fault=None):
     done = subprocess.run([EMULATED, *map(str, args)], capture_output=True, text=True, timeout=300, env=environment)
     check(done.returncode == status, f"{args}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
+
+
+def interrupted(args, folder, begun):
+    """Runs the command on an emulated device in `folder`, stops it when the path `begun` is there; nothing is left."""
+    before = sorted(os.listdir(folder))
+    child = subprocess.Popen([EMULATED, *map(str, args)], cwd=folder, stderr=subprocess.PIPE)
+    while not os.path.exists(os.path.join(folder, begun)) and child.poll() is None:
+        time.sleep(0.001)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    check(child.returncode == 130, f"exit {child.returncode}")
+    check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
 
 
 def bundled(name):

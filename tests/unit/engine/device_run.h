@@ -44,4 +44,7 @@ void device_run_limits(const char *path,
                        uint64_t *least,
                        uint64_t *all);
 
+/* Progress of a pass: sets the int `context` after some blocks, as a signal would. */
+void device_run_raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
+
 #endif

@@ -501,15 +501,6 @@ static void test_change_under_a_map(void)
     device_run_close(&run);
 }
 
-static void raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes)
-{
-    (void)blocks;
-    (void)bytes;
-    if (done > 2) {
-        __atomic_store_n((int *)context, 1, __ATOMIC_RELAXED);
-    }
-}
-
 static void test_stop(void)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 1, false);
@@ -529,8 +520,8 @@ static void test_stop(void)
     stop = 0;
     slc_error_clear(&err);
     /* Progress is reported ten times a second, which the device is late enough for. */
-    SLC_ASSERT_FAILS(slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, &stop, raise_stop,
-                                            &stop, &err),
+    SLC_ASSERT_FAILS(slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, &stop,
+                                            device_run_raise_stop, &stop, &err),
                      SLC_ERR_INTERRUPTED, &err, NULL);
     check_mttkrp(&run, 0);
     /* So late that there was nothing else to do. */

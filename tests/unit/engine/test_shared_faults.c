@@ -165,15 +165,6 @@ static void test_refusals(void)
     }
 }
 
-static void raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes)
-{
-    (void)blocks;
-    (void)bytes;
-    if (done > 2) {
-        __atomic_store_n((int *)context, 1, __ATOMIC_RELAXED);
-    }
-}
-
 static void test_stop(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
@@ -193,7 +184,7 @@ static void test_stop(void)
         if (w == 2) {
             stop = 0;
             slc_error_clear(&err);
-            SLC_ASSERT_FAILS(shared_compute(&shared, 0, &stop, raise_stop, &stop, &err),
+            SLC_ASSERT_FAILS(shared_compute(&shared, 0, &stop, device_run_raise_stop, &stop, &err),
                              SLC_ERR_INTERRUPTED, &err, NULL);
         }
         CU_ASSERT_EQUAL(shared.shares[0].passes, 0);
