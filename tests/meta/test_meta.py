@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The house itself: layering, headers that stand alone, no dead files, no forgotten words."""
 
+import functools
 import os
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SOURCE, check, run  # noqa: E402
+from tap import SOURCE, check, load_json, run  # noqa: E402
 
 FLOORS = {
     "base": set(), "storage": {"base"}, "cpu": {"base"}, "gpu": {"base"},
@@ -61,13 +62,48 @@ def no_cycles(_folder):
         visit(path, [])
 
 
+INCLUDED_FROM = ("", "include", "tests/harness", "tests/emulation")
+
+
+@functools.lru_cache(maxsize=None)
+def begins_with(path):
+    """
+    The header of ours with which a file begins, behind comments and a guard: whoever compiles the file
+    compiles that header alone. None if it begins with anything else.
+    """
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text(path), flags=re.S)
+    found = re.match(r'\s*(?:#ifndef (\w+)\s+#define \1\s+)?#include (["<])([^">]+)[">]', code)
+    if not found:
+        return None
+    folders = (os.path.dirname(path), *INCLUDED_FROM) if found.group(2) == '"' else INCLUDED_FROM
+    candidates = (os.path.normpath(os.path.join(folder, found.group(3))) for folder in folders)
+    return next((name for name in candidates if os.path.exists(os.path.join(SOURCE, name))), None)
+
+
+def trail(path):
+    """A header, the one that it begins with, and so on."""
+    while path is not None:
+        yield path
+        path = begins_with(path)
+
+
+def built_alone():
+    """(header, standard) of headers that a source of the build begins with; none without a build."""
+    listed = os.path.join(os.environ.get("SLC_BUILD", ""), "compile_commands.json")
+    for item in load_json(listed) if os.path.exists(listed) else []:
+        path = os.path.relpath(os.path.join(item["directory"], item["file"]), SOURCE)
+        standard = re.search(r" -std=(\S+)", item["command"])
+        # One that the build makes itself begins with nothing of ours, and may not be there yet.
+        if standard and "-Werror" in item["command"] and os.path.exists(os.path.join(SOURCE, path)):
+            yield begins_with(path), standard.group(1)
+
+
 def headers_stand_alone(folder):
-    """Every header compiles alone; the public ones also as C++."""
-    compiler = os.environ.get("CC", "cc").split()
-    flags = ["-I", SOURCE, "-I", os.path.join(SOURCE, "include"), "-I",
-             os.path.join(SOURCE, "tests", "harness"), "-I",
-             os.path.join(SOURCE, "tests", "emulation"), "-fsyntax-only", "-Wall", "-Wextra",
-             "-Wpedantic", "-Werror", "-D_GNU_SOURCE", '-DSLC_VERSION="0"']
+    """
+    Every header compiles alone; the public ones also as C++. Those that a file begins with which the
+    build or this test compiles in the same language are not compiled another time.
+    """
+    wanted = []
     for path in files(".h"):
         if path.endswith("_tmpl.h"):
             continue  # compiled once per element type by the file that includes it
@@ -76,16 +112,29 @@ def headers_stand_alone(folder):
         # CUDA and what stands in for it are C++ alone.
         cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or (
             path.startswith("gpu/") and path not in C_HEADERS_OF_GPU)
-        languages = [("c++", "-std=c++17")] if cuda else [("c", "-std=c11")]
+        wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
-            languages.append(("c++", "-std=c++11"))
-        for language, standard in languages:
-            source = os.path.join(folder, "alone.c")
-            with open(source, "w") as file:
-                file.write(f'#include "{os.path.join(SOURCE, path)}"\nint slc_unused;\n')
-            done = subprocess.run([*compiler, "-x", language, standard, *flags, source],
-                                  capture_output=True, text=True)
-            check(done.returncode == 0, f"{path} as {language}: {done.stderr}")
+            wanted.append((path, "c++11"))
+    done = {*built_alone(), *((begins_with(path), standard) for path, standard in wanted)}
+    # What nearly all of gpu/ begins with takes most of the time: it is compiled once, ahead of them.
+    begin = os.path.join(folder, "begin.h")
+    compile_header(begin, "gpu/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
+    for path, standard in wanted:
+        if (path, standard) not in done:
+            ahead = standard == "c++17" and "gpu/cuda.h" in trail(begins_with(path))
+            compile_header(os.path.join(folder, "alone.c"), path, standard, "-fsyntax-only",
+                           *(["-include", begin] if ahead else []))
+
+
+def compile_header(source, path, standard, *more):
+    """Compiles the header `path` from a file `source` that has nothing else."""
+    with open(source, "w") as file:
+        file.write(f'#include "{os.path.join(SOURCE, path)}"\nextern int slc_unused;\n')
+    done = subprocess.run([*os.environ.get("CC", "cc").split(), "-x", standard.rstrip("1234567890"), f"-std={standard}",
+                           *(f"-I{os.path.join(SOURCE, name)}" for name in INCLUDED_FROM), "-Wall", "-Wextra",
+                           "-Wpedantic", "-Werror", "-D_GNU_SOURCE", '-DSLC_VERSION="0"', *more, source],
+                          capture_output=True, text=True)
+    check(done.returncode == 0, f"{path} as {standard}: {done.stderr}")
 
 
 def no_dead_files(_folder):
