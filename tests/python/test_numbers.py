@@ -58,10 +58,10 @@ def mttkrp_of(name):
                         continue
                     combos = COMBOS if FULL else [COMBOS[(turn * 7) % len(COMBOS)]]
                     turn += 1
-                    want = cp_als.mttkrp(dims, coords, values, wide, mode)
                     # Factors are positive: with positive values a sum is its own scale.
-                    scale = (want if values.min() > 0
-                             else cp_als.mttkrp(dims, coords, abs(values), wide, mode))
+                    scale = None if values.min() > 0 else np.zeros((dims[mode], rank))
+                    want = cp_als.mttkrp(dims, coords, values, wide, mode, scale)
+                    scale = want if scale is None else scale
                     for codec, io, threads in combos:
                         if io not in usable_ios():
                             continue
