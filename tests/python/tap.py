@@ -12,7 +12,11 @@ import tempfile
 import time
 import traceback
 
+sys.path.insert(0, os.path.dirname(__file__))
+from served import Server  # noqa: E402
+
 SLUICE = os.environ.get("SLUICE", "sluice")
+SERVED = os.environ.get("SLUICE_SERVED")  # the command as a server
 EMULATED = os.environ.get("SLUICE_EMULATED")  # the command with a device that is emulated
 SOURCE = os.environ.get("SLC_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 FULL = os.environ.get("SLC_TEST_FULL") == "1"
@@ -34,9 +38,20 @@ def check(condition, message):
         raise AssertionError(message)
 
 
+SERVER = Server(SERVED) if SERVED else None
+
+
+def run_command(args, timeout=None):
+    """Runs the command, by its server where there is one, as subprocess.run does."""
+    if SERVER:
+        return SERVER.run(args, timeout)
+    return subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=timeout)
+
+
 def sluice(*args, status=0, **kw):
     """Runs the command; checks the exit status; returns (stdout, stderr)."""
-    done = subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, **kw)
+    args = list(map(str, args))
+    done = subprocess.run([SLUICE, *args], capture_output=True, text=True, **kw) if kw else run_command(args)
     if done.returncode != status:
         raise AssertionError(f"sluice {' '.join(map(str, args))}: exit {done.returncode}, wanted "
                              f"{status}\n{done.stdout}{done.stderr}")
@@ -74,7 +89,8 @@ def bundled(name):
 
 def processor_seconds():
     """Of this process and of those that it ran."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own + (SERVER.seconds() if SERVER else 0)
 
 
 def run(tests):

@@ -9,14 +9,13 @@ and within 64 MiB, and named by file; none may crash or hang.
 import os
 import resource
 import struct
-import subprocess
 import sys
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import slc_format as f  # noqa: E402
-from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, check, run, run_command, sluice  # noqa: E402
 
 PAGE = f.PAGE
 DIMS = [50, 40, 30]
@@ -87,7 +86,7 @@ CPD = ("cpd", "-r", "2", "-i", "1", "--nowrite")
 def refused(store, statuses, what, second=CPD):
     """check and a second command refuse with one of the statuses; nothing crashes or hangs."""
     for command in (["check", store], [second[0], store, *second[1:]]):
-        done = subprocess.run([SLUICE, *command], capture_output=True, text=True, timeout=60)
+        done = run_command(command, timeout=60)
         check(done.returncode in statuses,
               f"{what}: {command[0]} exits {done.returncode}, wanted {statuses}: {done.stderr}")
         check("sluice:" in done.stderr or command[0] == "check", f"{what}: no message")
@@ -222,12 +221,10 @@ def every_byte_of_a_block(codec):
                 forged = Forgery(forgery.path)
                 forged.blocks[place] ^= change
                 forged.write()
-                done = subprocess.run([SLUICE, "check", store], capture_output=True, text=True,
-                                      timeout=60)
+                done = run_command(["check", store], timeout=60)
                 check(done.returncode == 5, f"block byte {place} ^ {change}: exit "
                       f"{done.returncode}: {done.stdout}{done.stderr}")
-                done = subprocess.run([SLUICE, "cpd", store, "-r", "2", "-i", "1", "--nowrite"],
-                                      capture_output=True, text=True, timeout=60)
+                done = run_command(["cpd", store, "-r", "2", "-i", "1", "--nowrite"], timeout=60)
                 check(done.returncode in (0, 5), f"block byte {place} ^ {change}: cpd exits "
                       f"{done.returncode}: {done.stderr}")
                 forgery.restore()
