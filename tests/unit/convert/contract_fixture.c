@@ -127,7 +127,7 @@ static void derive(const struct problem *problem, struct input *derived)
     }
 }
 
-void check_exact(struct problem *problem)
+bool check_exact(struct problem *problem)
 {
     struct slc_contract_report report;
     struct slc_error err = SLC_ERROR_INIT;
@@ -154,6 +154,7 @@ void check_exact(struct problem *problem)
         remove_store(problem->output);
     }
     free(derived.values);
+    return report.ordered;
 }
 
 uint64_t named_budget(const struct slc_contract_options *options)

@@ -35,8 +35,11 @@ void problem_destroy(struct problem *problem);
 /* The product of an entry with the vectors' numbers. */
 double product_of(const struct problem *problem, uint64_t i);
 
-/* Contracts by the options and compares with the naive product, bit for bit; removes the result. */
-void check_exact(struct problem *problem);
+/*
+ * Contracts by the options and compares with the naive product, bit for bit; removes the result.
+ * True when sums came in the order of the result.
+ */
+bool check_exact(struct problem *problem);
 
 /* The smallest budget, as the refusal of a smaller one names it. */
 uint64_t named_budget(const struct slc_contract_options *options);
