@@ -118,7 +118,7 @@ static void test_random_shapes(void)
     uint64_t seed = slc_test_seed() + 100;
     uint64_t round;
 
-    for (round = 0; round < 60; round++) {
+    for (round = 0; round < (slc_test_threads_only() ? 30 : 60); round++) {
         unsigned order = 1 + (unsigned)slc_random_below(seed, 1, round, SLC_MAX_ORDER);
         uint64_t dims[SLC_MAX_ORDER];
         unsigned m;
