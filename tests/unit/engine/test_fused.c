@@ -192,7 +192,8 @@ static void same_factors_from_sorted_layouts(void)
             double passes = s == 2 ? order - 1 : (order + 1) / 2;
 
             (void)snprintf(name, sizeof name, "low%u%u", order, s);
-            make_low_rank(&made, name, order, lengths, 24000, sets[s]);
+            make_low_rank(&made, name, order, lengths, slc_test_threads_only() ? 17000 : 24000,
+                          sets[s]);
             request.threads = 1 + (order + s) % 3;
             run_both(made.path, request, &fused, &plain);
             passes = s == 0 ? order / 2.0 : passes;
@@ -217,7 +218,7 @@ static void same_factors_from_blco(void)
 {
     static const uint64_t long_modes[] = {30, 9000, 20, 25, 15};
 
-    /* Fewer nonzeros than these would be one range. */
+    /* Far fewer nonzeros than these would be one range. */
     for (unsigned order = 3; order <= (slc_test_quick() ? 3 : 5); order++) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome fused, plain;
@@ -225,7 +226,7 @@ static void same_factors_from_blco(void)
         char name[32];
 
         (void)snprintf(name, sizeof name, "long%u", order);
-        make_low_rank(&made, name, order, long_modes, 400000, 0);
+        make_low_rank(&made, name, order, long_modes, slc_test_threads_only() ? 270000 : 400000, 0);
         request.threads = 1 + order % 3;
         run_both(made.path, request, &fused, &plain);
         CU_ASSERT_EQUAL(fused.plan.fusion.modes, 1U << 1);
