@@ -47,7 +47,11 @@ static void any_streams(void)
 
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
-        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams}, 2);
+        if (slc_test_threads_only() && streams == 2) {
+            continue; /* three hand over to one another as two do */
+        }
+        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams},
+                   slc_test_threads_only() ? 1 : 2);
         check_case(tensor, {streams, 3, 0, 16, SLC_ARITHMETIC_F64, false, streams + 10}, 1);
     }
     /* More copies in a slot than have events, and all of them in one batch. */
@@ -63,7 +67,8 @@ static void every_codec(void)
         for (unsigned v = 0; v < SLC_COUNT(values); v++) {
             const device_tensor tensor(static_cast<enum slc_codec>(codec), values[v], 2000, 700);
 
-            check_case(tensor, {2, 2, v, 8, SLC_ARITHMETIC_F64, false, 40 + v}, 2);
+            check_case(tensor, {2, 2, v, 8, SLC_ARITHMETIC_F64, false, 40 + v},
+                       slc_test_threads_only() ? 1 : 2);
         }
     }
 }
@@ -72,7 +77,7 @@ static void arithmetics(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
 
-    for (unsigned seed = 0; seed < 2; seed++) {
+    for (unsigned seed = 0; seed < (slc_test_threads_only() ? 1U : 2U); seed++) {
         check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F32, false, 50 + seed}, 3);
         check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_MIXED, false, 60 + seed}, 3);
         check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F64, true, 70 + seed}, 3);
