@@ -460,6 +460,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->warm_up = (unsigned)args->bench.warm_up;
     group->repeats = (unsigned)args->bench.repeats;
     group->check = args->check;
+    bench->ceilings.repeats = group->repeats;
     group->mode_begin = args->mode > 0 ? (unsigned)args->mode - 1 : 0;
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     status = measure_all(bench, err);

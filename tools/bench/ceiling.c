@@ -16,8 +16,11 @@
 /* A sample shorter than this would measure the clock and the start of the team. */
 #define SAMPLE_NS UINT64_C(10000000)
 
-/* Samples of a ceiling: the fastest counts, and a busy moment spoils one or two. */
-enum { CEILING_WARM_UP = 1, CEILING_REPEATS = 4 };
+/*
+ * Samples of a ceiling: the fastest counts, and a busy moment spoils one or two. Who measures few
+ * samples of what stands under it has two for each.
+ */
+enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
 
 /* What the threads of one measurement share. */
 struct sweep {
@@ -173,7 +176,7 @@ static enum slc_status prepare(struct sweep *sweep,
     return status;
 }
 
-/* Finds how many rounds make a sample, then takes samples. */
+/* Finds how many rounds make a sample, the last of which warms up, then takes samples. */
 static enum slc_status measure(struct sweep *sweep,
                                unsigned warm_up,
                                unsigned repeats,
@@ -257,8 +260,12 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
     uint64_t rounded = slc_max_u64(UINT64_C(16384) * threads, row_bytes);
     struct bench_traffic traffic = {.access = access, .row_bytes = row_bytes, .threads = threads};
     struct bench_rate rate = {0};
+    unsigned samples = CEILING_SAMPLES_MAX;
     enum slc_status status;
 
+    if (ceilings->repeats > 0 && ceilings->repeats < CEILING_SAMPLES_MAX / CEILING_SAMPLES) {
+        samples = CEILING_SAMPLES * ceilings->repeats;
+    }
     while (rounded < set_bytes && rounded < bench_memory_set_bytes()) {
         rounded *= 2;
     }
@@ -269,7 +276,7 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
             return SLC_OK;
         }
     }
-    status = bench_traffic_measure(&traffic, CEILING_WARM_UP, CEILING_REPEATS, &rate, err);
+    status = bench_traffic_measure(&traffic, 0, samples, &rate, err);
     if (status == SLC_OK) {
         *bytes_per_second = rate.best;
     }

@@ -28,10 +28,11 @@ struct bench_traffic {
 };
 
 /*
- * Measures one kind of traffic: `repeats` samples of at least 10 ms each, after `warm_up` others.
- * *bytes_per_second are of the median sample in `median` and of the fastest in `best`. A gather is
- * measured with and without prefetching, and the faster of the two counts.
- * Memory: the set, and for a gather 4 bytes per row. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Measures one kind of traffic: `repeats` samples of at least 10 ms each, after `warm_up` others
+ * and one by which their length was found. *bytes_per_second are of the median sample in `median`
+ * and of the fastest in `best`. A gather is measured with and without prefetching, and the faster
+ * of the two counts. Memory: the set, and for a gather 4 bytes per row. Errors: SLC_ERR_MEMORY,
+ * SLC_ERR_SYSTEM.
  */
 struct bench_rate {
     double median, best; /* bytes per second */
@@ -45,6 +46,7 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
 /* Remembers ceilings. Starts all-zero; owns nothing. */
 enum { BENCH_CEILINGS_MAX = 64 };
 struct bench_ceilings {
+    unsigned repeats; /* samples of what stands under them: few make few of a ceiling; 0: many */
     unsigned count;
     struct {
         struct bench_traffic traffic;

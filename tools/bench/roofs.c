@@ -1,6 +1,7 @@
 /* Roofs of the machine; see roofs.h. */
 #include "roofs.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/placement.h"
@@ -16,7 +17,7 @@
  * Samples of a roof: the fastest counts, and there is none above it to tell of a busy moment. So
  * many for each time that a kernel is measured, and no more than the second.
  */
-enum { ROOF_WARM_UP = 1, ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
+enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
 /* A shorter sample would measure the clock and the start of the team. */
 #define SAMPLE_NS UINT64_C(10000000)
@@ -47,7 +48,7 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
     uint64_t best_ns = UINT64_MAX;
     unsigned samples = 0;
 
-    while (samples < ROOF_WARM_UP + roofs->samples) {
+    while (samples < roofs->samples) {
         const uint64_t start_ns = slc_clock_ns();
         const enum slc_status status = slc_team_run(roofs->threads, compute, &computing, err);
         const uint64_t elapsed_ns = slc_clock_ns() - start_ns;
@@ -61,9 +62,8 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
             best_ns = UINT64_MAX;
             continue;
         }
-        if (samples++ >= ROOF_WARM_UP && elapsed_ns < best_ns) {
-            best_ns = elapsed_ns;
-        }
+        samples++;
+        best_ns = slc_min_u64(best_ns, elapsed_ns);
     }
     *per_second =
         (double)operations * (double)computing.steps * roofs->threads / ((double)best_ns * 1e-9);
@@ -86,7 +86,7 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
         if (traffic.set_bytes == 0) {
             continue;
         }
-        status = bench_traffic_measure(&traffic, ROOF_WARM_UP, roofs->samples, &rate, err);
+        status = bench_traffic_measure(&traffic, 0, roofs->samples, &rate, err);
         if (status == SLC_OK) {
             roofs->levels[roofs->level_count++] = (struct bench_level){
                 .name = bench_level_name(level),
