@@ -6,18 +6,28 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, run, sluice  # noqa: E402
+from tap import QUICK, SLUICE, check, run, sluice  # noqa: E402
 
 
-def made(folder, nnz=300000, dims="3000x200x9"):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", "--block-bytes", "64KiB")
+# Enough that building a layout of it takes a while, however fast the machine is.
+MANY = 1000000 if QUICK else 3000000
+templates = tempfile.TemporaryDirectory()
+
+
+def made(folder, nnz=300000):
+    """A store of the case's own, copied from one that was generated once."""
+    store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
+    if not os.path.exists(template):
+        sluice("generate", template, "--dims", "3000x200x9", "--nnz", nnz, "-q", "--block-bytes", "64KiB")
+    shutil.copytree(template, store)
     return store
 
 
@@ -91,7 +101,7 @@ def wrong(folder):
 
 def budget(folder):
     """The budget that a refusal names is enough, and gives the same bytes as plenty of memory."""
-    store = made(folder, nnz=3000000)
+    store = made(folder, nnz=MANY)
     refused = layout(store, "--sorted", "1", "--memory", "1MiB", "-t", "1")
     least = int(re.search(r"--memory (\d+)MiB", refused.stderr).group(1))
     out = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v").stdout
@@ -106,7 +116,7 @@ def budget(folder):
 
 def killed(folder):
     """Killed at random moments, again and again: the store stays sound, and the file comes out the same."""
-    store = made(folder, nnz=2000000)
+    store = made(folder, nnz=MANY)
     sluice("layout", store, "--sorted", "2", "-q")
     expected = whole(os.path.join(store, "sorted-2.blk"))
     draw = random.Random(1)
@@ -131,7 +141,7 @@ def killed(folder):
 
 
 def stopped(folder):
-    store = made(folder, nnz=3000000)
+    store = made(folder, nnz=MANY)
     child = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     child.stdout.readline()  # the first is done
@@ -145,7 +155,7 @@ def stopped(folder):
 
 
 def two(folder):
-    store = made(folder, nnz=3000000)
+    store = made(folder, nnz=MANY)
     first = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     first.stdout.readline()
@@ -157,7 +167,7 @@ def two(folder):
 
 def replaced(folder):
     """A store whose layouts are being changed is not replaced, and one that is being replaced stays as it is."""
-    store = made(folder, nnz=3000000)
+    store = made(folder, nnz=MANY)
     first = subprocess.Popen([SLUICE, "layout", store, "--sorted", "all", "--memory", "60MiB"],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     first.stdout.readline()
@@ -166,7 +176,7 @@ def replaced(folder):
     first.kill()
     first.communicate()
     sluice("check", store, "-q")
-    second = subprocess.Popen([SLUICE, "generate", store, "--dims", "3000x200x9", "--nnz", "3000000", "-q", "-f"])
+    second = subprocess.Popen([SLUICE, "generate", store, "--dims", "3000x200x9", "--nnz", str(MANY), "-q", "-f"])
     while not os.path.exists(store + ".part") and second.poll() is None:
         time.sleep(0.001)
     out = layout(store, "--drop", "sorted-1")
