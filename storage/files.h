@@ -154,6 +154,13 @@ enum slc_status slc_folder_remove(const struct slc_files *files,
                                   const char *path,
                                   struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Syncs the folder that `path` lies in: a file or folder that was made, moved or removed there
+ * keeps its name, or stays gone, only after that, whatever was synced of itself.
+ */
+enum slc_status
+slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err) SLC_NODISCARD;
+
 /* The folder a path lies in, slashes at its end left out: "A/B/" -> "A", "B" -> ".", "/B" -> "/".
  * In fresh memory (slc_free), or NULL without memory. */
 char *slc_path_parent(const char *path);

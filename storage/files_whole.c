@@ -201,6 +201,24 @@ char *slc_path_join(const char *folder, const char *name)
     return path;
 }
 
+enum slc_status
+slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    char *folder = slc_path_parent(path);
+    enum slc_status status = SLC_OK;
+    int rc;
+
+    if (folder == NULL) {
+        return no_memory(err, "the path of a folder");
+    }
+    rc = files->sync_folder(files->self, folder);
+    if (rc < 0) {
+        status = slc_fail_errno(err, -rc, folder, "syncing the folder");
+    }
+    slc_free(folder);
+    return status;
+}
+
 /* The removal of one folder's contents. */
 struct removal {
     const struct slc_files *files;

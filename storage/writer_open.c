@@ -353,6 +353,10 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
             &opened->journal, err);
     }
     if (status == SLC_OK) {
+        /* Both may be new: what is synced later has to have a name. */
+        status = slc_name_sync(opened->files, opened->path, err);
+    }
+    if (status == SLC_OK) {
         status = take_blocks(opened, partitions, &point, err);
     }
     if (status == SLC_OK) {
