@@ -64,6 +64,8 @@ static enum slc_status write_npy(const struct slc_files *files,
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "creating the folder");
     }
+    /* One that is there may be as new, made by a run that was killed. */
+    status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
         path = factor_path(folder, mode);
         status =
