@@ -50,9 +50,11 @@ static enum slc_status make_folder(struct slc_npy_pair *pair, struct slc_error *
     const int rc = pair->files->make_folder(pair->files->self, pair->folder);
 
     pair->made_folder = rc >= 0;
-    return rc < 0 && rc != -EEXIST
-               ? slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result")
-               : SLC_OK;
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, pair->folder, "creating the folder of the result");
+    }
+    /* One that is there may be as new, made by a run that was killed. */
+    return slc_name_sync(pair->files, pair->folder, err);
 }
 
 /* Keeps other runs out of the folder, for they would write into the same unfinished files. */
@@ -208,6 +210,13 @@ slc_npy_pair_finish(struct slc_npy_pair *pair, uint64_t fibers, struct slc_error
     return status;
 }
 
+static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_error *err)
+{
+    const int rc = pair->files->sync_folder(pair->files->self, pair->folder);
+
+    return rc < 0 ? slc_fail_errno(err, -rc, pair->folder, "syncing the folder") : SLC_OK;
+}
+
 /* Renames where there is something to rename; *moved says whether there was. */
 static enum slc_status
 move_aside(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct slc_error *err)
@@ -220,36 +229,50 @@ move_aside(const struct slc_npy_pair *pair, unsigned file, bool *moved, struct s
                : SLC_OK;
 }
 
-enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error *err)
+/* The earlier result back, or nothing, where the first `published` files of the new one are. */
+static void roll_back(const struct slc_npy_pair *pair, const bool *moved, unsigned published)
 {
     const struct slc_files *files = pair->files;
+
+    for (unsigned f = 0; f < FILES; f++) {
+        if (moved[f]) {
+            (void)files->rename(files->self, pair->aside[f], pair->path[f]);
+        } else if (f < published) {
+            (void)files->unlink(files->self, pair->path[f]);
+        }
+    }
+}
+
+enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error *err)
+{
     bool moved[FILES] = {false};
     enum slc_status status = SLC_OK;
     unsigned published = 0;
-    int rc;
 
     for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
         status = move_aside(pair, f, &moved[f], err);
     }
-    for (; published < FILES && status == SLC_OK; published++) {
-        status = slc_output_ring_publish(pair->ring[published], err);
+    if (status == SLC_OK && (moved[COORDS] || moved[ROWS])) {
+        /* Or a power cut might bring one of them back beside the other new one. */
+        status = sync_names(pair, err);
     }
-    for (unsigned f = 0; f < FILES; f++) {
-        if (status == SLC_OK) {
-            (void)(moved[f] ? files->unlink(files->self, pair->aside[f]) : 0);
-        } else if (moved[f]) {
-            (void)files->rename(files->self, pair->aside[f], pair->path[f]);
-        } else if (f + 1 < published) {
-            /* A new file alone would be half a result. */
-            (void)files->unlink(files->self, pair->path[f]);
-        }
+    while (published < FILES && status == SLC_OK) {
+        status = slc_output_ring_publish(pair->ring[published], err);
+        published += status == SLC_OK;
+    }
+    if (status == SLC_OK) {
+        status = sync_names(pair, err);
     }
     if (status != SLC_OK) {
+        roll_back(pair, moved, published);
         return status;
     }
     pair->made_folder = false;
-    rc = files->sync_folder(files->self, pair->folder);
-    return rc < 0 ? slc_fail_errno(err, -rc, pair->folder, "syncing the folder") : SLC_OK;
+    for (unsigned f = 0; f < FILES; f++) {
+        /* Also what a run that was killed had moved. */
+        (void)pair->files->unlink(pair->files->self, pair->aside[f]);
+    }
+    return SLC_OK;
 }
 
 void slc_npy_pair_stats(struct slc_npy_pair *pair, struct slc_output_ring_stats *stats)

@@ -68,7 +68,7 @@ enum slc_status slc_npy_pair_finish(struct slc_npy_pair *pair,
 
 /*
  * Puts the finished files in place of earlier ones and syncs the folder. After an error the earlier
- * ones are back, unless the folder alone could not be synced.
+ * ones are back.
  */
 enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair,
                                      struct slc_error *err) SLC_NODISCARD;
