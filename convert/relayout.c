@@ -56,6 +56,14 @@ static enum slc_status make_names(const char *folder,
     return SLC_OK;
 }
 
+static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc_error *err)
+{
+    const struct slc_relayout_options *options = &layouts->options;
+    int code = options->files->sync_folder(options->files->self, options->store);
+
+    return code < 0 ? slc_fail_errno(err, -code, options->store, "syncing the folder") : SLC_OK;
+}
+
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,
                                   struct slc_error *err)
@@ -72,6 +80,11 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                  "another run is changing the layouts of this store, or replacing "
                                  "it: wait until it is done",
                                  &opened.lock, &taken, err);
+    }
+    if (status == SLC_OK) {
+        /* What a run that was killed changed last may not be on the drive: it is built upon here.
+         */
+        status = sync_store(&opened, err);
     }
     if (status == SLC_OK) {
         /* Only now: another run may have changed or replaced it before this one had the lock. */
@@ -175,9 +188,7 @@ move_in_place(const struct slc_relayout *layouts, const struct names *names, str
     if (code < 0) {
         return slc_fail_errno(err, -code, names->path, "moving the finished layout in place");
     }
-    code = files->sync_folder(files->self, layouts->options.store);
-    return code < 0 ? slc_fail_errno(err, -code, layouts->options.store, "syncing the folder")
-                    : SLC_OK;
+    return sync_store(layouts, err);
 }
 
 /* Puts `manifest` in the place of the store's, on the drive and here. */
