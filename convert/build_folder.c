@@ -147,6 +147,10 @@ remove_leftover(const struct slc_files *files, const char *path, struct slc_erro
     status = slc_folder_lock(files, path, another_run, &lock, &taken, err);
     if (status == SLC_OK) {
         slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
+        /* That run may just have moved it: a power cut is not to bring it back emptied. */
+        status = slc_name_sync(files, path, err);
+    }
+    if (status == SLC_OK) {
         status = slc_folder_remove(files, path, err);
     }
     slc_folder_unlock(files, &lock);
