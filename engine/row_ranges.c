@@ -282,6 +282,30 @@ void slc_row_ranges_destroy(struct slc_row_ranges *ranges)
     memset(ranges, 0, sizeof *ranges);
 }
 
+void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
+                           uint64_t first,
+                           uint64_t end,
+                           uint64_t *first_block,
+                           uint64_t *end_block)
+{
+    uint64_t position = 0;
+
+    SLC_ASSERT(first < end && end <= ranges->count);
+    if (ranges->shared) {
+        /* Neither the first blocks of ranges nor their last ones ever go back: rows ascend. */
+        *first_block = ranges->ranges[first].first_block;
+        *end_block = ranges->ranges[end - 1].first_block + ranges->ranges[end - 1].block_count;
+        return;
+    }
+    for (uint64_t r = 0; r < end; r++) {
+        if (r == first) {
+            *first_block = position;
+        }
+        position += ranges->ranges[r].block_count;
+    }
+    *end_block = position;
+}
+
 uint64_t slc_row_ranges_memory_bytes(const struct slc_row_ranges *ranges)
 {
     return ranges->count * sizeof *ranges->ranges +

@@ -51,7 +51,16 @@ enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
                                     struct slc_error *err) SLC_NODISCARD;
 /* Takes an all-zero struct. */
 void slc_row_ranges_destroy(struct slc_row_ranges *ranges);
-/* What the above holds, for plans. */
+/*
+ * The blocks of ranges [first, end): positions [*first_block, *end_block) in block_order, which may
+ * belong to ranges before or after these, too, where blocks are shared. Cost: a look at each range.
+ */
+void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
+                           uint64_t first,
+                           uint64_t end,
+                           uint64_t *first_block,
+                           uint64_t *end_block);
+/* What slc_row_ranges_make holds, for plans. */
 uint64_t slc_row_ranges_memory_bytes(const struct slc_row_ranges *ranges);
 
 #endif

@@ -370,12 +370,33 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
         worker->decode_ns = 0;
         worker->compute_ns = 0;
     }
-    stats->passes++;
+    stats->passes += stream->end == stream->layout->info->block_count;
     stats->blocks += atomic_load(&stream->blocks_done);
     stats->bytes_read = atomic_load(&stream->bytes_read);
     stats->bytes_cached = atomic_load(&stream->bytes_cached);
     stats->bytes_resident = atomic_load(&stream->bytes_resident);
     stats->pass_seconds += slc_seconds_since(start_ns);
+}
+
+static enum slc_status
+check_part(const struct slc_pass *pass, const struct slc_layout_info *info, struct slc_error *err)
+{
+    const struct slc_pass_part part = pass->part;
+    const uint64_t count = pass->ranges != NULL ? pass->ranges->count : info->block_count;
+
+    if (part.first == 0 && part.end == 0) {
+        return SLC_OK;
+    }
+    if (part.first >= part.end || part.end > count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu64 " to %" PRIu64 " is no part of a pass over %" PRIu64 " %s",
+                        part.first, part.end, count, pass->ranges != NULL ? "ranges" : "blocks");
+    }
+    if (pass->division != NULL || pass->device != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a pass that is divided, or gives whole blocks to devices, has no parts");
+    }
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -420,7 +441,27 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
                         pass->ranges->block_count, pass->ranges->max_blocks, info->block_count,
                         stream->slot_count);
     }
-    return SLC_OK;
+    return check_part(pass, info, err);
+}
+
+/* The order of the pass at hand, and where its part lies in it. */
+static void take_part(struct slc_stream *stream, const struct slc_pass *pass)
+{
+    const struct slc_row_ranges *ranges = pass->ranges;
+
+    stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
+    stream->first = pass->part.first;
+    stream->end = slc_stream_part_end(pass, stream->layout->info->block_count);
+    if (ranges != NULL) {
+        stream->order = ranges->block_order;
+        stream->first = 0;
+        stream->end = 0;
+        if (ranges->count > 0) {
+            slc_row_ranges_blocks(ranges, pass->part.first,
+                                  slc_stream_part_end(pass, ranges->count), &stream->first,
+                                  &stream->end);
+        }
+    }
 }
 
 /* Sets everything up for a pass that has been checked; before any thread has started. */
@@ -428,18 +469,17 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;
     stream->layout = &stream->layouts[pass->layout];
-    stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
+    take_part(stream, pass);
     stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL &&
                      pass->division == NULL && pass->device == NULL;
     atomic_store(&stream->given_up, false);
     atomic_store(&stream->blocks_done, 0);
-    slc_ring_begin(stream->ring, stream->layout->info->block_count, stream->strict);
+    slc_ring_begin(stream->ring, stream->end - stream->first, stream->strict);
     slc_stream_tiles_begin(stream);
     for (unsigned w = 0; w < stream->worker_count; w++) {
         slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
     }
     if (pass->ranges != NULL) {
-        stream->order = pass->ranges->block_order;
         slc_stream_ranges_begin(stream);
     }
     if (pass->device != NULL) {
@@ -488,6 +528,11 @@ void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *
     stats->direct = io.direct;
     stats->io = slc_io_kind(stream->io);
     memcpy(stats->note, io.note, sizeof stats->note);
+}
+
+const uint64_t *slc_stream_order(const struct slc_stream *stream, unsigned layout)
+{
+    return stream->layouts[layout].order;
 }
 
 const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout)

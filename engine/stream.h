@@ -26,7 +26,7 @@
 struct slc_stream;
 
 struct slc_stream_stats {
-    uint64_t passes;
+    uint64_t passes;         /* one in parts counts with the part that is its last */
     uint64_t blocks;         /* delivered */
     uint64_t bytes_read;     /* from the drive */
     uint64_t bytes_cached;   /* served from the cache */
@@ -58,6 +58,14 @@ struct slc_pass_division {
     /* All blocks, in the order in which they are read; those of a partition together, ascending. */
     const uint64_t *order;
     unsigned group_workers; /* worker w belongs to group w / group_workers */
+};
+
+/*
+ * A run of what a pass goes through: positions [first, end) of the blocks in the order in which
+ * they are read (slc_stream_order), or of the ranges of a pass in two phases. Both 0: all of it.
+ */
+struct slc_pass_part {
+    uint64_t first, end;
 };
 
 struct slc_pass {
@@ -93,6 +101,13 @@ struct slc_pass {
      */
     const struct slc_pass_division *division;
     /*
+     * What of it this call is for; not with division or device. Parts one behind the other give the
+     * consumer what the whole pass would, in an order that the whole pass may have, and leave
+     * cached blocks of one another alone. They may cut through a partition, whose later tiles then
+     * come in a later part. Blocks on both sides of a cut between ranges are read for either.
+     */
+    struct slc_pass_part part;
+    /*
      * Not NULL: the device of the stream (slc_stream_attach), which takes whole blocks, checked and
      * described, in any order, in place of `tile`; or the first of several, and the `division` says
      * which of them a block goes to, whatever worker prepares it. All have begun with a job; to end
@@ -110,8 +125,8 @@ struct slc_pass {
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
-    /* Called from worker 0 between its tiles, at most ten times a second, for progress. May be
-     * NULL. */
+    /* Called from worker 0 between its tiles, at most ten times a second, for progress: blocks of
+     * the whole pass, those before a part included, and bytes read by this call. May be NULL. */
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 };
@@ -146,9 +161,12 @@ unsigned slc_stream_device_count(const struct slc_stream *stream);
 /* What attaching takes of the host's memory, for plans; UINT64_MAX on overflow. */
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 
+/* All blocks of a layout, in the order in which passes without ranges or division read them. */
+const uint64_t *slc_stream_order(const struct slc_stream *stream, unsigned layout);
+
 /*
- * One pass over all blocks of a layout. Errors: the first I/O error, damaged block (file, block,
- * offset) or consumer error; the stream can be used for another pass afterwards.
+ * One pass over all blocks of a layout, or a part of it. Errors: the first I/O error, damaged block
+ * (file, block, offset) or consumer error; the stream can be used for another pass afterwards.
  */
 enum slc_status slc_stream_pass(struct slc_stream *stream,
                                 const struct slc_pass *pass,

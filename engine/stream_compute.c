@@ -193,7 +193,7 @@ void slc_stream_progress(struct slc_stream *stream, unsigned number)
     now_ns = slc_clock_ns();
     if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
         worker->progress_ns = now_ns;
-        pass->progress(pass->progress_context, atomic_load(&stream->blocks_done),
+        pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),
                        stream->layout->info->block_count,
                        atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
     }

@@ -115,8 +115,10 @@ struct slc_stream {
     const struct slc_pass *pass;
     const struct slc_stream_layout *layout;
     const uint64_t *order;         /* in which blocks are read */
+    uint64_t first, end;           /* positions in it: those of the part */
     bool strict;                   /* tiles are handed out in ascending ordinal */
     uint64_t next_range;           /* of those not begun, under the mutex */
+    uint64_t end_range;            /* of the part */
     struct slc_share_pass sharing; /* under the mutex, as is what follows */
     /* Blocks that have arrived and nobody has looked at, in a list for each side. */
     struct slc_open_block *arrived[SLC_SHARE_SIDES], **arrived_end[SLC_SHARE_SIDES];
@@ -195,6 +197,12 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
                                         const struct slc_row_range *range,
                                         slc_tile_fn *fn,
                                         struct slc_error *fault);
+
+/* Where the part of a pass ends that goes through `count` blocks or ranges. */
+static inline uint64_t slc_stream_part_end(const struct slc_pass *pass, uint64_t count)
+{
+    return pass->part.end == 0 ? count : pass->part.end;
+}
 
 /* Whether the pass is to be stopped. */
 bool slc_stream_stop_wanted(const struct slc_pass *pass);

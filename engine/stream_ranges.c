@@ -25,9 +25,10 @@ void slc_stream_ranges_begin(struct slc_stream *stream)
     const struct slc_row_ranges *ranges = stream->pass->ranges;
     uint32_t *uses = stream->layout->uses;
 
-    stream->next_range = 0;
+    stream->next_range = stream->pass->part.first;
+    stream->end_range = slc_stream_part_end(stream->pass, ranges->count);
     memset(uses, 0, stream->layout->info->block_count * sizeof *uses);
-    for (uint64_t r = 0; r < ranges->count; r++) {
+    for (uint64_t r = stream->next_range; r < stream->end_range; r++) {
         const struct slc_row_range *range = &ranges->ranges[r];
 
         for (uint64_t b = 0; b < range->block_count; b++) {
@@ -42,7 +43,7 @@ static bool take_range(struct slc_stream *stream, uint64_t *number)
     bool found;
 
     pthread_mutex_lock(&stream->mutex);
-    found = stream->next_range < stream->pass->ranges->count;
+    found = stream->next_range < stream->end_range;
     if (found) {
         *number = stream->next_range++;
     }

@@ -25,7 +25,7 @@ static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
     const bool feeds = stream->pass->device != NULL;
 
-    while (position < stream->layout->info->block_count) {
+    while (position < stream->end) {
         const uint8_t state = stream->layout->cached[stream->order[position]];
 
         if (state != SLC_CACHE_YES && !(feeds && state == SLC_CACHE_RESIDENT)) {
@@ -119,7 +119,7 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
         return slc_stream_share_to_read(stream);
     }
     *position = next_to_read(stream, *position);
-    return *position < stream->layout->info->block_count;
+    return *position < stream->end;
 }
 
 /* Chooses the block that the slot is for. */
@@ -132,7 +132,7 @@ static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 void *slc_stream_reader_run(void *context)
 {
     struct slc_stream *stream = context;
-    uint64_t position = 0;
+    uint64_t position = stream->first;
     unsigned in_flight = 0;
     unsigned in_flight_most = stream->worker_count;
 

@@ -47,21 +47,39 @@ void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault
     }
 }
 
+/* by_partition: blocks of the first partition of a part that parts before it have had. */
+static void note_begun(struct slc_stream *stream)
+{
+    const uint64_t block = stream->order[stream->first];
+    struct slc_block_entry entry;
+    struct slc_partition partition;
+
+    slc_reader_entry(stream->layout->reader, block, &entry);
+    slc_reader_partition(stream->layout->reader, entry.partition, &partition);
+    stream->layout->partition_done[entry.partition] = block - partition.first_block;
+}
+
 void slc_stream_tiles_begin(struct slc_stream *stream)
 {
+    /* In file order positions are blocks. */
+    const uint64_t serving = stream->strict ? stream->first : 0;
+
     stream->open = NULL;
-    stream->serving = 0;
+    stream->serving = serving;
     stream->opened = 0;
-    stream->cache_cursor = 0;
+    stream->cache_cursor = stream->first;
     for (unsigned w = 0; w < stream->worker_count; w++) {
         stream->cache_blocks[w].used = false;
-        stream->workers[w].serving = 0;
+        stream->workers[w].serving = serving;
         stream->workers[w].next_tile = 0;
         stream->workers[w].taken = NULL;
-        stream->workers[w].cache_cursor = 0;
+        stream->workers[w].cache_cursor = stream->first;
     }
     for (uint64_t p = 0; p < stream->layout->info->partition_count; p++) {
         stream->layout->partition_done[p] = 0;
+    }
+    if (stream->pass->by_partition && stream->first < stream->end) {
+        note_begun(stream);
     }
 }
 
@@ -229,7 +247,7 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
         division != NULL ? division->group_workers : stream->worker_count;
     const unsigned number = (unsigned)(worker - stream->workers);
     const unsigned first = number - number % group_workers;
-    const uint64_t count = stream->layout->info->block_count;
+    const uint64_t count = stream->end;
     uint64_t *cursor =
         division != NULL ? &stream->workers[first].cache_cursor : &stream->cache_cursor;
     struct slc_open_block *record = NULL;

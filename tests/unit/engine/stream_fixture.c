@@ -245,6 +245,7 @@ run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error 
         .abort = abort_consumer,
         .context = consumer,
         .every_worker = consumer->takers > 0,
+        .part = consumer->part,
         .stop = &consumer->stop,
         .progress = count_progress,
         .progress_context = consumer,
@@ -258,6 +259,16 @@ void check_pass(struct slc_stream *stream,
                 const struct shape *shape,
                 bool ordered)
 {
+    check_parts(stream, fixture, shape, ordered, &(uint64_t){0}, 1);
+}
+
+void check_parts(struct slc_stream *stream,
+                 const struct fixture *fixture,
+                 const struct shape *shape,
+                 bool ordered,
+                 const uint64_t *ends,
+                 unsigned count)
+{
     struct slc_error err = SLC_ERROR_INIT;
     struct consumer consumer;
     uint64_t nnz = 0;
@@ -268,7 +279,10 @@ void check_pass(struct slc_stream *stream,
     consumer_init(&consumer, shape);
     consumer.ordered = ordered;
     consumer.stored_bytes = fixture->stored_bytes;
-    SLC_ASSERT_OK(run_pass(stream, &consumer, &err), &err);
+    for (unsigned p = 0; p < count; p++) {
+        consumer.part = (struct slc_pass_part){p == 0 ? 0 : ends[p - 1], ends[p]};
+        SLC_ASSERT_OK(run_pass(stream, &consumer, &err), &err);
+    }
     for (unsigned w = 0; w < MAX_WORKERS; w++) {
         nnz += consumer.nnz[w];
         fingerprint += consumer.fingerprint[w];

@@ -57,9 +57,10 @@ struct slc_stream *open_stream(const struct fixture *fixture,
 /* What a consumer collects, and how it behaves. */
 struct consumer {
     enum slc_value_type precision;
-    unsigned takers;  /* threads that each take every tile; 0: a tile goes to one */
-    bool ordered;     /* wait for all tiles before this one, as ordered commits do */
-    uint64_t fail_at; /* ordinal whose tile fails; SLC_NOWHERE: none */
+    struct slc_pass_part part; /* of the pass that run_pass makes */
+    unsigned takers;           /* threads that each take every tile; 0: a tile goes to one */
+    bool ordered;              /* wait for all tiles before this one, as ordered commits do */
+    uint64_t fail_at;          /* ordinal whose tile fails; SLC_NOWHERE: none */
     uint64_t stop_at; /* tiles begun before the one that raises `stop`; SLC_NOWHERE: none */
     atomic_uint_fast64_t begun;
     volatile int stop;
@@ -88,5 +89,12 @@ void check_pass(struct slc_stream *stream,
                 const struct fixture *fixture,
                 const struct shape *shape,
                 bool ordered);
+/* The same in `count` parts, which end at ends[0], ends[1] .. */
+void check_parts(struct slc_stream *stream,
+                 const struct fixture *fixture,
+                 const struct shape *shape,
+                 bool ordered,
+                 const uint64_t *ends,
+                 unsigned count);
 
 #endif
