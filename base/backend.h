@@ -82,8 +82,22 @@ struct slc_mttkrp_job {
      * the rest (mttkrp_tried). AUTO: nothing is tried.
      */
     enum slc_conflict rival;
+    /* ORDERED: the first tile that will come, where those before it were added by a job whose sums
+     * this one is given (mttkrp_resume). */
+    uint64_t first_tile;
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; entry `mode` is not read */
     struct slc_matrix *output; /* dims[mode] x rank, same type as the factors */
+};
+
+/* Memory that holds what a job has summed up so far. */
+enum { SLC_MTTKRP_REGIONS = 3 };
+struct slc_mttkrp_state {
+    unsigned count;
+    struct {
+        void *data;
+        uint64_t bytes;
+        unsigned word_bytes; /* 4 or 8: words of that size, in the machine's order */
+    } region[SLC_MTTKRP_REGIONS];
 };
 
 /* What copies of a tensor are made for. */
@@ -154,6 +168,20 @@ struct slc_backend_ops {
      * one that a partition continues. Called by any worker, also for different rows at a time.
      */
     void (*mttkrp_rows)(struct slc_backend *backend, uint64_t begin, uint64_t end);
+
+    /*
+     * Between two tiles, while no worker is in mttkrp_tile: says in which memory all lies that the
+     * job has summed up, and puts there what does not yet. Its bytes are the same for any workers
+     * where the strategy's sums are. To go on from such bytes later, in this process or another:
+     * begin the same job, have it say the memory, put the bytes there if the sizes agree, and call
+     * mttkrp_resume before the first tile. The memory is the device's until mttkrp_end.
+     * Errors: SLC_ERR_USAGE where no job was begun, SLC_ERR_SYSTEM (threads).
+     */
+    enum slc_status (*mttkrp_state)(struct slc_backend *backend,
+                                    struct slc_mttkrp_state *state,
+                                    struct slc_error *err);
+    /* Errors: SLC_ERR_DAMAGED where no job can have left such bytes; then they are not used. */
+    enum slc_status (*mttkrp_resume)(struct slc_backend *backend, struct slc_error *err);
 
     /* Wakes every worker that waits inside mttkrp_tile; their calls return SLC_ERR_INTERRUPTED. */
     void (*mttkrp_abort)(struct slc_backend *backend);

@@ -97,7 +97,9 @@ static void reset_state(struct slc_cpu_backend *cpu)
     cpu->lock_rows = slc_max_u64(stripe_bytes / cpu->stride, 1);
     cpu->order_rows = slc_max_u64(slc_div_up_u64(cpu->job.output->rows, SLC_ORDER_STRIPES), 1);
     (void)pthread_mutex_lock(&cpu->order_mutex);
-    memset(cpu->passed, 0, sizeof cpu->passed);
+    for (unsigned s = 0; s < SLC_ORDER_STRIPES; s++) {
+        cpu->passed[s] = cpu->job.first_tile;
+    }
     cpu->waiters = 0;
     cpu->aborted = false;
     (void)pthread_mutex_unlock(&cpu->order_mutex);

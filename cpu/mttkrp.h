@@ -6,6 +6,7 @@
  *   mttkrp_check.c   what a job and its tiles have to be
  *   backend.c        the table of base/backend.h
  *   mttkrp.c         begin, tile, end of a job
+ *   mttkrp_state.c   what a job has summed up, to be kept and gone on with
  *   mttkrp_fibers.c  tiles that come in runs of fibers
  *   private.c        copies of the output per worker
  *   split_rows.c     rows that several partitions of a sorted layout share
@@ -227,6 +228,9 @@ unsigned char *
 slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_tile_view *tile);
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu,
                                    struct slc_error *err) SLC_NODISCARD;
+/* The same between two tiles: whoever adds another one begins with an empty copy. */
+enum slc_status slc_private_gather(struct slc_cpu_backend *cpu,
+                                   struct slc_error *err) SLC_NODISCARD;
 /* The rounding alone, of rows [begin, end). */
 void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64_t end);
 
@@ -237,6 +241,10 @@ void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64
 void slc_split_rows_begin(struct slc_cpu_backend *cpu);
 unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
 void slc_split_rows_finish(struct slc_cpu_backend *cpu);
+/* Adds the memory that holds all of them to a state; and looks whether what it holds may be. */
+void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state);
+enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu,
+                                     struct slc_error *err) SLC_NODISCARD;
 /* The operations of the table on such sums. */
 bool slc_split_rows_take(struct slc_backend *backend,
                          uint64_t partition,
@@ -295,6 +303,10 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                                 struct slc_tile_view *tile,
                                 struct slc_error *err) SLC_NODISCARD;
 void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end);
+enum slc_status slc_mttkrp_state(struct slc_backend *backend,
+                                 struct slc_mttkrp_state *state,
+                                 struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_mttkrp_resume(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
 void slc_mttkrp_abort(struct slc_backend *backend);
 enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_backend_owned_begin(struct slc_backend *backend,

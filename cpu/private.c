@@ -103,6 +103,16 @@ static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, uns
     }
 }
 
+enum slc_status slc_private_gather(struct slc_cpu_backend *cpu, struct slc_error *err)
+{
+    const enum slc_status status = slc_private_finish(cpu, err);
+
+    for (unsigned w = 0; status == SLC_OK && w < cpu->job.workers; w++) {
+        cpu->workers[w].touched = false;
+    }
+    return status;
+}
+
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu, struct slc_error *err)
 {
     return slc_team_for(cpu->job.workers, cpu->job.output->rows, cpu->layout.piece_rows,

@@ -62,6 +62,40 @@ void slc_split_rows_finish(struct slc_cpu_backend *cpu)
     }
 }
 
+static void add_region(struct slc_mttkrp_state *state, void *data, uint64_t bytes)
+{
+    state->region[state->count].data = data;
+    state->region[state->count].bytes = bytes;
+    state->region[state->count++].word_bytes = sizeof(uint64_t);
+}
+
+void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state)
+{
+    /* Sums that nobody has begun with hold whatever was there before. */
+    for (uint64_t p = 0; p < cpu->job.partitions; p++) {
+        if (rows_of(cpu)[p] == NO_ROW) {
+            memset(sums_of(cpu, p), 0, cpu->sum_stride);
+        }
+    }
+    add_region(state, rows_of(cpu), cpu->job.partitions * sizeof(uint64_t));
+    add_region(state, sums_of(cpu, 0), cpu->job.partitions * cpu->sum_stride);
+}
+
+enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu, struct slc_error *err)
+{
+    for (uint64_t p = 0; p < cpu->job.partitions; p++) {
+        const uint64_t row = rows_of(cpu)[p];
+
+        if (row != NO_ROW && row >= cpu->job.output->rows) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "partition %llu is said to continue row %llu of %llu",
+                            (unsigned long long)p, (unsigned long long)row,
+                            (unsigned long long)cpu->job.output->rows);
+        }
+    }
+    return SLC_OK;
+}
+
 bool slc_split_rows_take(struct slc_backend *backend,
                          uint64_t partition,
                          uint64_t *row,

@@ -15,6 +15,7 @@ struct pass {
     enum slc_value_type type;
     bool every_worker; /* takes every tile */
     bool by_partition, backwards;
+    uint64_t first, end; /* tiles, or partitions */
     atomic_uint_fast64_t next;
     atomic_bool failed;
     struct slc_error fault;
@@ -42,12 +43,12 @@ static bool pass_tile(struct pass *pass, unsigned worker, struct fake_tile *tile
 
 static void pass_tiles(struct pass *pass, unsigned worker, struct fake_tile *tile)
 {
-    uint64_t own = 0;
+    uint64_t own = pass->first;
 
     while (!atomic_load(&pass->failed)) {
         const uint64_t ordinal = pass->every_worker ? own++ : atomic_fetch_add(&pass->next, 1);
 
-        if (ordinal >= fake_tensor_tiles(pass->tensor)) {
+        if (ordinal >= pass->end) {
             return;
         }
         (void)pass_tile(pass, worker, tile, ordinal);
@@ -60,7 +61,7 @@ static void pass_partitions(struct pass *pass, unsigned worker, struct fake_tile
     const struct fake_tensor *tensor = pass->tensor;
     uint64_t taken;
 
-    while ((taken = atomic_fetch_add(&pass->next, 1)) < tensor->partitions) {
+    while ((taken = atomic_fetch_add(&pass->next, 1)) < pass->end) {
         const uint64_t partition = pass->backwards ? tensor->partitions - 1 - taken : taken;
 
         for (uint64_t t = 0; t < tensor->tiles && !atomic_load(&pass->failed); t++) {
@@ -86,9 +87,11 @@ static void pass_worker(void *context, unsigned worker, unsigned workers)
     fake_tile_destroy(&tile);
 }
 
-enum slc_status run_pass(struct slc_backend *backend,
+enum slc_status run_part(struct slc_backend *backend,
                          struct problem *problem,
                          const struct slc_mttkrp_job *job,
+                         uint64_t first,
+                         uint64_t end,
                          struct slc_error *err)
 {
     struct pass pass = {.backend = backend,
@@ -97,19 +100,34 @@ enum slc_status run_pass(struct slc_backend *backend,
                         .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
                         .by_partition = job->partitions > 0,
                         .backwards = problem->backwards,
+                        .first = first,
+                        .end = end,
+                        .next = first,
                         .fault = SLC_ERROR_INIT,
                         .lock = PTHREAD_MUTEX_INITIALIZER};
+    enum slc_status status = slc_team_run(job->workers, pass_worker, &pass, err);
+
+    if (status == SLC_OK && atomic_load(&pass.failed)) {
+        *err = pass.fault;
+        status = err->status;
+    }
+    return status;
+}
+
+enum slc_status run_pass(struct slc_backend *backend,
+                         struct problem *problem,
+                         const struct slc_mttkrp_job *job,
+                         struct slc_error *err)
+{
+    const uint64_t count =
+        job->partitions > 0 ? problem->tensor.partitions : fake_tensor_tiles(&problem->tensor);
     enum slc_status status = backend->ops->mttkrp_begin(backend, job, err);
     enum slc_status ended;
 
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_team_run(job->workers, pass_worker, &pass, err);
-    if (status == SLC_OK && atomic_load(&pass.failed)) {
-        *err = pass.fault;
-        status = err->status;
-    }
+    status = run_part(backend, problem, job, 0, count, err);
     ended = backend->ops->mttkrp_end(backend, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
 }

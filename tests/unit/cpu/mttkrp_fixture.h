@@ -75,6 +75,17 @@ enum slc_status run_pass(struct slc_backend *backend,
                          struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * The tiles [first, end) alone, or of partitions those of these, of a job that has been begun.
+ * Errors: the first that a tile gives; the job is then aborted.
+ */
+enum slc_status run_part(struct slc_backend *backend,
+                         struct problem *problem,
+                         const struct slc_mttkrp_job *job,
+                         uint64_t first,
+                         uint64_t end,
+                         struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Creates a backend and runs a pass while the k-th allocation fails; asserts that it does so with
  * SLC_ERR_MEMORY. False where there are fewer allocations: then all goes well. *backend is NULL
  * where it was not created, and else the caller's to destroy.
