@@ -37,6 +37,21 @@ static void abort_jobs(void *context)
     jobs->second->ops->mttkrp_abort(jobs->second);
 }
 
+/* The second job of a pass that goes on behind some ranges. */
+static struct slc_mttkrp_job
+resumed_second(const struct slc_stream *stream, unsigned layout, const struct slc_fused_jobs *jobs)
+{
+    struct slc_mttkrp_job resumed = *jobs->second_job;
+    struct slc_block_entry entry;
+
+    if (jobs->cuts != NULL && jobs->cuts->first < jobs->ranges->count) {
+        slc_reader_entry(slc_stream_reader(stream, layout),
+                         jobs->ranges->ranges[jobs->cuts->first].first_block, &entry);
+        resumed.first_tile = entry.first_tile;
+    }
+    return resumed;
+}
+
 enum slc_status slc_fused_stream(struct slc_stream *stream,
                                  unsigned layout,
                                  const struct slc_fused_jobs *jobs,
@@ -45,6 +60,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
                                  void *progress_context,
                                  struct slc_error *err)
 {
+    const struct slc_mttkrp_job second = resumed_second(stream, layout, jobs);
     struct slc_fused_jobs copy = *jobs;
     const struct slc_pass pass = {.layout = layout,
                                   .tile = add_first,
@@ -64,9 +80,9 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
     if (status != SLC_OK) {
         return status;
     }
-    status = jobs->second->ops->mttkrp_begin(jobs->second, jobs->second_job, err);
+    status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
     if (status == SLC_OK) {
-        status = slc_stream_pass(stream, &pass, err);
+        status = slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err);
     }
     if (status != SLC_OK) {
         /* The outputs are incomplete whatever the ends say, and the second may not have begun. */

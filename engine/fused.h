@@ -3,6 +3,7 @@
 #define SLC_ENGINE_FUSED_H
 
 #include "base/backend.h"
+#include "engine/pass_cuts.h"
 #include "engine/stream.h"
 
 struct slc_fused_jobs {
@@ -20,6 +21,11 @@ struct slc_fused_jobs {
      */
     slc_turn_fn *turn;
     void *context; /* of the turn */
+    /*
+     * NULL: the pass is one part. What has to be there when it goes on besides the state of both
+     * jobs are the factor's rows of the ranges before: `turn` is called for the others alone.
+     */
+    const struct slc_pass_cuts *cuts;
 };
 
 /*
