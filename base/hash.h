@@ -9,6 +9,17 @@
 uint64_t slc_hash64(const void *data, size_t bytes);
 
 /*
+ * The same hash of bytes that come in pieces: begin, add what comes, end. A begin makes any memory
+ * a stream; it holds nothing that would have to be given back.
+ */
+struct slc_hash_stream {
+    _Alignas(64) uint8_t state[640];
+};
+void slc_hash_stream_begin(struct slc_hash_stream *stream);
+void slc_hash_stream_add(struct slc_hash_stream *stream, const void *data, size_t bytes);
+uint64_t slc_hash_stream_end(const struct slc_hash_stream *stream);
+
+/*
  * One nonzero's contribution to the content sum of a tensor: a mix of its key and the bits of its
  * f64 value. The sum modulo 2^64 over all nonzeros is independent of their order, so two layouts of
  * one tensor agree on it. The exact function is part of the file format (docs/FORMAT.md, section

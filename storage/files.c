@@ -121,6 +121,20 @@ static int system_truncate(void *self, int fd, uint64_t bytes)
     return rc != 0 ? -errno : 0;
 }
 
+static int system_reserve(void *self, int fd, uint64_t bytes)
+{
+    int rc;
+
+    (void)self;
+    if (bytes > INT64_MAX) {
+        return -EFBIG;
+    }
+    do {
+        rc = fallocate(fd, 0, 0, (off_t)bytes);
+    } while (rc != 0 && errno == EINTR);
+    return rc == 0 ? 0 : errno == ENOSYS ? -EOPNOTSUPP : -errno;
+}
+
 static char kind_of_mode(unsigned mode)
 {
     return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
@@ -353,6 +367,7 @@ const struct slc_files *slc_files_system(void)
         .sync = system_sync,
         .sync_folder = system_sync_folder,
         .truncate = system_truncate,
+        .reserve = system_reserve,
         .stat_fd = system_stat_fd,
         .stat_path = system_stat_path,
         .rename = system_rename,

@@ -37,6 +37,12 @@ struct slc_files {
     int (*sync)(void *self, int fd);                                        /* fsync */
     int (*sync_folder)(void *self, const char *path); /* fsync of a directory */
     int (*truncate)(void *self, int fd, uint64_t bytes);
+    /*
+     * Sets space aside for the first `bytes` bytes of a file, which grows with zeros to that length
+     * where it is shorter and else stays as it is: later writes there find a disk that is not full.
+     * -EOPNOTSUPP where the file system cannot.
+     */
+    int (*reserve)(void *self, int fd, uint64_t bytes);
     int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */

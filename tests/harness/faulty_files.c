@@ -170,6 +170,18 @@ static int faulty_truncate(void *self, int fd, uint64_t bytes)
     return fault != 0 ? fault : faulty->below->truncate(faulty->below->self, fd, bytes);
 }
 
+static int faulty_reserve(void *self, int fd, uint64_t bytes)
+{
+    struct slc_faulty *faulty = self;
+    int fault = strike_plain(faulty, SLC_FAULTY_RESERVE);
+
+    if (fault == 0 && bytes > atomic_load(&faulty->room)) {
+        atomic_fetch_add(&faulty->hits, 1);
+        fault = -ENOSPC;
+    }
+    return fault != 0 ? fault : faulty->below->reserve(faulty->below->self, fd, bytes);
+}
+
 static int faulty_stat_fd(void *self, int fd, struct slc_file_stat *stat)
 {
     struct slc_faulty *faulty = self;
@@ -343,6 +355,7 @@ void slc_faulty_init(struct slc_faulty *faulty)
         .sync = faulty_sync,
         .sync_folder = faulty_sync_folder,
         .truncate = faulty_truncate,
+        .reserve = faulty_reserve,
         .stat_fd = faulty_stat_fd,
         .stat_path = faulty_stat_path,
         .rename = faulty_rename,

@@ -34,6 +34,7 @@ enum slc_faulty_kind {
     SLC_FAULTY_WRITE, /* write and write_at */
     SLC_FAULTY_SYNC,  /* sync and sync_folder */
     SLC_FAULTY_TRUNCATE,
+    SLC_FAULTY_RESERVE,
     SLC_FAULTY_STAT, /* stat_fd and stat_path */
     SLC_FAULTY_RENAME,
     SLC_FAULTY_UNLINK,

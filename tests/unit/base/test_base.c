@@ -250,12 +250,35 @@ static void random_moments(void)
     CU_ASSERT_DOUBLE_EQUAL(normal_squares / (double)count, 1, 5 * 1.4142 / 316);
 }
 
+/* Pieces of any length give the hash of the whole. */
+static void hash_in_pieces(void)
+{
+    static const size_t lengths[] = {0, 1, 240, 241, 1000, 4096};
+    static uint8_t bytes[4096];
+    struct slc_hash_stream stream;
+
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)slc_random_below(slc_test_seed(), 7, i, 256);
+    }
+    for (size_t l = 0; l < SLC_COUNT(lengths); l++) {
+        for (size_t piece = 1; piece <= 1000; piece = 3 * piece + 1) {
+            slc_hash_stream_begin(&stream);
+            for (size_t done = 0, more; done < lengths[l]; done += more) {
+                more = piece < lengths[l] - done ? piece : lengths[l] - done;
+                slc_hash_stream_add(&stream, bytes + done, more);
+            }
+            CU_ASSERT_EQUAL(slc_hash_stream_end(&stream), slc_hash64(bytes, lengths[l]));
+        }
+    }
+}
+
 static void hash_known_answers(void)
 {
     /* XXH3 64-bit of the empty input, as published with xxHash. */
     CU_ASSERT_EQUAL(slc_hash64("", 0), UINT64_C(0x2d06800538d394c2));
     CU_ASSERT_EQUAL(slc_hash64(NULL, 0), UINT64_C(0x2d06800538d394c2));
     CU_ASSERT_NOT_EQUAL(slc_hash64("a", 1), slc_hash64("b", 1));
+    hash_in_pieces();
 }
 
 struct meeting {
