@@ -4,12 +4,16 @@
  */
 #include "storage/model.h"
 
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "storage/npy.h"
 #include "storage/output.h"
 #include "storage/outside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -19,6 +23,9 @@
 /* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, with some to
  * spare. */
 enum { NUMBER_ROOM = 32, LINE_ROOM = 512 };
+
+/* Read at a time to be hashed: a system call costs little next to it. */
+enum { HASH_BYTES = 256 * 1024 };
 
 /* "FOLDER/mode-K.npy" in fresh memory, NULL without memory. */
 static char *factor_path(const char *folder, unsigned mode)
@@ -312,6 +319,67 @@ enum slc_status slc_model_read(const struct slc_files *files,
         }
         slc_free(path);
     }
+    return status;
+}
+
+/* Adds an open file to the hash, and its length before it. */
+static enum slc_status hash_open(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 uint8_t *buffer,
+                                 struct slc_hash_stream *stream,
+                                 struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    uint8_t length[8];
+    enum slc_status status = SLC_OK;
+    const int rc = files->stat_fd(files->self, fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "asking for the file's size");
+    }
+    slc_store_u64(length, stat.bytes);
+    slc_hash_stream_add(stream, length, sizeof length);
+    for (uint64_t at = 0, more; at < stat.bytes && status == SLC_OK; at += more) {
+        more = slc_min_u64(stat.bytes - at, HASH_BYTES);
+        status = slc_file_read_at(files, fd, path, buffer, more, at, err);
+        slc_hash_stream_add(stream, buffer, status == SLC_OK ? more : 0);
+    }
+    return status;
+}
+
+enum slc_status slc_model_hash(const struct slc_files *files,
+                               const char *folder,
+                               unsigned order,
+                               uint64_t *hash,
+                               struct slc_error *err)
+{
+    uint8_t *buffer = slc_malloc(HASH_BYTES);
+    struct slc_hash_stream stream;
+    enum slc_status status = SLC_OK;
+
+    files = slc_files_or_system(files);
+    slc_hash_stream_begin(&stream);
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        char *path = factor_path(folder, mode);
+        int fd;
+
+        if (buffer == NULL || path == NULL) {
+            slc_free(path);
+            status = no_memory(err);
+            break;
+        }
+        fd = files->open(files->self, path, O_RDONLY, 0);
+        if (fd < 0) {
+            status = slc_fail_errno(err, -fd, path, "opening the file");
+        } else {
+            status = hash_open(files, fd, path, buffer, &stream, err);
+            (void)files->close(files->self, fd);
+        }
+        slc_free(path);
+    }
+    slc_free(buffer);
+    *hash = slc_hash_stream_end(&stream);
     return status;
 }
 

@@ -50,6 +50,16 @@ enum slc_status slc_model_read(const struct slc_files *files,
                                struct slc_matrix *factors,
                                struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * The hash of the files mode-1.npy .. of a folder, one behind the other, each with its length
+ * before it. Errors: those of reading them.
+ */
+enum slc_status slc_model_hash(const struct slc_files *files,
+                               const char *folder,
+                               unsigned order,
+                               uint64_t *hash,
+                               struct slc_error *err) SLC_NODISCARD;
+
 /* lambda.npy of a folder, if it has one: *found says so, and `lambda` (rank doubles) is filled. */
 enum slc_status slc_model_read_lambda(const struct slc_files *files,
                                       const char *folder,

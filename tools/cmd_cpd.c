@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
+#include "cpd_checkpoint.h"
 #include "cpd_output.h"
 #include "devices.h"
 #include "log_json.h"
@@ -32,8 +33,11 @@ struct arguments {
     const char *folder;
     const char *stem;
     const char *ktensor;
+    const char *checkpoint;
+    const char *interval;
     const char *progress;
     const char *log_json;
+    bool restart;
     bool nowrite;
     bool verbose;
     bool quiet;
@@ -116,8 +120,26 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, ktensor)},
     {.name = "nowrite",
      .kind = OPTION_FLAG,
-     .help = "write no results",
+     .help = "write no results, and no checkpoint unless --checkpoint names a folder",
      .offset = offsetof(struct arguments, nowrite)},
+    {.name = "checkpoint",
+     .kind = OPTION_STRING,
+     .value = "auto|none|DIR",
+     .fallback = "auto",
+     .help = "where the run is kept so that the same command goes on with it: with the results, "
+             "nowhere, or in a folder",
+     .offset = offsetof(struct arguments, checkpoint)},
+    {.name = "checkpoint-interval",
+     .kind = OPTION_STRING,
+     .value = "auto|S",
+     .fallback = "auto",
+     .help = "seconds between two checkpoints, 0: after every update; auto: ten or more, so that "
+             "they take one percent of the time",
+     .offset = offsetof(struct arguments, interval)},
+    {.name = "restart",
+     .kind = OPTION_FLAG,
+     .help = "begin anew where there is a checkpoint, which is lost",
+     .offset = offsetof(struct arguments, restart)},
     OPTION_ROW_PROGRESS(arguments, progress),
     {.name = "log-json",
      .kind = OPTION_STRING,
@@ -139,6 +161,7 @@ struct cpd {
     struct slc_cp_als_options als;
     struct slc_cp_result result;
     struct cpd_output output;
+    struct cpd_checkpoint checkpoint;
     struct log_json *log;
     json_t *iterations; /* for run.json */
     struct report_reads reads;
@@ -168,6 +191,22 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
     progress_blocks(iteration, mode, done, blocks);
 }
 
+static void on_resume(void *context, const struct slc_cp_resume *resume)
+{
+    struct cpd *cpd = context;
+
+    console_settle();
+    cpd_checkpoint_resumed(&cpd->checkpoint, resume, cpd->session.store.manifest.order,
+                           cpd->iterations, cpd->log, cpd->args.quiet);
+}
+
+static void on_checkpoint(void *context, const struct slc_cp_checkpointed *written)
+{
+    struct cpd *cpd = context;
+
+    cpd_checkpoint_written(&cpd->checkpoint, written, cpd->log);
+}
+
 /* Options of the solver; the order of modes is the plan's. */
 static void fill_options(struct cpd *cpd)
 {
@@ -187,6 +226,8 @@ static void fill_options(struct cpd *cpd)
     als->stop = signals_stop();
     als->iteration = on_iteration;
     als->progress = on_blocks;
+    als->resumed = on_resume;
+    als->checkpointed = on_checkpoint;
     als->context = cpd;
 }
 
@@ -223,8 +264,13 @@ static enum slc_status
 prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
 {
     const struct arguments *args = &cpd->args;
+    const struct cpd_output_names names = {args->folder, args->stem, args->ktensor, args->nowrite,
+                                           args->checkpoint};
     enum slc_status status = signals_start(NULL, NULL, err);
 
+    if (status == SLC_OK) {
+        status = cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
+    }
     if (status == SLC_OK) {
         status = log_json_open(args->log_json, &cpd->log, err);
     }
@@ -233,8 +279,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     }
     if (status == SLC_OK) {
         fill_options(cpd);
-        status = cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank,
-                                   args->folder, args->stem, args->ktensor, args->nowrite, err);
+        status =
+            cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err);
     }
     if (status == SLC_OK) {
         status =
@@ -243,12 +289,32 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     if (status == SLC_OK) {
         status = session_start(&cpd->session, err);
     }
+    if (status == SLC_OK && args->iterations > 0) {
+        status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
+                                     cpd->output.own_checkpoint, args->restart, err);
+        cpd->als.checkpoint = cpd->checkpoint.file;
+    }
     if (status == SLC_OK) {
         show_start(cpd);
         cpd->als.accelerators = cpd->session.group;
         cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
     }
     return status;
+}
+
+/* The exit code of a run that ended without a fault. */
+static int stop_code(enum slc_stop_reason reason)
+{
+    switch (reason) {
+    case SLC_STOP_TIME:
+        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
+    case SLC_STOP_SIGNAL:
+        return signals_exit_code();
+    case SLC_STOP_TOLERANCE:
+    case SLC_STOP_ITERATIONS:
+        break;
+    }
+    return 0;
 }
 
 static enum slc_status write_results(
@@ -268,10 +334,16 @@ static enum slc_status write_results(
                                 .result = &cpd->result,
                                 .stats = &stats,
                                 .iterations = cpd->iterations,
-                                .total_seconds = slc_seconds_since(cpd->start_ns)};
+                                .total_seconds = cpd->checkpoint.seconds_before +
+                                                 slc_seconds_since(cpd->start_ns),
+                                .checkpoint = &cpd->checkpoint};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
+    }
+    /* What went into it is in the results now, if the run is through. */
+    if (status == SLC_OK && stop_code(cpd->result.reason) == 0) {
+        status = cpd_checkpoint_remove(&cpd->checkpoint, err);
     }
     return status;
 }
@@ -283,7 +355,8 @@ static void print_end(const struct cpd *cpd)
     slc_stream_stats(cpd->session.stream, &stats);
     report_fit(&cpd->result);
     cpd_output_report(&cpd->output);
-    report_times(&cpd->result, slc_seconds_since(cpd->start_ns), cpd->write_seconds, &stats,
+    report_times(&cpd->result, cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
+                 cpd->checkpoint.seconds_before, cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
     devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
     accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
@@ -291,25 +364,13 @@ static void print_end(const struct cpd *cpd)
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 
-/* The exit code of a run that ended without a fault. */
-static int stop_code(enum slc_stop_reason reason)
-{
-    switch (reason) {
-    case SLC_STOP_TIME:
-        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
-    case SLC_STOP_SIGNAL:
-        return signals_exit_code();
-    case SLC_STOP_TOLERANCE:
-    case SLC_STOP_ITERATIONS:
-        break;
-    }
-    return 0;
-}
-
 static int fail(const struct cpd *cpd, enum slc_status status, const struct slc_error *err)
 {
     int code = console_error(err);
 
+    if (cpd->checkpoint.iteration > 0) {
+        cpd_checkpoint_tell(&cpd->checkpoint);
+    }
     log_json_end(cpd->log, slc_status_name(status), cpd->result.iterations, cpd->result.fit,
                  slc_seconds_since(cpd->start_ns));
     return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
@@ -350,8 +411,12 @@ static int run(const struct command *command, int argc, char **argv)
         if (!cpd.args.quiet) {
             print_end(&cpd);
         }
+        if (code != 0) {
+            cpd_checkpoint_tell(&cpd.checkpoint);
+        }
     }
     slc_cp_result_destroy(&cpd.result);
+    cpd_checkpoint_close(&cpd.checkpoint);
     session_close(&cpd.session);
     json_decref(cpd.iterations);
     log_json_close(cpd.log);
@@ -366,8 +431,8 @@ const struct command command_cpd = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "Modes count from 1. A first Ctrl-C writes the factors as far as they came (go on from\n"
-        "them with --init DIR), a second stops at once.",
+    .notes = "Modes count from 1. A first Ctrl-C writes the factors as far as they came, and a "
+             "checkpoint\n"
+             "from which the same command goes on; a second stops at once.",
     .run = run,
 };

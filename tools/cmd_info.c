@@ -1,8 +1,9 @@
-/* sluice info: everything a store says about itself, for people or as JSON. */
+/* sluice info: everything a store, or a checkpoint, says about itself, for people or as JSON. */
 #include "base/memory.h"
 #include "commands.h"
 #include "console.h"
 #include "format.h"
+#include "info_checkpoint.h"
 #include "log_json.h"
 #include "session.h"
 #include "storage/labels.h"
@@ -359,6 +360,9 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
+    if (info_checkpoint_is(operands.text[0])) {
+        return info_checkpoint(operands.text[0], args.json);
+    }
     if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||
         find_out(&session.store, args.json, &findings, &err) != SLC_OK) {
         code = console_error(&err);
@@ -374,9 +378,9 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_info = {
     .name = "info",
-    .summary = "tell everything about a store",
+    .summary = "tell everything about a store, or a checkpoint",
     .example = "sluice info flights-4d.slc",
-    .operands = "X.slc",
+    .operands = "X.slc|CHECKPOINT",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,

@@ -267,7 +267,7 @@ static void print_report(const struct session *session,
     report_reads_add(&reads, &session->plan, stats.bytes_read);
     printf("\nWrote %s\n\n", output);
     report_conflict(session->plan.request.mode, false, &outcome->choice);
-    report_times(NULL, seconds, -1, &stats, session->plan.threads);
+    report_times(NULL, seconds, 0, -1, &stats, session->plan.threads);
     devices_report(&session->plan, outcome->devices, true);
     if (session->accelerator != NULL) {
         struct slc_device_stats device;

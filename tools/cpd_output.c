@@ -26,7 +26,7 @@ static enum slc_status check_writable(const char *path, bool folder, struct slc_
     if (stat(path, &stat_record) == 0) {
         if (folder != S_ISDIR(stat_record.st_mode)) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            folder ? "%s is a file: the factors need a folder"
+                            folder ? "%s is a file: the factors, or the checkpoint, need a folder"
                                    : "%s is a folder: a file is needed",
                             path);
         }
@@ -81,24 +81,61 @@ static enum slc_status check_all(const struct cpd_output *output, struct slc_err
     if (status == SLC_OK && output->ktensor != NULL) {
         status = check_writable(output->ktensor, false, err);
     }
+    if (status == SLC_OK && output->checkpoint[0] != '\0') {
+        status = check_writable(output->checkpoint, true, err);
+    }
     return status;
+}
+
+/* Where the results go, and the record of the run. */
+static void name_results(struct cpd_output *output,
+                         const char *store_path,
+                         unsigned rank,
+                         const struct cpd_output_names *names)
+{
+    output->stem = names->stem;
+    output->ktensor = names->ktensor;
+    if (names->folder != NULL) {
+        (void)snprintf(output->folder, sizeof output->folder, "%s", names->folder);
+    } else if (names->stem == NULL && names->ktensor == NULL) {
+        default_folder(output, store_path, rank);
+    }
+    if (output->folder[0] != '\0') {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s/run.json", output->folder);
+    } else if (names->stem != NULL) {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%srun.json", names->stem);
+    } else {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s.run.json", names->ktensor);
+    }
+}
+
+/* Beside the results, unless another place is named. */
+static void place_checkpoint(struct cpd_output *output, const char *named)
+{
+    output->own_checkpoint = false;
+    if (strcmp(named, "none") == 0) {
+        output->checkpoint[0] = '\0';
+    } else if (strcmp(named, "auto") != 0) {
+        (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", named);
+    } else if (output->folder[0] != '\0') {
+        (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", output->folder);
+    } else if (output->run_path[0] != '\0') {
+        output->own_checkpoint = true;
+        (void)snprintf(output->checkpoint, sizeof output->checkpoint,
+                       output->stem != NULL ? "%scheckpoint" : "%s.checkpoint",
+                       output->stem != NULL ? output->stem : output->ktensor);
+    }
 }
 
 enum slc_status cpd_output_choose(struct cpd_output *output,
                                   const char *store_path,
                                   unsigned rank,
-                                  const char *folder,
-                                  const char *stem,
-                                  const char *ktensor,
-                                  bool nowrite,
+                                  const struct cpd_output_names *names,
                                   struct slc_error *err)
 {
-    const char *const named[] = {folder, stem, ktensor};
+    const char *const named[] = {names->folder, names->stem, names->ktensor, names->checkpoint};
 
     memset(output, 0, sizeof *output);
-    if (nowrite) {
-        return SLC_OK;
-    }
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (named[i] != NULL && strlen(named[i]) >= sizeof output->folder) {
             return slc_fail(err, SLC_ERR_USAGE,
@@ -107,20 +144,10 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
                             strlen(named[i]), sizeof output->folder - 1);
         }
     }
-    output->stem = stem;
-    output->ktensor = ktensor;
-    if (folder != NULL) {
-        (void)snprintf(output->folder, sizeof output->folder, "%s", folder);
-    } else if (stem == NULL && ktensor == NULL) {
-        default_folder(output, store_path, rank);
+    if (!names->nowrite) {
+        name_results(output, store_path, rank, names);
     }
-    if (output->folder[0] != '\0') {
-        (void)snprintf(output->run_path, sizeof output->run_path, "%s/run.json", output->folder);
-    } else if (stem != NULL) {
-        (void)snprintf(output->run_path, sizeof output->run_path, "%srun.json", stem);
-    } else {
-        (void)snprintf(output->run_path, sizeof output->run_path, "%s.run.json", ktensor);
-    }
+    place_checkpoint(output, names->checkpoint);
     return check_all(output, err);
 }
 
@@ -160,8 +187,7 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
             return status;
         }
         if (forms[i].form == SLC_MODEL_NPY) {
-            log_json_checkpoint(log, result->iterations, forms[i].path,
-                                slc_seconds_since(start_ns));
+            log_json_results(log, result->iterations, forms[i].path, slc_seconds_since(start_ns));
         }
     }
     return output->run_path[0] != '\0' ? run_json_write(record, output->run_path, err) : SLC_OK;

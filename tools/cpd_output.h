@@ -11,24 +11,30 @@
 #include <stdbool.h>
 
 struct cpd_output {
-    char folder[1024];        /* of .npy; "" for none */
-    const char *stem;         /* of SPLATT text; NULL for none */
-    const char *ktensor;      /* file; NULL for none */
-    char run_path[1024 + 16]; /* run.json; "" when nothing is written */
+    char folder[1024];          /* of .npy; "" for none */
+    const char *stem;           /* of SPLATT text; NULL for none */
+    const char *ktensor;        /* file; NULL for none */
+    char run_path[1024 + 16];   /* run.json; "" when nothing is written */
+    char checkpoint[1024 + 16]; /* folder; "" for none */
+    bool own_checkpoint;        /* it is for nothing else, and named after the results */
+};
+
+/* What the options name; any of them but the last may be NULL. */
+struct cpd_output_names {
+    const char *folder, *stem, *ktensor;
+    bool nowrite;
+    const char *checkpoint; /* "auto": beside the results; "none"; or a folder */
 };
 
 /*
- * Decides what is written from the options (`folder`, `stem`, `ktensor` may be NULL; without any of
+ * Decides what is written from the options (without any of
  * them the folder NAME.rR in the current one, NAME that of the store), and checks that it can be
  * written, so that a long run is not lost at its end. Errors: SLC_ERR_IO, SLC_ERR_USAGE.
  */
 enum slc_status cpd_output_choose(struct cpd_output *output,
                                   const char *store_path,
                                   unsigned rank,
-                                  const char *folder,
-                                  const char *stem,
-                                  const char *ktensor,
-                                  bool nowrite,
+                                  const struct cpd_output_names *names,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Writes the model in every form chosen, and run.json; each is told to `log`. */

@@ -359,10 +359,40 @@ void log_json_iteration(struct log_json *log,
     }
 }
 
-void log_json_checkpoint(struct log_json *log, unsigned iteration, const char *path, double seconds)
+void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, const char *folder)
+{
+    if (log != NULL) {
+        json_t *object = event("resume");
+
+        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)resume->iteration));
+        (void)json_object_set_new(object, "mode", json_integer((json_int_t)resume->mode + 1));
+        (void)json_object_set_new(object, "path", json_string(folder));
+        (void)json_object_set_new(object, "seconds_before", json_real(resume->seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_checkpoint(struct log_json *log,
+                         const struct slc_cp_checkpointed *written,
+                         const char *folder)
 {
     if (log != NULL) {
         json_t *object = event("checkpoint");
+
+        (void)json_object_set_new(object, "iteration",
+                                  json_integer((json_int_t)written->iteration));
+        (void)json_object_set_new(object, "mode", json_integer((json_int_t)written->mode + 1));
+        (void)json_object_set_new(object, "path", json_string(folder));
+        (void)json_object_set_new(object, "bytes", json_integer((json_int_t)written->bytes));
+        (void)json_object_set_new(object, "seconds", json_real(written->seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds)
+{
+    if (log != NULL) {
+        json_t *object = event("results");
 
         (void)json_object_set_new(object, "iteration", json_integer((json_int_t)iteration));
         (void)json_object_set_new(object, "path", json_string(path));

@@ -1,6 +1,7 @@
 /*
  * --log-json FILE: one JSON object per line, flushed line by line, for programs that watch a run.
- * Every object has `schema` ("sluice-log-1") and `event`: "plan", "iteration", "checkpoint", "end".
+ * Every object has `schema` ("sluice-log-1") and `event`: "plan", "resume", "iteration",
+ * "checkpoint", "results", "end".
  * A log that cannot be written is reported once and does not stop the run.
  */
 #ifndef SLC_TOOLS_LOG_JSON_H
@@ -26,10 +27,13 @@ void log_json_iteration(struct log_json *log,
                         const struct slc_cp_iteration *iteration,
                         unsigned order);
 /* A model a later run can start from (--init) was written to `path`. */
+/* The run goes on from, or has written, the checkpoint in `folder`. */
+void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, const char *folder);
 void log_json_checkpoint(struct log_json *log,
-                         unsigned iteration,
-                         const char *path,
-                         double seconds);
+                         const struct slc_cp_checkpointed *written,
+                         const char *folder);
+/* A folder of factors was written. */
+void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds);
 /* The last event; `reason` as in the report, or the name of the status of a failed run. */
 void log_json_end(
     struct log_json *log, const char *reason, unsigned iterations, double fit, double seconds);

@@ -391,6 +391,7 @@ void report_fit(const struct slc_cp_result *result)
 
 void report_times(const struct slc_cp_result *result,
                   double total_seconds,
+                  double seconds_before,
                   double write_seconds,
                   const struct slc_stream_stats *stats,
                   unsigned threads)
@@ -399,7 +400,12 @@ void report_times(const struct slc_cp_result *result,
     struct format_text rate;
 
     heading("Timing information");
-    printf(KEY "%10.3fs\n", "total", total_seconds);
+    printf(KEY "%10.3fs", "total", total_seconds);
+    if (seconds_before > 0) {
+        printf("  %.3fs of them before it was resumed, where init to checkpoint count",
+               seconds_before);
+    }
+    printf("\n");
     printf(KEY "%10.3fs  wall time of %" PRIu64 " pass%s: %s at %s/s\n", "read",
            stats->pass_seconds, stats->passes, stats->passes == 1 ? "" : "es",
            format_data(&bytes, (double)stats->bytes_read),
@@ -420,6 +426,10 @@ void report_times(const struct slc_cp_result *result,
         }
         printf(KEY "%10.3fs\n", "solve", times->solve);
         printf(KEY "%10.3fs\n", "fit", times->fit);
+        if (result->checkpoints.count > 0) {
+            printf(KEY "%10.3fs  %" PRIu64 " written\n", "checkpoint", result->checkpoints.seconds,
+                   result->checkpoints.count);
+        }
     }
     if (write_seconds >= 0) {
         printf(KEY "%10.3fs\n", "write", write_seconds);

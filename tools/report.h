@@ -48,10 +48,13 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 /* "Final fit" and why it stopped. */
 void report_fit(const struct slc_cp_result *result);
 
-/* "Timing information"; `times` is NULL for an MTTKRP, `write_seconds` below 0 where nothing was.
+/*
+ * "Timing information"; `times` is NULL for an MTTKRP, `write_seconds` below 0 where nothing was.
+ * The total is with `seconds_before` of the runs that this one goes on from.
  */
 void report_times(const struct slc_cp_result *result,
                   double total_seconds,
+                  double seconds_before,
                   double write_seconds,
                   const struct slc_stream_stats *stats,
                   unsigned threads);

@@ -65,6 +65,7 @@ static json_t *times(const struct run_record *record)
     set(object, "copies", json_real(cp->copies));
     set(object, "solve", json_real(cp->solve));
     set(object, "fit", json_real(cp->fit));
+    set(object, "checkpoint", json_real(record->result->checkpoints.seconds));
     set(object, "passes_wall", json_real(record->stats->pass_seconds));
     set(object, "wait_all_threads", json_real(record->stats->wait_seconds));
     set(object, "decode_all_threads", json_real(record->stats->decode_seconds));
@@ -158,6 +159,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set(object, "lambda", lambda);
     (void)json_object_set(object, "iterations", record->iterations);
+    set(object, "checkpoint", cpd_checkpoint_json(record->checkpoint, &result->checkpoints));
     set(object, "seconds", times(record));
     set(object, "counters", counters(record->stats));
     set_count(object, "peak_memory_bytes", slc_memory_peak());

@@ -6,6 +6,7 @@
 #ifndef SLC_TOOLS_RUN_JSON_H
 #define SLC_TOOLS_RUN_JSON_H
 
+#include "cpd_checkpoint.h"
 #include "engine/plan.h"
 #include "engine/solve/cp_als.h"
 #include "engine/stream.h"
@@ -25,6 +26,7 @@ struct run_record {
     const struct slc_stream_stats *stats;
     json_t *iterations; /* array of json_iteration; borrowed */
     double total_seconds;
+    const struct cpd_checkpoint *checkpoint;
 };
 
 /* Writes the record to `path`, atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */

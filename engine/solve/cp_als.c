@@ -328,7 +328,7 @@ static enum slc_status update_modes(struct cp_state *state,
                                     bool *stopped,
                                     struct slc_error *err)
 {
-    for (unsigned k = 0; k < state->order; k++) {
+    for (unsigned k = state->place; k < state->order; k++) {
         const unsigned mode = state->mode_order[k];
         const uint64_t mode_start_ns = slc_clock_ns();
         enum slc_status status;
@@ -344,7 +344,16 @@ static enum slc_status update_modes(struct cp_state *state,
             return status;
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);
+        state->place = k + 1;
+        /* Behind the last one, the fit belongs to what is kept. */
+        if (k + 1 < state->order) {
+            status = cp_checkpoint_due(state, err);
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
     }
+    state->place = 0;
     return SLC_OK;
 }
 
@@ -378,13 +387,18 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
         return status;
     }
     slc_stream_stats(state->stream, &after);
-    report.delta = state->iteration == 1 ? report.fit : report.fit - result->fit;
+    report.delta = state->iteration == 1 ? report.fit : report.fit - state->fit;
     report.bytes_read = after.bytes_read - before.bytes_read;
     report.passes = (unsigned)(after.passes - before.passes);
     report.seconds = slc_seconds_since(start_ns);
     report.settled = state->settled & ~settled;
     result->fit = report.fit;
+    state->fit = report.fit;
     result->iterations = state->iteration;
+    status = cp_checkpoint_past(state, &report, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     if (options->iteration != NULL) {
         options->iteration(options->context, &report);
     }
@@ -400,28 +414,47 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     } else {
         *done = false;
     }
-    return SLC_OK;
+    state->unsaved = true;
+    return *done ? SLC_OK : cp_checkpoint_due(state, err);
+}
+
+/* Takes memory and the start, or all that a checkpoint has. */
+static enum slc_status begin(struct cp_state *state, struct slc_error *err)
+{
+    bool resumed = false;
+    enum slc_status status = cp_state_create(state, err);
+
+    if (status == SLC_OK) {
+        status = cp_resume(state, &resumed, err);
+    }
+    if (status == SLC_OK && !resumed) {
+        status = cp_start(state, err);
+    }
+    if (status == SLC_OK) {
+        status = cp_devices_start(state, err);
+    }
+    if (status == SLC_OK) {
+        status = cp_checkpoint_start(state, err);
+    }
+    state->result->times.init += slc_seconds_since(state->start_ns);
+    state->result->reason = SLC_STOP_ITERATIONS;
+    return status;
 }
 
 static enum slc_status run(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
-    bool done = state->options->iterations == 0;
-    enum slc_status status;
+    enum slc_status status = begin(state, err);
+    bool done;
 
-    status = cp_state_create(state, err);
     if (status != SLC_OK) {
         return status;
     }
-    status = cp_start(state, err);
-    if (status == SLC_OK) {
-        status = cp_devices_start(state, err);
+    /* A run that goes on may be allowed fewer than it has made. */
+    done = result->iterations >= state->options->iterations;
+    if (done && state->place > 0) {
+        status = measure_fit(state, &result->fit, err);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
-    result->times.init = slc_seconds_since(state->start_ns);
-    result->reason = SLC_STOP_ITERATIONS;
     while (!done) {
         if (copies_due(state)) {
             status = make_copies(state, err);
@@ -429,13 +462,18 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
                 return status;
             }
         }
-        state->iteration++;
+        state->iteration = result->iterations + 1;
         status = iterate(state, &done, err);
         if (status != SLC_OK) {
             return status;
         }
     }
-    status = cp_devices_finish(state, err);
+    if (status == SLC_OK) {
+        status = cp_checkpoint_last(state, err);
+    }
+    if (status == SLC_OK) {
+        status = cp_devices_finish(state, err);
+    }
     return status == SLC_OK ? cp_finish(state, err) : status;
 }
 
@@ -494,6 +532,6 @@ enum slc_status slc_cp_als(const struct slc_store *store,
         slc_cp_result_destroy(result);
         return status;
     }
-    result->times.total = slc_seconds_since(state.start_ns);
+    result->times.total = state.seconds_before + slc_seconds_since(state.start_ns);
     return SLC_OK;
 }

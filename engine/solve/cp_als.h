@@ -11,6 +11,7 @@
 #include "engine/devices.h"
 #include "engine/plan.h"
 #include "engine/stream.h"
+#include "storage/checkpoint.h"
 #include "storage/model.h"
 #include "storage/store.h"
 
@@ -20,10 +21,20 @@
 enum slc_stop_reason { SLC_STOP_TOLERANCE, SLC_STOP_ITERATIONS, SLC_STOP_TIME, SLC_STOP_SIGNAL };
 const char *slc_stop_reason_name(enum slc_stop_reason reason); /* "tol", "iterations", .. */
 
-/* Times of one CP-ALS, in seconds of wall time of the calling thread. */
+/*
+ * Times of one CP-ALS, in seconds of wall time of the calling thread; of a run that was resumed,
+ * with all that led to the checkpoint.
+ */
 struct slc_cp_times {
     double total, mttkrp, solve, fit, init;
     double copies; /* making copies per mode */
+};
+
+/* What was kept of one CP-ALS; of a run that was resumed, the sums of all before. */
+struct slc_cp_checkpoints {
+    unsigned resumes; /* how often it went on from one */
+    uint64_t count;   /* that were written */
+    double seconds;   /* that writing them took */
 };
 
 enum {
@@ -65,6 +76,23 @@ struct slc_cp_iteration {
     const struct slc_owned_form *copies; /* per mode, where copies serve; borrowed */
 };
 
+/* A checkpoint that a run goes on from. */
+struct slc_cp_resume {
+    unsigned iteration;                  /* that it goes on with, from 1 */
+    unsigned mode;                       /* the same, 0-based */
+    double seconds;                      /* that had gone before */
+    const struct slc_cp_iteration *past; /* the iterations before; borrowed */
+    unsigned past_count;
+};
+
+/* One that was written. */
+struct slc_cp_checkpointed {
+    unsigned iteration; /* that goes on behind it, from 1 */
+    unsigned mode;      /* the same, 0-based */
+    double seconds;     /* that writing took */
+    uint64_t bytes;
+};
+
 struct slc_cp_als_options {
     const struct slc_files *files; /* for init_folder; NULL: the operating system */
     uint32_t rank;
@@ -94,6 +122,19 @@ struct slc_cp_als_options {
     struct slc_accelerators *accelerators;
     const struct slc_layouts *layouts;
     const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
+    /*
+     * Where the state is kept, NULL: nowhere. What is found there is gone on from. Borrowed; it is
+     * the caller's to remove once the results of a run that was completed are safe.
+     */
+    struct slc_checkpoint *checkpoint;
+    /*
+     * Seconds between two checkpoints at least; they are written after updates. Below 0: ten, and
+     * such that writing takes a percent of the time.
+     */
+    double checkpoint_seconds;
+    /* Called before the first update of a run that goes on, and behind checkpoints; may be NULL. */
+    void (*resumed)(void *context, const struct slc_cp_resume *resume);
+    void (*checkpointed)(void *context, const struct slc_cp_checkpointed *checkpointed);
     /* Called after every iteration by the calling thread; may be NULL. */
     void (*iteration)(void *context, const struct slc_cp_iteration *iteration);
     /* Passed to passes; `mode` is 0-based. May be NULL. */
@@ -127,6 +168,12 @@ struct slc_cp_result {
     double norm_x;
     enum slc_stop_reason reason;
     struct slc_cp_times times;
+    struct slc_cp_checkpoints checkpoints;
+    /*
+     * Of a run with a checkpoint that ended early: where that goes on, the iteration from 1; 0
+     * where none has been written.
+     */
+    unsigned resume_iteration, resume_mode;
     unsigned device_count; /* 0: the backend alone */
     struct slc_devices_stats devices[SLC_MAX_DEVICES];
     /* What it has done, or several together; zeros where there is none. */
@@ -161,13 +208,19 @@ slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_
  * Passes: where the plan has such that update two modes (slc_plan_fusion), the factors are those of
  * the same order of modes without, to rounding, and so is the fit. An MTTKRP that the last pass has
  * left for an iteration that is not begun is dropped.
+ * Checkpoints: a run that ended early, in whatever way, goes on from the last one; if it was
+ * stopped by time or signal that is where it stopped, but for a pass for two modes, which is waited
+ * for if it needs a few seconds more and is made again if not. All that decides the result has to
+ * be what it was: iterations, tolerance, limits, threads and what is read how may differ. Order: of
+ * a deterministic run the same bits as without a stop.
  * Strategies: where the plan names a rival, the first pass of a mode tries both on its first tiles;
  * the faster one computes the rest of it and all later passes of the mode. Never when
  * deterministic. Order: bitwise reproducible for any threads, I/O method, block size, codec and
  * budget when `deterministic`, and for any number of devices; to rounding otherwise. Errors:
  * SLC_ERR_NUMERIC when ||X|| = 0 (names it) or when values overflow; SLC_ERR_USAGE when options and
  * plan do not agree; SLC_ERR_INPUT when the start in init_folder holds a NaN or an infinity; those
- * of reading models and of the stream. *result is empty then. A stop by time or signal is not an
+ * of reading models, of the stream and of the checkpoint; SLC_ERR_USAGE where the checkpoint is one
+ * of another run, naming the difference. *result is empty then. A stop by time or signal is not an
  * error: *result holds the factors as far as they came.
  */
 enum slc_status slc_cp_als(const struct slc_store *store,

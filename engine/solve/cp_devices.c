@@ -71,19 +71,14 @@ enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err)
     return status == SLC_OK ? slc_devices_load(state->devices, err) : status;
 }
 
-static enum slc_status finish_accelerators(struct cp_state *state, struct slc_error *err)
+static void finish_accelerators(struct cp_state *state)
 {
-    enum slc_status status = SLC_OK;
 
     state->result->device_count = state->plan->request.accelerator_count;
     for (unsigned d = 0; d < state->result->device_count; d++) {
         slc_accelerators_stats(state->accelerators, d, &state->result->devices[d]);
     }
-    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
-        status = slc_accelerators_read(state->accelerators, n, &state->result->factors[n], err);
-    }
     slc_accelerators_sum(state->accelerators, &state->result->accelerator);
-    return status;
 }
 
 enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err)
@@ -91,20 +86,33 @@ enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err)
     struct slc_device *device = state->accelerator;
     enum slc_status status = SLC_OK;
 
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status = cp_devices_read(state, n, err);
+    }
     if (state->accelerators != NULL) {
-        return finish_accelerators(state, err);
+        finish_accelerators(state);
+        return status;
     }
     state->result->device_count = state->plan->devices;
     for (unsigned d = 0; d < state->plan->devices; d++) {
         slc_devices_stats(state->devices, d, &state->result->devices[d]);
     }
-    for (unsigned n = 0; device != NULL && n < state->order && status == SLC_OK; n++) {
-        status = device->ops->factor_read(device, n, &state->result->factors[n], err);
-    }
     if (device != NULL) {
         device->ops->stats(device, &state->result->accelerator);
     }
     return status;
+}
+
+enum slc_status cp_devices_read(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *device = state->accelerator;
+
+    if (state->accelerators != NULL) {
+        return slc_accelerators_read(state->accelerators, mode, &state->result->factors[mode], err);
+    }
+    return device != NULL
+               ? device->ops->factor_read(device, mode, &state->result->factors[mode], err)
+               : SLC_OK;
 }
 
 enum slc_status cp_dense_update(struct cp_state *state,

@@ -26,6 +26,7 @@ uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers
     /* 256 bytes a component for weights, signs and sorting. */
     if (!slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
         !slc_add_u64(sum, slc_solver_memory_bytes(rank), &sum) ||
+        !slc_add_u64(sum, SLC_CHECKPOINT_MEMORY_BYTES, &sum) ||
         !slc_add_u64(sum, 2 * SLC_PAGE_BYTES + (uint64_t)rank * 256, &sum)) {
         return UINT64_MAX;
     }
@@ -117,6 +118,8 @@ void cp_state_destroy(struct cp_state *state)
         slc_row_ranges_destroy(&state->ranges[n]);
     }
     slc_free(state->turned);
+    slc_free(state->identity);
+    slc_free(state->past);
 }
 
 struct slc_matrix
@@ -129,24 +132,27 @@ cp_output_view(const struct cp_state *state, const struct slc_buffer *output, un
     return view;
 }
 
-static enum slc_status random_factors(struct cp_state *state, struct slc_error *err)
+enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err)
 {
     const enum slc_value_type type = state->plan->request.precision;
+    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < state->order; n++) {
-        struct slc_matrix *factor = &state->result->factors[n];
-        enum slc_status status;
-
-        status = slc_matrix_create(factor, type, state->dims[n], state->rank, err);
-        if (status != SLC_OK) {
-            return status;
-        }
-        status = slc_dense_fill_uniform(state->dense, factor, state->options->seed, n, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status =
+            slc_matrix_create(&state->result->factors[n], type, state->dims[n], state->rank, err);
     }
-    return SLC_OK;
+    return status;
+}
+
+static enum slc_status random_factors(struct cp_state *state, struct slc_error *err)
+{
+    enum slc_status status = cp_factors_create(state, err);
+
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status = slc_dense_fill_uniform(state->dense, &state->result->factors[n],
+                                        state->options->seed, n, err);
+    }
+    return status;
 }
 
 static enum slc_status read_factors(struct cp_state *state, struct slc_error *err)

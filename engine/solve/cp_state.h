@@ -37,6 +37,20 @@ struct cp_state {
     bool copies_refused;           /* there was no memory for them */
     unsigned copies_due_after;     /* iterations, when they were made or refused */
     struct slc_error copies_fault; /* why they were refused */
+    unsigned place;                /* in the order of modes, of the next update */
+    double fit;                    /* of the last iteration that was completed */
+
+    /* Of checkpoints, where the run has them (cp_checkpoint.c). */
+    char *identity;
+    struct slc_cp_iteration *past; /* iterations that were completed */
+    unsigned past_room;
+    uint64_t saved_ns;      /* when the last one was written, or the run begun */
+    double saving_seconds;  /* that one took, or is expected to take */
+    double seconds_before;  /* of the runs that this one goes on from */
+    bool unsaved;           /* there have been updates since */
+    bool mixed;             /* an update was left half made: there is none to resume from */
+    uint64_t pass_ns;       /* when the pass for two modes began that may be waited for */
+    volatile int pass_stop; /* ends it */
 
     struct slc_dense *dense;
     struct slc_solver solver;
@@ -63,6 +77,9 @@ struct cp_state {
 enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_state_destroy(struct cp_state *state);
 
+/* Has the result hold factors, of zeros. */
+enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
 /* Fills the factors (random or from files), lambda and the Gram matrices. */
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
@@ -73,6 +90,9 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODI
  */
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+/* Has the result hold factor `mode` of a run that goes on. */
+enum slc_status
+cp_devices_read(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 /* slc_dense_update, from the MTTKRP in `output` or the devices', and slc_dense_scale of the
  * result's factor `mode`, by the devices if any. */
 enum slc_status cp_dense_update(struct cp_state *state,
@@ -89,6 +109,36 @@ enum slc_status cp_dense_scale(struct cp_state *state,
  */
 enum slc_status
 cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
+
+struct slc_cp_saved;
+
+/* The section of a checkpoint that a factor is in, and that slc_cp_saved_read reads. */
+void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);
+void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved);
+
+/* All that decides the result, a line `name=value` each, in SLC_CP_IDENTITY_BYTES. */
+enum slc_status
+cp_identity(const struct cp_state *state, char *text, struct slc_error *err) SLC_NODISCARD;
+/* SLC_ERR_USAGE naming the first difference of a checkpoint's identity `theirs` from ours. */
+enum slc_status
+cp_identity_compare(const char *ours, const char *theirs, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Before the start: goes on from the checkpoint, where there is one; *resumed says so, and the
+ * state is then what it was, but for devices. Nothing without options->checkpoint.
+ */
+enum slc_status
+cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err) SLC_NODISCARD;
+/* After the start: has the disk keep room for checkpoints. */
+enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+/* After an update: writes one if it is time. */
+enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+/* At the end of a run that goes on another day: writes one unless there is one of this state. */
+enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+/* Notes an iteration that was completed. */
+enum slc_status cp_checkpoint_past(struct cp_state *state,
+                                   const struct slc_cp_iteration *iteration,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /* A view of an output buffer with the shape of factor `mode`. */
 struct slc_matrix

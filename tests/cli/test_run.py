@@ -193,7 +193,7 @@ def json_log(folder):
            "--log-json", path)
     with open(path) as file:
         events = [json.loads(line) for line in file]
-    check([e["event"] for e in events] == ["plan"] + ["iteration"] * 3 + ["checkpoint", "end"], events)
+    check([e["event"] for e in events] == ["plan"] + ["iteration"] * 3 + ["results", "end"], events)
     check(all(e["schema"] == "sluice-log-1" for e in events), "schema")
     for number, event in enumerate(events[1:4], 1):
         check(event["iteration"] == number and event["seconds"] > 0, event)

@@ -1,0 +1,280 @@
+/*
+ * Writing checkpoints of CP-ALS (cp_checkpoint.h says what they hold), and when.
+ *
+ * They are written between updates: the state then is the factors as they are stored, some R x R
+ * matrices, and the MTTKRP that a pass for two modes has left. A factor that an accelerator has is
+ * read back for it, into the place where the result will have it. Writing takes one buffer, which
+ * storage has, so that the plan counts it.
+ */
+#include "engine/solve/cp_checkpoint.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* Seconds between two checkpoints at least where none are asked for: what a kill costs is no more
+ * than what somebody who looks away does not notice. */
+#define AUTO_SECONDS 10.0
+/* Of the time that may go into writing, the reciprocal. */
+#define AUTO_SHARE 100.0
+/* Of writing, before any has been written: a fast disk's, a slow drive's is seen at once. */
+#define BYTES_PER_SECOND 500e6
+
+enum {
+    /* Iterations that the disk keeps room for; what more of them take is little. */
+    PAST_RESERVED = 1000,
+    /* Numbers of `past` for an iteration, beside one for each mode. */
+    PAST_NUMBERS = 6,
+    /* Most numbers of the section `state`: 20 and for each mode 1 and two choices of 15. */
+    STATE_NUMBERS = 32 + 31 * SLC_MAX_ORDER,
+    /* Elements of a row that are converted at a time. */
+    PIECE = 256
+};
+
+static void put_matrix(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix)
+{
+    const uint32_t item = slc_value_bytes(matrix->type);
+    uint8_t piece[8 * PIECE];
+
+    for (uint64_t row = 0; row < matrix->rows; row++) {
+        for (uint32_t col = 0, count; col < matrix->cols; col += count) {
+            count = matrix->cols - col < PIECE ? matrix->cols - col : PIECE;
+            for (uint32_t i = 0; i < count; i++) {
+                if (matrix->type == SLC_F32) {
+                    slc_store_f32(piece + 4 * i, slc_matrix_row_f32(matrix, row)[col + i]);
+                } else {
+                    slc_store_f64(piece + 8 * i, slc_matrix_row_f64(matrix, row)[col + i]);
+                }
+            }
+            slc_checkpoint_put(checkpoint, piece, (uint64_t)count * item);
+        }
+    }
+}
+
+static void put_numbers(struct slc_checkpoint *checkpoint, const double *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        slc_checkpoint_put_f64(checkpoint, numbers[i]);
+    }
+}
+
+static void put_matrices(struct cp_state *state, struct slc_checkpoint *checkpoint)
+{
+    const size_t rank = state->rank;
+
+    slc_checkpoint_section(checkpoint, "matrices");
+    for (unsigned n = 0; n < state->order; n++) {
+        put_numbers(checkpoint, state->gram[n], rank * rank);
+        put_numbers(checkpoint, state->scale[n], rank);
+        put_numbers(checkpoint, state->norm[n], rank);
+    }
+    put_numbers(checkpoint, state->result->lambda, rank);
+}
+
+static void put_past(const struct cp_state *state, struct slc_checkpoint *checkpoint)
+{
+    slc_checkpoint_section(checkpoint, "past");
+    for (unsigned i = 0; i < state->result->iterations; i++) {
+        const struct slc_cp_iteration *past = &state->past[i];
+        uint64_t singular = 0;
+
+        for (unsigned n = 0; n < state->order; n++) {
+            singular |= past->singular[n] ? UINT64_C(1) << n : 0;
+        }
+        slc_checkpoint_put_f64(checkpoint, past->fit);
+        slc_checkpoint_put_f64(checkpoint, past->delta);
+        slc_checkpoint_put_f64(checkpoint, past->seconds);
+        slc_checkpoint_put_u64(checkpoint, past->bytes_read);
+        slc_checkpoint_put_u64(checkpoint, past->passes);
+        slc_checkpoint_put_u64(checkpoint, singular);
+        put_numbers(checkpoint, past->mode_seconds, state->order);
+    }
+}
+
+static void put_state(const struct cp_state *state, struct slc_checkpoint *checkpoint)
+{
+    const struct slc_cp_result *result = state->result;
+    const time_t now = time(NULL);
+    struct slc_cp_saved saved = {.order = state->order,
+                                 .iterations = result->iterations,
+                                 .place = state->place,
+                                 .pending = state->pending,
+                                 .settled = state->settled,
+                                 .fit = state->fit,
+                                 .inner = state->inner,
+                                 .copies_after = result->copies_after,
+                                 .threads = state->plan->threads,
+                                 .times = result->times,
+                                 .checkpoints = result->checkpoints,
+                                 .written = now > 0 ? (uint64_t)now : 0,
+                                 .past_count = result->iterations};
+
+    saved.times.total = state->seconds_before + slc_seconds_since(state->start_ns);
+    saved.checkpoints.count++;
+    memcpy(saved.mode_order, state->mode_order, sizeof saved.mode_order);
+    memcpy(saved.choices, result->choices, sizeof saved.choices);
+    memcpy(saved.second_choices, result->second_choices, sizeof saved.second_choices);
+    cp_saved_write(checkpoint, &saved);
+}
+
+/* Bytes of a checkpoint of this run, with `past` iterations. */
+static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
+{
+    const uint64_t item = slc_value_bytes(state->plan->request.precision);
+    const uint64_t rank = state->rank;
+    const uint64_t numbers = state->order * (rank * rank + 2 * rank) + rank;
+    uint64_t sections[SLC_MAX_ORDER + 5];
+    unsigned count = 0;
+
+    sections[count++] = SLC_CP_IDENTITY_BYTES;
+    sections[count++] = STATE_NUMBERS * sizeof(uint64_t);
+    sections[count++] = numbers * sizeof(double);
+    sections[count++] = past * (PAST_NUMBERS + state->order) * sizeof(uint64_t);
+    for (unsigned n = 0; n < state->order; n++) {
+        /* A factor of that size is in memory. */
+        sections[count++] = state->dims[n] * rank * item;
+    }
+    sections[count] = 0;
+    for (unsigned n = 0; n < state->order; n++) {
+        if ((state->plan->fusion.seconds >> n & 1U) != 0) {
+            sections[count] = slc_max_u64(sections[count], state->dims[n] * rank * item);
+        }
+    }
+    return slc_checkpoint_file_bytes(sections, count + 1);
+}
+
+enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err)
+{
+    const uint64_t past = slc_max_u64(state->result->iterations,
+                                      slc_min_u64(state->options->iterations, PAST_RESERVED));
+    uint64_t bytes;
+
+    if (state->options->checkpoint == NULL) {
+        return SLC_OK;
+    }
+    bytes = file_bytes(state, past);
+    state->saved_ns = slc_clock_ns();
+    state->saving_seconds = (double)bytes / BYTES_PER_SECOND;
+    return slc_checkpoint_reserve(state->options->checkpoint, bytes, err);
+}
+
+/* All sections of the state as it stands. */
+static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_checkpoint *checkpoint = state->options->checkpoint;
+
+    for (unsigned n = 0; n < state->order; n++) {
+        const enum slc_status status = cp_devices_read(state, n, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    slc_checkpoint_begin(checkpoint);
+    slc_checkpoint_section(checkpoint, "identity");
+    slc_checkpoint_put(checkpoint, state->identity, strlen(state->identity));
+    put_state(state, checkpoint);
+    put_matrices(state, checkpoint);
+    for (unsigned n = 0; n < state->order; n++) {
+        char name[SLC_CHECKPOINT_NAME_BYTES];
+
+        cp_factor_name(n, name);
+        slc_checkpoint_section(checkpoint, name);
+        put_matrix(checkpoint, &state->result->factors[n]);
+    }
+    if (state->pending != SLC_MAX_ORDER) {
+        const struct slc_matrix pending =
+            cp_output_view(state, &state->second_output, state->pending);
+
+        slc_checkpoint_section(checkpoint, "pending");
+        put_matrix(checkpoint, &pending);
+    }
+    put_past(state, checkpoint);
+    return slc_checkpoint_commit(checkpoint, err);
+}
+
+static enum slc_status write_one(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_cp_als_options *options = state->options;
+    struct slc_cp_result *result = state->result;
+    const uint64_t start_ns = slc_clock_ns();
+    const struct slc_cp_checkpointed *told;
+    enum slc_status status = write_all(state, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    state->saved_ns = slc_clock_ns();
+    state->saving_seconds = (double)(state->saved_ns - start_ns) * 1e-9;
+    state->unsaved = false;
+    result->checkpoints.count++;
+    result->checkpoints.seconds += state->saving_seconds;
+    result->resume_iteration = result->iterations + 1;
+    result->resume_mode = state->mode_order[state->place];
+    told = &(struct slc_cp_checkpointed){.iteration = result->resume_iteration,
+                                         .mode = result->resume_mode,
+                                         .seconds = state->saving_seconds,
+                                         .bytes = file_bytes(state, result->iterations)};
+    if (options->checkpointed != NULL) {
+        options->checkpointed(options->context, told);
+    }
+    return SLC_OK;
+}
+
+enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err)
+{
+    const double asked = state->options->checkpoint_seconds;
+    const double wait = asked >= 0 ? asked : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
+
+    state->unsaved = true;
+    if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < wait) {
+        return SLC_OK;
+    }
+    return write_one(state, err);
+}
+
+enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err)
+{
+    const enum slc_stop_reason reason = state->result->reason;
+
+    if (state->options->checkpoint == NULL || !state->unsaved || state->mixed ||
+        (reason != SLC_STOP_TIME && reason != SLC_STOP_SIGNAL)) {
+        return SLC_OK;
+    }
+    return write_one(state, err);
+}
+
+enum slc_status cp_checkpoint_past(struct cp_state *state,
+                                   const struct slc_cp_iteration *iteration,
+                                   struct slc_error *err)
+{
+    const unsigned index = iteration->iteration - 1;
+
+    if (state->options->checkpoint == NULL) {
+        return SLC_OK;
+    }
+    if (index >= state->past_room) {
+        const unsigned room = 2 * index + 64;
+        struct slc_cp_iteration *grown = slc_realloc(state->past, room * sizeof *grown);
+
+        if (grown == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u iterations", room);
+        }
+        state->past = grown;
+        state->past_room = room;
+    }
+    state->past[index] = *iteration;
+    /* What it borrows does not last. */
+    state->past[index].copies_fault = NULL;
+    state->past[index].choices = NULL;
+    state->past[index].second_choices = NULL;
+    state->past[index].copies = NULL;
+    return SLC_OK;
+}

@@ -1,0 +1,176 @@
+/*
+ * What decides the result of a run, as lines of text: what a checkpoint of another run is told by.
+ *
+ * Of a deterministic run that is all that its bits depend on; of any other, what makes it another
+ * factorization: layouts, threads and passes then change results by rounding alone.
+ */
+#include "base/hash.h"
+#include "cpu/cpu.h"
+#include "engine/solve/cp_checkpoint.h"
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text that is being put together; what does not fit shows in `used`. */
+struct identity {
+    char *text;
+    size_t used;
+};
+
+static void SLC_PRINTF(2, 3) put(struct identity *identity, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    if (identity->used < SLC_CP_IDENTITY_BYTES) {
+        length = vsnprintf(identity->text + identity->used, SLC_CP_IDENTITY_BYTES - identity->used,
+                           format, arguments);
+        identity->used += length > 0 ? (size_t)length : 0;
+    }
+    va_end(arguments);
+}
+
+static void put_tensor(struct identity *identity, const struct cp_state *state)
+{
+    const struct slc_manifest *manifest = &state->store->manifest;
+    struct slc_hash_stream labels;
+
+    put(identity, "tensor dims=");
+    for (unsigned n = 0; n < state->order; n++) {
+        put(identity, "%s%" PRIu64, n > 0 ? "x" : "", state->dims[n]);
+    }
+    put(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64, manifest->nnz,
+        manifest->content_sum);
+    /* Factors are kept in the numbers of the store. */
+    slc_hash_stream_begin(&labels);
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        slc_hash_stream_add(&labels, &manifest->permutations[i].mode, sizeof(unsigned));
+        slc_hash_stream_add(&labels, &manifest->permutations[i].hash, sizeof(uint64_t));
+    }
+    put(identity, "\ntensor labels=%016" PRIx64 "\n", slc_hash_stream_end(&labels));
+}
+
+static enum slc_status
+put_start(struct identity *identity, const struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_cp_als_options *options = state->options;
+    uint64_t hash;
+    enum slc_status status;
+
+    if (options->init_folder == NULL) {
+        put(identity, "start=random, seed %" PRIu64 "\n", options->seed);
+        return SLC_OK;
+    }
+    status = slc_model_hash(options->files, options->init_folder, state->order, &hash, err);
+    if (status == SLC_OK) {
+        put(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
+    }
+    return status;
+}
+
+/* The order of modes from 1; a decimal point whatever the locale's is. */
+static void put_method(struct identity *identity, const struct cp_state *state)
+{
+    char regularization[40];
+
+    (void)snprintf(regularization, sizeof regularization, "%.17g", state->options->regularization);
+    for (char *at = regularization; *at != '\0'; at++) {
+        *at = strchr("0123456789+-e", *at) != NULL ? *at : '.';
+    }
+    put(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank, regularization);
+    for (unsigned n = 0; n < state->order; n++) {
+        put(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
+    }
+    put(identity, "\nprecision=%s\ndeterministic=%s\n",
+        state->plan->request.precision == SLC_F32 ? "f32" : "f64",
+        state->options->deterministic ? "yes" : "no");
+}
+
+/* What else the bits of a deterministic run depend on. */
+static void put_bits(struct identity *identity, const struct cp_state *state)
+{
+    const struct slc_plan *plan = state->plan;
+
+    put(identity, "device=");
+    if (plan->request.accelerator != NULL) {
+        put(identity, "%s", plan->request.accelerator->ops->name);
+    } else if (plan->devices > 0) {
+        put(identity, "several of CPU (%s), dividing %s", slc_cpu_instruction_set(),
+            slc_split_name(plan->request.split));
+    } else {
+        put(identity, "CPU (%s)", slc_cpu_instruction_set());
+    }
+    put(identity, "\npasses=");
+    for (unsigned n = 0; n < state->order; n++) {
+        put(identity, "%s%s", n > 0 ? "," : "",
+            (plan->fusion.modes >> n & 1U) != 0 ? "fused" : "plain");
+    }
+    put(identity, "\nlayouts=");
+    for (unsigned n = 0; n < state->order; n++) {
+        const struct slc_layout_info *info =
+            slc_reader_info(slc_stream_reader(state->stream, plan->mode_layout[n]));
+
+        put(identity, "%s%s:%016" PRIx64, n > 0 ? "," : "", slc_layout_name(info->layout),
+            info->header_hash);
+    }
+    put(identity, "\n");
+}
+
+enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc_error *err)
+{
+    struct identity identity = {text, 0};
+    enum slc_status status;
+
+    put(&identity, "method=CP-ALS\n");
+    put_method(&identity, state);
+    put_tensor(&identity, state);
+    status = put_start(&identity, state, err);
+    if (status == SLC_OK && state->options->deterministic) {
+        put_bits(&identity, state);
+    }
+    if (status == SLC_OK && identity.used >= SLC_CP_IDENTITY_BYTES) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "what decides the result takes more than the %d bytes that a checkpoint "
+                          "has for it: do without (--checkpoint none)",
+                          SLC_CP_IDENTITY_BYTES);
+    }
+    return status;
+}
+
+/* The value of the line that begins with the `length` bytes `name`; NULL where there is none. */
+static const char *value_of(const char *text, const char *name, size_t length)
+{
+    for (const char *line = text; *line != '\0';) {
+        const char *end = strchr(line, '\n');
+
+        if (strncmp(line, name, length) == 0 && line[length] == '=') {
+            return line + length + 1;
+        }
+        line = end != NULL ? end + 1 : line + strlen(line);
+    }
+    return NULL;
+}
+
+enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct slc_error *err)
+{
+    for (const char *line = ours; *line != '\0'; line = strchr(line, '\n') + 1) {
+        const size_t name = strcspn(line, "=");
+        const char *our_value = line + name + 1;
+        const size_t our_length = strcspn(our_value, "\n");
+        const char *value = value_of(theirs, line, name);
+        const size_t length = value != NULL ? strcspn(value, "\n") : 0;
+
+        if (value == NULL || length != our_length || memcmp(value, our_value, length) != 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "%.*s is %.*s, the checkpoint's is %.*s: begin anew with --restart, or "
+                            "go on with what it was begun with",
+                            (int)name, line, (int)our_length, our_value,
+                            value != NULL ? (int)length : 4, value != NULL ? value : "none");
+        }
+    }
+    return SLC_OK;
+}

@@ -1,0 +1,232 @@
+/*
+ * Going on from a checkpoint of CP-ALS: what cp_checkpoint.c has written, back into a fresh state.
+ *
+ * What trials have found is taken over where they would be made again; copies per mode are made
+ * anew when the run comes to them. An MTTKRP that a pass for two modes has left is taken where the
+ * plan has such passes; else its mode gets a pass of its own.
+ */
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "engine/solve/cp_checkpoint.h"
+#include "engine/solve/cp_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Elements of a row that are converted at a time. */
+enum { PIECE = 256 };
+
+/* The section `name` into a matrix. */
+static enum slc_status get_matrix(struct slc_checkpoint_reader *reader,
+                                  const char *name,
+                                  const struct slc_matrix *matrix,
+                                  struct slc_error *err)
+{
+    const uint32_t item = slc_value_bytes(matrix->type);
+    uint8_t piece[8 * PIECE];
+
+    slc_checkpoint_seek(reader, name);
+    for (uint64_t row = 0; row < matrix->rows; row++) {
+        for (uint32_t col = 0, count; col < matrix->cols; col += count) {
+            count = matrix->cols - col < PIECE ? matrix->cols - col : PIECE;
+            slc_checkpoint_get(reader, piece, (uint64_t)count * item);
+            for (uint32_t i = 0; i < count; i++) {
+                if (matrix->type == SLC_F32) {
+                    slc_matrix_row_f32(matrix, row)[col + i] = slc_load_f32(piece + 4 * i);
+                } else {
+                    slc_matrix_row_f64(matrix, row)[col + i] = slc_load_f64(piece + 8 * i);
+                }
+            }
+        }
+    }
+    return slc_checkpoint_end(reader, err);
+}
+
+static void get_numbers(struct slc_checkpoint_reader *reader, double *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = slc_checkpoint_get_f64(reader);
+    }
+}
+
+static enum slc_status
+get_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc_error *err)
+{
+    const size_t rank = state->rank;
+    enum slc_status status;
+
+    slc_checkpoint_seek(reader, "matrices");
+    for (unsigned n = 0; n < state->order; n++) {
+        get_numbers(reader, state->gram[n], rank * rank);
+        get_numbers(reader, state->scale[n], rank);
+        get_numbers(reader, state->norm[n], rank);
+    }
+    get_numbers(reader, state->result->lambda, rank);
+    status = slc_checkpoint_end(reader, err);
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        char name[SLC_CHECKPOINT_NAME_BYTES];
+
+        cp_factor_name(n, name);
+        status = get_matrix(reader, name, &state->result->factors[n], err);
+    }
+    return status;
+}
+
+static enum slc_status get_pending(struct cp_state *state,
+                                   struct slc_checkpoint_reader *reader,
+                                   unsigned mode,
+                                   struct slc_error *err)
+{
+    struct slc_matrix output;
+    enum slc_status status;
+
+    if (mode == SLC_MAX_ORDER || (state->plan->fusion.seconds >> mode & 1U) == 0) {
+        return SLC_OK;
+    }
+    output = cp_output_view(state, &state->second_output, mode);
+    status = get_matrix(reader, "pending", &output, err);
+    if (status == SLC_OK) {
+        state->pending = mode;
+    }
+    return status;
+}
+
+static enum slc_status get_past(struct cp_state *state,
+                                struct slc_checkpoint_reader *reader,
+                                unsigned count,
+                                struct slc_error *err)
+{
+    const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, "past");
+    enum slc_status status = SLC_OK;
+
+    /* Before memory is taken for as many as there are said to be. */
+    if (section == NULL || section->bytes / sizeof(uint64_t) < count) {
+        (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint has not the iterations that it counts");
+        slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
+        return SLC_ERR_FORMAT;
+    }
+    slc_checkpoint_seek(reader, "past");
+    for (unsigned i = 0; i < count && status == SLC_OK; i++) {
+        struct slc_cp_iteration past = {.iteration = i + 1};
+        uint64_t singular;
+
+        past.fit = slc_checkpoint_get_f64(reader);
+        past.delta = slc_checkpoint_get_f64(reader);
+        past.seconds = slc_checkpoint_get_f64(reader);
+        past.bytes_read = slc_checkpoint_get_u64(reader);
+        past.passes = (unsigned)slc_checkpoint_get_u64(reader);
+        singular = slc_checkpoint_get_u64(reader);
+        for (unsigned n = 0; n < state->order; n++) {
+            past.singular[n] = (singular >> n & 1U) != 0;
+        }
+        get_numbers(reader, past.mode_seconds, state->order);
+        status = cp_checkpoint_past(state, &past, err);
+    }
+    return status == SLC_OK ? slc_checkpoint_end(reader, err) : status;
+}
+
+/* What a trial of the same job has found before. */
+static void take_choice(struct slc_conflict_choice *choice, const struct slc_conflict_choice *saved)
+{
+    if (choice->rival != SLC_CONFLICT_AUTO && saved->rival == SLC_CONFLICT_AUTO &&
+        (saved->chosen == choice->chosen || saved->chosen == choice->rival)) {
+        *choice = *saved;
+    }
+}
+
+static void take_numbers(struct cp_state *state, const struct slc_cp_saved *saved)
+{
+    struct slc_cp_result *result = state->result;
+
+    for (unsigned n = 0; n < state->order && saved->threads == state->plan->threads; n++) {
+        take_choice(&result->choices[n], &saved->choices[n]);
+        take_choice(&result->second_choices[n], &saved->second_choices[n]);
+    }
+    state->settled = saved->settled;
+    state->place = saved->place;
+    state->fit = saved->fit;
+    state->inner = saved->inner;
+    state->seconds_before = saved->times.total;
+    state->unsaved = false;
+    result->iterations = saved->iterations;
+    result->fit = saved->fit;
+    result->times = saved->times;
+    result->checkpoints = saved->checkpoints;
+    result->checkpoints.resumes++;
+    result->resume_iteration = saved->iterations + 1;
+    result->resume_mode = state->mode_order[saved->place];
+}
+
+static enum slc_status load(struct cp_state *state,
+                            struct slc_checkpoint_reader *reader,
+                            const struct slc_cp_saved *saved,
+                            struct slc_error *err)
+{
+    enum slc_status status = cp_factors_create(state, err);
+
+    if (status == SLC_OK) {
+        status = get_matrices(state, reader, err);
+    }
+    if (status == SLC_OK) {
+        status = get_pending(state, reader, saved->pending, err);
+    }
+    if (status == SLC_OK) {
+        status = get_past(state, reader, saved->past_count, err);
+    }
+    if (status == SLC_OK) {
+        take_numbers(state, saved);
+    }
+    return status;
+}
+
+static void tell(const struct cp_state *state, const struct slc_cp_saved *saved)
+{
+    const struct slc_cp_resume resume = {.iteration = state->result->resume_iteration,
+                                         .mode = state->result->resume_mode,
+                                         .seconds = saved->times.total,
+                                         .past = state->past,
+                                         .past_count = saved->past_count};
+
+    if (state->options->resumed != NULL) {
+        state->options->resumed(state->options->context, &resume);
+    }
+}
+
+enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err)
+{
+    struct slc_checkpoint_reader *reader;
+    struct slc_cp_saved saved;
+    char *theirs = NULL;
+    enum slc_status status;
+
+    *resumed = false;
+    state->unsaved = true;
+    if (state->options->checkpoint == NULL) {
+        return SLC_OK;
+    }
+    state->identity = slc_malloc(SLC_CP_IDENTITY_BYTES);
+    theirs = slc_malloc(SLC_CP_IDENTITY_BYTES);
+    if (state->identity == NULL || theirs == NULL) {
+        slc_free(theirs);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what a checkpoint is told by");
+    }
+    status = cp_identity(state, state->identity, err);
+    reader = slc_checkpoint_found(state->options->checkpoint);
+    if (status == SLC_OK && reader != NULL) {
+        status = slc_cp_saved_read(reader, theirs, &saved, err);
+        if (status == SLC_OK) {
+            status = cp_identity_compare(state->identity, theirs, err);
+        }
+        if (status == SLC_OK) {
+            status = load(state, reader, &saved, err);
+        }
+        if (status == SLC_OK) {
+            *resumed = true;
+            tell(state, &saved);
+        } else {
+            slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
+        }
+    }
+    slc_free(theirs);
+    return status;
+}

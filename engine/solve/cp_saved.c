@@ -1,0 +1,188 @@
+/*
+ * The state of a run in numbers: one list, written and read in the same order. Whatever is read is
+ * a claim, checked before anything follows from it.
+ */
+#include "base/checked.h"
+#include "engine/solve/cp_checkpoint.h"
+#include "engine/solve/cp_state.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the section `state`. One that says more than this one gets the next number. */
+enum { STATE_VERSION = 1 };
+
+void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES])
+{
+    (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "factor-%u", (mode + 1) % 100);
+}
+
+static void put_cost(struct slc_checkpoint *checkpoint, const struct slc_conflict_cost *cost)
+{
+    slc_checkpoint_put_u64(checkpoint, (uint64_t)cost->conflict);
+    slc_checkpoint_put_f64(checkpoint, cost->predicted_ns);
+    slc_checkpoint_put_f64(checkpoint, cost->measured_ns);
+}
+
+static void put_choice(struct slc_checkpoint *checkpoint, const struct slc_conflict_choice *choice)
+{
+    slc_checkpoint_put_u64(checkpoint, (uint64_t)choice->chosen);
+    slc_checkpoint_put_u64(checkpoint, (uint64_t)choice->rival);
+    slc_checkpoint_put_u64(checkpoint, choice->cost_count);
+    for (unsigned i = 0; i < SLC_CONFLICT_COSTS; i++) {
+        put_cost(checkpoint, &choice->costs[i]);
+    }
+    put_cost(checkpoint, &choice->spare);
+}
+
+void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved)
+{
+    const double times[] = {saved->times.total, saved->times.mttkrp, saved->times.solve,
+                            saved->times.fit,   saved->times.init,   saved->times.copies};
+
+    slc_checkpoint_section(checkpoint, "state");
+    slc_checkpoint_put_u64(checkpoint, STATE_VERSION);
+    slc_checkpoint_put_u64(checkpoint, saved->order);
+    slc_checkpoint_put_u64(checkpoint, saved->iterations);
+    slc_checkpoint_put_u64(checkpoint, saved->place);
+    slc_checkpoint_put_u64(checkpoint, saved->pending);
+    slc_checkpoint_put_u64(checkpoint, saved->settled);
+    slc_checkpoint_put_u64(checkpoint, saved->copies_after);
+    slc_checkpoint_put_u64(checkpoint, saved->threads);
+    slc_checkpoint_put_u64(checkpoint, saved->checkpoints.resumes);
+    slc_checkpoint_put_u64(checkpoint, saved->checkpoints.count);
+    slc_checkpoint_put_u64(checkpoint, saved->written);
+    slc_checkpoint_put_u64(checkpoint, saved->past_count);
+    slc_checkpoint_put_f64(checkpoint, saved->checkpoints.seconds);
+    slc_checkpoint_put_f64(checkpoint, saved->fit);
+    slc_checkpoint_put_f64(checkpoint, saved->inner);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        slc_checkpoint_put_f64(checkpoint, times[i]);
+    }
+    for (unsigned n = 0; n < saved->order; n++) {
+        slc_checkpoint_put_u64(checkpoint, saved->mode_order[n]);
+        put_choice(checkpoint, &saved->choices[n]);
+        put_choice(checkpoint, &saved->second_choices[n]);
+    }
+}
+
+/* A number of at most `most`; else 0, and *sound is false. */
+static unsigned get_below(struct slc_checkpoint_reader *reader, uint64_t most, bool *sound)
+{
+    const uint64_t value = slc_checkpoint_get_u64(reader);
+
+    *sound = *sound && value <= most;
+    return value <= most ? (unsigned)value : 0;
+}
+
+static void
+get_cost(struct slc_checkpoint_reader *reader, struct slc_conflict_cost *cost, bool *sound)
+{
+    cost->conflict = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    cost->predicted_ns = slc_checkpoint_get_f64(reader);
+    cost->measured_ns = slc_checkpoint_get_f64(reader);
+}
+
+static void
+get_choice(struct slc_checkpoint_reader *reader, struct slc_conflict_choice *choice, bool *sound)
+{
+    choice->chosen = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    choice->rival = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    choice->cost_count = get_below(reader, SLC_CONFLICT_COSTS, sound);
+    for (unsigned i = 0; i < SLC_CONFLICT_COSTS; i++) {
+        get_cost(reader, &choice->costs[i], sound);
+    }
+    get_cost(reader, &choice->spare, sound);
+}
+
+static void get_state(struct slc_checkpoint_reader *reader, struct slc_cp_saved *saved, bool *sound)
+{
+    struct slc_cp_times *times = &saved->times;
+    double *const into[] = {&times->total, &times->mttkrp, &times->solve,
+                            &times->fit,   &times->init,   &times->copies};
+
+    saved->order = get_below(reader, SLC_MAX_ORDER, sound);
+    saved->iterations = get_below(reader, INT_MAX, sound);
+    saved->place = get_below(reader, SLC_MAX_ORDER, sound);
+    saved->pending = get_below(reader, SLC_MAX_ORDER, sound);
+    saved->settled = get_below(reader, UINT32_MAX, sound);
+    saved->copies_after = get_below(reader, UINT_MAX, sound);
+    saved->threads = get_below(reader, UINT_MAX, sound);
+    saved->checkpoints.resumes = get_below(reader, INT_MAX, sound);
+    saved->checkpoints.count = slc_checkpoint_get_u64(reader);
+    saved->written = slc_checkpoint_get_u64(reader);
+    saved->past_count = get_below(reader, INT_MAX, sound);
+    saved->checkpoints.seconds = slc_checkpoint_get_f64(reader);
+    saved->fit = slc_checkpoint_get_f64(reader);
+    saved->inner = slc_checkpoint_get_f64(reader);
+    for (size_t i = 0; i < sizeof into / sizeof into[0]; i++) {
+        *into[i] = slc_checkpoint_get_f64(reader);
+    }
+    for (unsigned n = 0; n < saved->order; n++) {
+        saved->mode_order[n] = get_below(reader, SLC_MAX_ORDER - 1, sound);
+        get_choice(reader, &saved->choices[n], sound);
+        get_choice(reader, &saved->second_choices[n], sound);
+    }
+}
+
+/* Whether the numbers go together. */
+static bool is_state(const struct slc_cp_saved *saved)
+{
+    return saved->order > 0 && saved->place < saved->order &&
+           saved->past_count == saved->iterations &&
+           slc_plan_check_order(saved->order, saved->mode_order, NULL) == SLC_OK &&
+           (saved->pending == SLC_MAX_ORDER || saved->pending == saved->mode_order[saved->place]);
+}
+
+static enum slc_status
+read_identity(struct slc_checkpoint_reader *reader, char *identity, struct slc_error *err)
+{
+    const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, "identity");
+    uint64_t bytes = section != NULL ? section->bytes : 0;
+    enum slc_status status;
+
+    bytes = slc_min_u64(bytes, SLC_CP_IDENTITY_BYTES - 1);
+    slc_checkpoint_seek(reader, "identity");
+    slc_checkpoint_get(reader, identity, bytes);
+    identity[bytes] = '\0';
+    status = slc_checkpoint_end(reader, err);
+    /* Printed as it is by whoever tells of it. */
+    for (uint64_t i = 0; i < bytes; i++) {
+        if (identity[i] != '\n' && (identity[i] < ' ' || identity[i] > '~')) {
+            identity[i] = '?';
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
+                                  char *identity,
+                                  struct slc_cp_saved *saved,
+                                  struct slc_error *err)
+{
+    enum slc_status status = read_identity(reader, identity, err);
+    bool sound = true;
+    uint64_t version;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    memset(saved, 0, sizeof *saved);
+    slc_checkpoint_seek(reader, "state");
+    version = slc_checkpoint_get_u64(reader);
+    if (version > STATE_VERSION) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
+                       "the checkpoint is of a newer sluice, which has to go on from it");
+        slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
+        return SLC_ERR_UNSUPPORTED;
+    }
+    get_state(reader, saved, &sound);
+    status = slc_checkpoint_end(reader, err);
+    if (status == SLC_OK && (version == 0 || !sound || !is_state(saved))) {
+        (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint's state is none that a run can have");
+        slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
+        status = SLC_ERR_FORMAT;
+    }
+    return status;
+}

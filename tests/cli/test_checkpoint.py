@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Checkpoints of cpd from outside: a run that is killed, stopped or out of time goes on with the same
+command line, and a deterministic one ends with the bytes of a run that was left alone."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+
+SEED = int(os.environ.get("SLC_TEST_SEED", "1"))
+KILLS = 40 if os.environ.get("SLC_TEST_FULL") else 3 if os.environ.get("SLC_TEST_QUICK") else 8
+
+
+def store(folder):
+    path = os.path.join(folder, "t.slc")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 100000, "-q")
+    return path
+
+
+def command(path, out, *more):
+    return [SLUICE, "cpd", path, "-r", "6", "-i", "12", "--tol", "0", "--deterministic", "-t", "2", "-o", out,
+            "--checkpoint-interval", "0", *more]
+
+
+def factors(out):
+    names = sorted(name for name in os.listdir(out) if name.endswith(".npy"))
+    check(names == ["lambda.npy", "mode-1.npy", "mode-2.npy", "mode-3.npy"], f"{out}: {os.listdir(out)}")
+    return [open(os.path.join(out, name), "rb").read() for name in names]
+
+
+def checkpoints(out):
+    return sorted(name for name in os.listdir(out) if name.endswith(".ckpt"))
+
+
+def killed(folder):
+    """kill -9 at random moments; other numbers of threads go on."""
+    path = store(folder)
+    whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
+    start = time.monotonic()
+    subprocess.run(command(path, whole, "-q"), check=True)
+    seconds = time.monotonic() - start
+    check(checkpoints(whole) == [], f"left: {os.listdir(whole)}")
+    draw = random.Random(SEED)
+    print(f"# seed {SEED} (SLC_TEST_SEED), {KILLS} kills")
+    kills = 0
+    for _ in range(4 * KILLS):
+        child = subprocess.Popen(command(path, out, "-q", "-t", str(draw.randint(1, 3))))
+        time.sleep(draw.uniform(0, seconds))
+        child.kill()
+        if child.wait() == -signal.SIGKILL:
+            kills += 1
+            if kills == KILLS:
+                break
+            continue
+        check(child.returncode == 0, f"exit {child.returncode}")
+        check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
+    subprocess.run(command(path, out, "-q"), check=True)
+    check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
+    check(checkpoints(out) == [], f"left: {os.listdir(out)}")
+    fits = [[i["fit"] for i in load_json(os.path.join(name, "run.json"))["iterations"]] for name in (whole, out)]
+    check(len(fits[0]) == 12 and fits[0] == fits[1], f"other fits: {fits}")
+
+
+def began(args, folder):
+    """A run that has written a checkpoint after its second iteration."""
+    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    for line in child.stdout:
+        if "its =   2" in line:
+            return child
+    raise AssertionError("it ended by itself: " + child.stderr.read())
+
+
+def stopped(folder):
+    """SIGTERM leaves a checkpoint, by default too; what is said of it; and it goes on."""
+    path = store(folder)
+    args = [SLUICE, "cpd", path, "-r", "6", "-i", "100000", "--tol", "0", "-o", "out", "--log-json", "log"]
+    child = began(args, folder)
+    child.terminate()
+    _, messages = child.communicate(timeout=60)
+    check(child.returncode == 143, f"exit {child.returncode}: {messages}")
+    check("the same command goes on at iteration" in messages, messages)
+    out = os.path.join(folder, "out")
+    check(checkpoints(out) == ["checkpoint-1.ckpt", "checkpoint-2.ckpt"], os.listdir(out))
+    record = load_json(os.path.join(out, "run.json"))
+    check(record["checkpoint"]["count"] == 1 and record["checkpoint"]["resumes"] == 0, record["checkpoint"])
+    with open(os.path.join(folder, "log")) as file:
+        events = [json.loads(line) for line in file]
+    kept = [event for event in events if event["event"] == "checkpoint"]
+    check(len(kept) == 1 and kept[0]["path"] == "out", kept)
+
+    info = json.loads(sluice("info", out, "--json")[0])
+    check(info["schema"] == "sluice-checkpoint-1" and info["identity"]["rank"] == "6", info)
+    check((info["iteration"], info["mode"]) == (kept[0]["iteration"], kept[0]["mode"]), info)
+    text = sluice("info", os.path.join(out, "checkpoint-1.ckpt"))[0]
+    check(f"iteration {info['iteration']}, mode {info['mode']}" in text and "mode order" in text, text)
+
+    args[args.index("100000")] = str(info["iteration"] + 2)
+    done = subprocess.run(args, capture_output=True, text=True, cwd=folder)
+    check(done.returncode == 0, done.stderr)
+    check(f"resumed at iteration {info['iteration']}, mode {info['mode']}" in done.stdout, done.stdout)
+    record = load_json(os.path.join(out, "run.json"))
+    check(record["checkpoint"]["resumes"] == 1, record["checkpoint"])
+    check([i["iteration"] for i in record["iterations"]] == list(range(1, info["iteration"] + 3)), "iterations")
+    check(checkpoints(out) == [], os.listdir(out))
+
+
+def out_of_time(folder):
+    """--maxsecs ends with 75; two parts give what one gives."""
+    path = store(folder)
+    whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
+    subprocess.run(command(path, whole, "-q"), check=True)
+    for _ in range(50):
+        code = subprocess.run(command(path, out, "-q", "--maxsecs", "0.02")).returncode
+        check(code in (0, 75), f"exit {code}")
+        if code == 0:
+            break
+        check(os.path.exists(os.path.join(out, "run.json")), "no results were written")
+    else:
+        subprocess.run(command(path, out, "-q"), check=True)
+    check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
+
+
+def other_options(folder):
+    """What decides the result may not change, and is named; --restart begins anew; damage is told."""
+    path = store(folder)
+    out = os.path.join(folder, "out")
+    stop = subprocess.run(command(path, out, "-q", "--maxsecs", "0.000001"))
+    check(stop.returncode == 75, f"exit {stop.returncode}")
+    for more, what in ((["-r", "7"], "rank is 7, the checkpoint's is 6"),
+                       (["--seed", "1"], "start is random, seed 1, the checkpoint's is random, seed 0"),
+                       (["--reg", "0.5"], "regularization is 0.5"),
+                       (["--mode-order", "3,2,1"], "mode order is 3,2,1"),
+                       (["--precision", "f32"], "precision is f32")):
+        done = subprocess.run(command(path, out, "-q", *more), capture_output=True, text=True)
+        check(done.returncode == 2 and what in done.stderr and "--restart" in done.stderr, (more, done.stderr))
+    check(checkpoints(out) != [], "a refused run has removed the checkpoint")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 90000, "-q", "-f")
+    done = subprocess.run(command(path, out, "-q"), capture_output=True, text=True)
+    check(done.returncode == 2 and "tensor nonzeros" in done.stderr, done.stderr)
+    done = subprocess.run(command(path, out, "--restart"), capture_output=True, text=True)
+    check(done.returncode == 0 and "resumed" not in done.stdout, done.stderr)
+
+    subprocess.run(command(path, out, "-q", "--maxsecs", "0.000001"))
+    for name in checkpoints(out):
+        with open(os.path.join(out, name), "r+b") as file:
+            if file.read(1) != b"\0":
+                file.seek(9000)
+                file.write(b"?????")
+    done = subprocess.run(command(path, out, "-q"), capture_output=True, text=True)
+    check(done.returncode == 5 and "--restart" in done.stderr and ".ckpt" in done.stderr, done.stderr)
+    done = subprocess.run([SLUICE, "info", os.path.join(out, "checkpoint-1.ckpt")], capture_output=True, text=True)
+    check(done.returncode == 5 and "damaged" in done.stderr, done.stderr)
+    check(subprocess.run(command(path, out, "-q", "--restart")).returncode == 0, "not begun anew")
+
+
+def two_at_once(folder):
+    """A second run with the same output is refused while the first goes on."""
+    path = store(folder)
+    args = [SLUICE, "cpd", path, "-r", "6", "-i", "1000000", "--tol", "0", "-o", "out"]
+    child = began(args, folder)
+    done = subprocess.run(args, capture_output=True, text=True, cwd=folder)
+    check(done.returncode == 5 and "another sluice" in done.stderr, done.stderr)
+    child.terminate()
+    child.communicate(timeout=60)
+
+
+def places(folder):
+    """Beside each kind of result, in a folder that is named, or nowhere."""
+    path = store(folder)
+    base = [SLUICE, "cpd", path, "-r", "3", "-q", "--maxsecs", "0.000001"]
+    for more, place in ((["-s", "a-"], "a-checkpoint"), (["--ktensor", "b.txt"], "b.txt.checkpoint"),
+                        (["-o", "c"], "c"), (["-o", "d", "--checkpoint", "e"], "e"),
+                        (["--nowrite", "--checkpoint", "f"], "f")):
+        done = subprocess.run([*base, *more], capture_output=True, text=True, cwd=folder)
+        check(done.returncode == 75, (more, done.returncode, done.stderr))
+        check(checkpoints(os.path.join(folder, place)) != [], f"{more}: nothing in {place}")
+        done = subprocess.run([*base[:-2], "-i", "2", *more], capture_output=True, text=True, cwd=folder)
+        check(done.returncode == 0, (more, done.stderr))
+        check(not os.path.exists(os.path.join(folder, place)) or checkpoints(os.path.join(folder, place)) == [],
+              f"{more}: left in {place}")
+        check(place in "cef" or not os.path.exists(os.path.join(folder, place)), f"{place} is left")
+    before = sorted(os.listdir(folder))
+    for more in (["--nowrite"], ["-o", "c", "--checkpoint", "none"]):
+        done = subprocess.run([*base, *more], capture_output=True, text=True, cwd=folder)
+        check(done.returncode == 75, done.stderr)
+        check(sorted(os.listdir(folder)) == before and checkpoints(os.path.join(folder, "c")) == [], more)
+    done = subprocess.run([*base, "--checkpoint", path], capture_output=True, text=True, cwd=folder)
+    check(done.returncode == 2, f"a checkpoint was put into a store: {done.stderr}")
+    done = subprocess.run([*base, "--checkpoint-interval", "-3"], capture_output=True, text=True, cwd=folder)
+    check(done.returncode == 2 and "--checkpoint-interval" in done.stderr, done.stderr)
+
+
+run([
+    ("killed runs go on to the same bytes", killed),
+    ("a stopped run goes on", stopped),
+    ("a run that is out of time goes on", out_of_time),
+    ("other options are refused", other_options),
+    ("two runs with one output", two_at_once),
+    ("places for checkpoints", places),
+])

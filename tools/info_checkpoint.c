@@ -1,0 +1,220 @@
+/* See info_checkpoint.h. */
+#include "info_checkpoint.h"
+
+#include "base/memory.h"
+#include "console.h"
+#include "engine/solve/cp_checkpoint.h"
+#include "format.h"
+#include "log_json.h"
+#include "storage/checkpoint.h"
+#include "storage/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool info_checkpoint_is(const char *path)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    bool found = false;
+
+    if (files->stat_path(files->self, path, &stat) < 0) {
+        return false;
+    }
+    if (stat.kind != 'd') {
+        return true;
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        char *file = slc_checkpoint_path(path, k);
+
+        found = found || (file != NULL && files->stat_path(files->self, file, &stat) >= 0);
+        slc_free(file);
+    }
+    return found;
+}
+
+/*
+ * The newer generation of a folder, or that of a file. Without the lock: a run may be writing, and
+ * then one of them is not whole.
+ */
+static enum slc_status
+open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_file_stat stat;
+
+    *reader = NULL;
+    if (files->stat_path(files->self, path, &stat) >= 0 && stat.kind != 'd') {
+        return slc_checkpoint_reader_open(files, path, reader, err);
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        char *file = slc_checkpoint_path(path, k);
+        struct slc_checkpoint_reader *other = NULL;
+
+        if (file == NULL) {
+            slc_checkpoint_reader_close(*reader);
+            *reader = NULL;
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the name of a checkpoint");
+        }
+        if (slc_checkpoint_reader_open(files, file, &other, &fault) != SLC_OK) {
+            console_note("warning: %s: %s", file, fault.message);
+        }
+        slc_free(file);
+        if (*reader == NULL ||
+            (other != NULL && slc_checkpoint_reader_info(other)->generation >
+                                  slc_checkpoint_reader_info(*reader)->generation)) {
+            slc_checkpoint_reader_close(*reader);
+            *reader = other;
+        } else {
+            slc_checkpoint_reader_close(other);
+        }
+    }
+    if (*reader == NULL && fault.status != SLC_OK) {
+        *err = fault;
+    }
+    return *reader == NULL ? fault.status : SLC_OK;
+}
+
+static const char *written_at(uint64_t seconds, char *text, size_t bytes)
+{
+    const time_t when = seconds < INT32_MAX * UINT64_C(100) ? (time_t)seconds : 0;
+    struct tm utc;
+
+    text[0] = '\0';
+    if (gmtime_r(&when, &utc) != NULL) {
+        (void)strftime(text, bytes, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    return text;
+}
+
+static void print_text(const struct slc_checkpoint_reader *reader,
+                       const struct slc_cp_saved *saved,
+                       const char *identity)
+{
+    const struct slc_checkpoint_info *info = slc_checkpoint_reader_info(reader);
+    struct format_text bytes;
+    struct format_text seconds;
+    char written[32];
+
+    printf("%s\n", slc_checkpoint_reader_path(reader));
+    printf("  %-18s %" PRIu64 ", whole, %s in %u sections, of %s\n", "generation", info->generation,
+           format_data(&bytes, (double)info->file_bytes), info->section_count,
+           written_at(saved->written, written, sizeof written));
+    printf("  %-18s iteration %u, mode %u%s\n", "goes on with", saved->iterations + 1,
+           saved->mode_order[saved->place] + 1,
+           saved->pending != SLC_MAX_ORDER ? ", whose MTTKRP it has" : "");
+    printf("  %-18s %.8f after %u iteration%s\n", "fit", saved->fit, saved->iterations,
+           saved->iterations == 1 ? "" : "s");
+    printf("  %-18s %s so far, resumed %u time%s; %" PRIu64 " checkpoint%s in %.3fs\n", "time",
+           format_seconds(&seconds, saved->times.total), saved->checkpoints.resumes,
+           saved->checkpoints.resumes == 1 ? "" : "s", saved->checkpoints.count,
+           saved->checkpoints.count == 1 ? "" : "s", saved->checkpoints.seconds);
+    for (const char *line = identity; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        const char *equals = memchr(line, '=', length);
+        const int name = equals != NULL ? (int)(equals - line) : 0;
+
+        if (equals != NULL) {
+            printf("  %-18.*s %.*s\n", name, line, (int)length - name - 1, equals + 1);
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
+static json_t *identity_json(const char *identity)
+{
+    json_t *object = json_object();
+
+    for (const char *line = identity; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        const char *equals = memchr(line, '=', length);
+
+        if (equals != NULL) {
+            char name[64];
+
+            (void)snprintf(name, sizeof name, "%.*s", (int)(equals - line), line);
+            (void)json_object_set_new(
+                object, name, json_stringn(equals + 1, length - (size_t)(equals + 1 - line)));
+        }
+        line += length + (line[length] == '\n');
+    }
+    return object;
+}
+
+static json_t *sections_json(const struct slc_checkpoint_info *info)
+{
+    json_t *list = json_array();
+
+    for (unsigned s = 0; s < info->section_count; s++) {
+        const struct slc_checkpoint_section *section = &info->sections[s];
+
+        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}", "name", section->name,
+                                                    "offset", (json_int_t)section->offset, "bytes",
+                                                    (json_int_t)section->bytes, "hash",
+                                                    json_hex(section->hash)));
+    }
+    return list;
+}
+
+static int print_json(const struct slc_checkpoint_reader *reader,
+                      const struct slc_cp_saved *saved,
+                      const char *identity)
+{
+    const struct slc_checkpoint_info *info = slc_checkpoint_reader_info(reader);
+    const bool pending = saved->pending != SLC_MAX_ORDER;
+    char written[32];
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
+        "schema", "sluice-checkpoint-1", "path", slc_checkpoint_reader_path(reader), "generation",
+        (json_int_t)info->generation, "file_bytes", (json_int_t)info->file_bytes, "written",
+        written_at(saved->written, written, sizeof written), "iteration",
+        (json_int_t)saved->iterations + 1, "mode", (json_int_t)saved->mode_order[saved->place] + 1,
+        "pending_mode", pending ? json_integer((json_int_t)saved->pending + 1) : json_null(),
+        "iterations_done", (json_int_t)saved->iterations, "fit", saved->fit, "seconds",
+        saved->times.total, "checkpoints", "resumes", (json_int_t)saved->checkpoints.resumes,
+        "count", (json_int_t)saved->checkpoints.count, "seconds", saved->checkpoints.seconds,
+        "identity", identity_json(identity), "sections", sections_json(info));
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+
+    json_decref(object);
+    if (text == NULL) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        (void)slc_fail(&err, SLC_ERR_INPUT, "the path is not UTF-8, or memory is short");
+        return console_error(&err);
+    }
+    printf("%s\n", text);
+    free(text);
+    return 0;
+}
+
+int info_checkpoint(const char *path, bool json)
+{
+    struct slc_checkpoint_reader *reader;
+    struct slc_cp_saved saved;
+    struct slc_error err = SLC_ERROR_INIT;
+    char identity[SLC_CP_IDENTITY_BYTES];
+    enum slc_status status = open_newest(path, &reader, &err);
+    int code = 0;
+
+    if (status == SLC_OK && reader == NULL) {
+        status = slc_fail(&err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
+        slc_error_locate_file(&err, path);
+    }
+    if (status == SLC_OK) {
+        status = slc_cp_saved_read(reader, identity, &saved, &err);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
+    } else if (json) {
+        code = print_json(reader, &saved, identity);
+    } else {
+        print_text(reader, &saved, identity);
+    }
+    slc_checkpoint_reader_close(reader);
+    return code;
+}
