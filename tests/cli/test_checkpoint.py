@@ -14,12 +14,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
 
 SEED = int(os.environ.get("SLC_TEST_SEED", "1"))
-KILLS = 40 if os.environ.get("SLC_TEST_FULL") else 3 if os.environ.get("SLC_TEST_QUICK") else 8
+KILLS = 100 if os.environ.get("SLC_TEST_FULL") else 2 if os.environ.get("SLC_TEST_QUICK") else 4
 
 
 def store(folder):
     path = os.path.join(folder, "t.slc")
-    sluice("generate", path, "--dims", "300x200x100", "--nnz", 100000, "-q")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 40000, "-q")
     return path
 
 
@@ -38,19 +38,25 @@ def checkpoints(out):
     return sorted(name for name in os.listdir(out) if name.endswith(".ckpt"))
 
 
-def killed(folder):
+def killed_in(*more):
+    return lambda folder: killed(folder, *more)
+
+
+def killed(folder, *more):
     """kill -9 at random moments; other numbers of threads go on."""
     path = store(folder)
+    if more:
+        sluice("layout", path, "--sorted", "1,2,3", "-q")
     whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
     start = time.monotonic()
-    subprocess.run(command(path, whole, "-q"), check=True)
+    subprocess.run(command(path, whole, "-q", *more), check=True)
     seconds = time.monotonic() - start
     check(checkpoints(whole) == [], f"left: {os.listdir(whole)}")
     draw = random.Random(SEED)
     print(f"# seed {SEED} (SLC_TEST_SEED), {KILLS} kills")
     kills = 0
     for _ in range(4 * KILLS):
-        child = subprocess.Popen(command(path, out, "-q", "-t", str(draw.randint(1, 3))))
+        child = subprocess.Popen(command(path, out, "-q", *more, "-t", str(draw.randint(1, 3))))
         time.sleep(draw.uniform(0, seconds))
         child.kill()
         if child.wait() == -signal.SIGKILL:
@@ -60,7 +66,7 @@ def killed(folder):
             continue
         check(child.returncode == 0, f"exit {child.returncode}")
         check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
-    subprocess.run(command(path, out, "-q"), check=True)
+    subprocess.run(command(path, out, "-q", *more), check=True)
     check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
     check(checkpoints(out) == [], f"left: {os.listdir(out)}")
     fits = [[i["fit"] for i in load_json(os.path.join(name, "run.json"))["iterations"]] for name in (whole, out)]
@@ -140,7 +146,7 @@ def other_options(folder):
         done = subprocess.run(command(path, out, "-q", *more), capture_output=True, text=True)
         check(done.returncode == 2 and what in done.stderr and "--restart" in done.stderr, (more, done.stderr))
     check(checkpoints(out) != [], "a refused run has removed the checkpoint")
-    sluice("generate", path, "--dims", "300x200x100", "--nnz", 90000, "-q", "-f")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 30000, "-q", "-f")
     done = subprocess.run(command(path, out, "-q"), capture_output=True, text=True)
     check(done.returncode == 2 and "tensor nonzeros" in done.stderr, done.stderr)
     done = subprocess.run(command(path, out, "--restart"), capture_output=True, text=True)
@@ -197,7 +203,8 @@ def places(folder):
 
 
 run([
-    ("killed runs go on to the same bytes", killed),
+    ("killed runs go on to the same bytes", killed_in()),
+    ("and with two modes in a pass", killed_in("--passes", "fused", "--no-cache")),
     ("a stopped run goes on", stopped),
     ("a run that is out of time goes on", out_of_time),
     ("other options are refused", other_options),

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import struct
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
@@ -188,6 +189,25 @@ def shared(folder):
     check("  device       CPU" in text and "Shared" not in text, text)
 
 
+def resumed(folder):
+    """A run on the device that is out of time goes on to the same bits, with what the device had."""
+    store, outs = os.path.join(folder, "t.slc"), [os.path.join(folder, name) for name in ("whole", "parts")]
+    sluice("generate", store, "--dims", "300x200x70", "--nnz", 20000, "-q", "-f", "--block-bytes", "64KiB")
+    options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0, "--deterministic", "--device", "gpu", "-q"]
+    emulated(*options, "-o", outs[0])
+    emulated(*options, "-o", outs[1], "--maxsecs", "0.000001", status=75)
+    part = [os.environ["SLUICE_EMULATED"], *map(str, options), "-o", outs[1], "--maxsecs"]
+    # At least one update each time, and all that is left in the end.
+    for seconds in ("0.1", "0.1", "100"):
+        code = subprocess.run([*part, seconds], check=False).returncode
+        check(code in (0, 75), f"exit {code}")
+        if code == 0:
+            break
+    told = [record(out) for out in outs]
+    check(code == 0 and told[1]["checkpoint"]["resumes"] > 0, str(told[1]["checkpoint"]))
+    check(told[0]["lambda"] == told[1]["lambda"] and told[0]["fit"] == told[1]["fit"], "other bits after a stop")
+
+
 def budgets(folder):
     store = made(folder)
     text = emulated("cpd", store, "-r", 3, "--device", "gpu", "--device-memory", "64KiB", status=4)
@@ -266,6 +286,7 @@ def without(folder):
 run([
     ("CP-ALS on a device", decompose),
     ("a stop by time", stop),
+    ("going on after one", resumed),
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
     ("several devices", several),

@@ -27,6 +27,12 @@ static uint64_t reserve_bytes(void)
     return slc_checkpoint_file_bytes(lengths, SLC_COUNT(lengths));
 }
 
+/* How many of many like cases to leave out, where each takes several times as long. */
+static uint64_t stride(uint64_t quick, uint64_t threads_only)
+{
+    return slc_test_threads_only() ? threads_only : slc_test_quick() ? quick : 1;
+}
+
 /* A folder of its own for each test. */
 static const char *fresh_folder(const char *name)
 {
@@ -198,7 +204,7 @@ static void altered_bytes(void)
 
     write_generations(folder, 1, 1, 1);
     slc_forged_load(&file, generation_path(folder, 0));
-    for (uint64_t i = 0; i < BODY + 2 * PAGE; i++) {
+    for (uint64_t i = 0; i < BODY + 2 * PAGE; i += stride(5, 97)) {
         enum slc_status status;
 
         slc_forged_poke(generation_path(folder, 0), i, (uint8_t)(file.bytes[i] ^ (1U << i % 8)));
@@ -311,10 +317,13 @@ static void cut_files(void)
 
     write_generations(folder, 1, 1, 1);
     slc_forged_load(&file, generation_path(folder, 0));
-    for (uint64_t size = BODY + PAGE + 1; size-- > 0;) {
+    for (uint64_t size = BODY + PAGE + 1, step; size > 0;) {
         struct slc_checkpoint_reader *reader = NULL;
         enum slc_status status;
 
+        /* All of the last ones, for the magic ends there. */
+        step = size > 10 ? stride(5, 197) : 1;
+        size -= step < size ? step : size;
         slc_forged_resize(generation_path(folder, 0), size);
         status = slc_checkpoint_reader_open(NULL, generation_path(folder, 0), &reader, NULL);
         if (size == 0 ? status != SLC_OK || reader != NULL
@@ -346,7 +355,8 @@ static void torn_writes(void)
     /* What follows the last section is zeros in both. */
     pages = slc_load_u64(after.bytes + 32) / PAGE;
     for (unsigned way = 0; way < 3; way++) {
-        for (uint64_t arrived = 0; arrived <= pages; arrived++) {
+        for (uint64_t arrived = 0; arrived <= pages;
+             arrived += arrived + stride(2, 5) > pages ? 1 : stride(2, 5)) {
             for (uint64_t p = 0; p < pages; p++) {
                 const bool is_new = way == 0   ? p < arrived
                                     : way == 1 ? p >= pages - arrived
@@ -412,7 +422,7 @@ static void faults(void)
 
         write_generations(folder, 1, 2, 2);
         reported = 2;
-        for (uint64_t k = 1;; k++) {
+        for (uint64_t k = 1;; k += stride(1, 3)) {
             uint64_t found;
             enum slc_status status;
             bool fired;
