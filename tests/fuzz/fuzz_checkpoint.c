@@ -1,0 +1,90 @@
+/*
+ * Any bytes as a generation of a checkpoint: as they are, and with every checksum made right where
+ * what it is of lies within the file, so that what stands behind checksums is reached, too.
+ */
+#include "fuzz_store.h"
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "engine/solve/cp_checkpoint.h"
+#include "storage/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096, ENTRY = 40 };
+
+static void seal(uint8_t *data, size_t bytes)
+{
+    if (bytes < 2 * PAGE) {
+        return;
+    }
+    for (size_t s = 0; s < SLC_CHECKPOINT_SECTIONS; s++) {
+        uint8_t *entry = data + PAGE + s * ENTRY;
+        const uint64_t offset = slc_load_u64(entry + 16), length = slc_load_u64(entry + 24);
+
+        if (offset >= PAGE && offset <= bytes && length > 0 && length <= bytes - offset) {
+            const uint64_t padded = (length + PAGE - 1) / PAGE * PAGE;
+
+            if (padded <= bytes - offset) {
+                slc_store_u64(entry + 32, slc_hash64(data + offset, padded));
+            }
+        }
+    }
+    slc_store_u64(data + 40, slc_hash64(data + PAGE, PAGE));
+    slc_store_u64(data + 504, slc_hash64(data, 504));
+}
+
+/* All that a program reads of one before it knows the tensor that it is of. */
+static void look(void)
+{
+    static char identity[SLC_CP_IDENTITY_BYTES];
+    struct slc_checkpoint_reader *reader = NULL;
+    struct slc_checkpoint *checkpoint = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_saved saved;
+    uint8_t bytes[100];
+
+    if (slc_checkpoint_reader_open(NULL, fuzz_path("checkpoint-1.ckpt"), &reader, &err) == SLC_OK &&
+        reader != NULL) {
+        const struct slc_checkpoint_info *info = slc_checkpoint_reader_info(reader);
+
+        for (unsigned s = 0; s < info->section_count; s++) {
+            slc_checkpoint_seek(reader, info->sections[s].name);
+            for (uint64_t got = 0; got < info->sections[s].bytes; got += sizeof bytes) {
+                slc_checkpoint_get(reader, bytes, sizeof bytes);
+            }
+            slc_error_clear(&err);
+            if (slc_checkpoint_end(reader, &err) == SLC_OK && info->sections[s].bytes % 100 != 0) {
+                abort();
+            }
+        }
+        slc_error_clear(&err);
+        if (slc_cp_saved_read(reader, identity, &saved, &err) == SLC_OK &&
+            (saved.order == 0 || saved.order > SLC_MAX_ORDER || saved.place >= saved.order ||
+             saved.mode_order[saved.place] >= saved.order)) {
+            abort();
+        }
+    }
+    slc_checkpoint_reader_close(reader);
+    if (slc_checkpoint_open(NULL, fuzz_folder(), false, &checkpoint, &err) == SLC_OK) {
+        slc_checkpoint_close(checkpoint);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    uint8_t *sealed = malloc(bytes + 1);
+
+    if (sealed == NULL) {
+        return 0;
+    }
+    memcpy(sealed, data, bytes);
+    seal(sealed, bytes);
+    fuzz_write(fuzz_path("checkpoint-1.ckpt"), data, bytes);
+    look();
+    fuzz_write(fuzz_path("checkpoint-1.ckpt"), sealed, bytes);
+    look();
+    free(sealed);
+    return 0;
+}
