@@ -295,6 +295,9 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         cpd->als.checkpoint = cpd->checkpoint.file;
     }
     if (status == SLC_OK) {
+        if (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL) {
+            log_json_fresh(cpd->log);
+        }
         show_start(cpd);
         cpd->als.accelerators = cpd->session.group;
         cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;

@@ -49,7 +49,15 @@ open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_
 
     *reader = NULL;
     if (files->stat_path(files->self, path, &stat) >= 0 && stat.kind != 'd') {
-        return slc_checkpoint_reader_open(files, path, reader, err);
+        enum slc_status status = slc_checkpoint_reader_open(files, path, reader, &fault);
+
+        if (status == SLC_ERR_FORMAT && fault.offset == 0) {
+            status = slc_fail(err, SLC_ERR_FORMAT, "neither a store nor a checkpoint");
+            slc_error_locate_file(err, path);
+        } else if (status != SLC_OK) {
+            *err = fault;
+        }
+        return status;
     }
     for (unsigned k = 0; k < 2; k++) {
         char *file = slc_checkpoint_path(path, k);

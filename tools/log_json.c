@@ -25,7 +25,8 @@ struct log_json {
 
 /*
  * Keeps the log out of stores. It is written in place, so that where links lead counts; *mode then
- * creates no file at the end of one that leads nowhere.
+ * creates no file at the end of one that leads nowhere. What is there stays: a run that is resumed
+ * adds to it (log_json_fresh).
  */
 static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
 {
@@ -33,7 +34,7 @@ static enum slc_status check_place(const char *path, const char **mode, struct s
     const enum slc_status status =
         slc_check_outside_stores(slc_files_system(), real != NULL ? real : path, err);
 
-    *mode = access(path, F_OK) == 0 ? "we" : "wex";
+    *mode = access(path, F_OK) == 0 ? "ae" : "wex";
     free(real);
     return status;
 }
@@ -66,6 +67,14 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
     }
     *log = fresh;
     return SLC_OK;
+}
+
+void log_json_fresh(struct log_json *log)
+{
+    /* What cannot be cut, as a pipe, holds nothing. */
+    if (log != NULL && ftruncate(fileno(log->file), 0) == 0) {
+        rewind(log->file);
+    }
 }
 
 void log_json_close(struct log_json *log)

@@ -15,9 +15,13 @@
 
 struct log_json;
 
-/* `path` NULL gives a NULL log, which every function below takes. Errors: SLC_ERR_IO. */
+/*
+ * `path` NULL gives a NULL log, which every function below takes. What a file holds stays, for a
+ * run that goes on adds to it, unless log_json_fresh empties it. Errors: SLC_ERR_IO.
+ */
 enum slc_status
 log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;
+void log_json_fresh(struct log_json *log);
 void log_json_close(struct log_json *log);
 
 void log_json_plan(struct log_json *log,
@@ -26,13 +30,12 @@ void log_json_plan(struct log_json *log,
 void log_json_iteration(struct log_json *log,
                         const struct slc_cp_iteration *iteration,
                         unsigned order);
-/* A model a later run can start from (--init) was written to `path`. */
 /* The run goes on from, or has written, the checkpoint in `folder`. */
 void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, const char *folder);
 void log_json_checkpoint(struct log_json *log,
                          const struct slc_cp_checkpointed *written,
                          const char *folder);
-/* A folder of factors was written. */
+/* A model a later run can start from (--init) was written to `path`. */
 void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds);
 /* The last event; `reason` as in the report, or the name of the status of a failed run. */
 void log_json_end(

@@ -185,7 +185,8 @@ void slc_cp_result_destroy(struct slc_cp_result *result);
 
 /*
  * Bytes that slc_cp_als maps beside factors, MTTKRP output and kernel scratch: dense algebra's
- * scratch, the solver and the R x R matrices. UINT64_MAX on overflow. For plans.
+ * scratch, the solver, the R x R matrices and what checkpoints go through. UINT64_MAX on overflow.
+ * For plans.
  */
 uint64_t
 slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);

@@ -103,6 +103,8 @@ def stopped(folder):
     info = json.loads(sluice("info", out, "--json")[0])
     check(info["schema"] == "sluice-checkpoint-1" and info["identity"]["rank"] == "6", info)
     check((info["iteration"], info["mode"]) == (kept[0]["iteration"], kept[0]["mode"]), info)
+    _, message = sluice("info", os.path.join(out, "run.json"), status=3)
+    check("neither a store nor a checkpoint" in message, message)
     text = sluice("info", os.path.join(out, "checkpoint-1.ckpt"))[0]
     check(f"iteration {info['iteration']}, mode {info['mode']}" in text and "mode order" in text, text)
 
@@ -112,6 +114,10 @@ def stopped(folder):
     check(f"resumed at iteration {info['iteration']}, mode {info['mode']}" in done.stdout, done.stdout)
     record = load_json(os.path.join(out, "run.json"))
     check(record["checkpoint"]["resumes"] == 1, record["checkpoint"])
+    with open(os.path.join(folder, "log")) as file:
+        added = [json.loads(line) for line in file][len(events):]
+    check([event["event"] for event in added] == ["plan", "resume", "iteration", "iteration", "iteration", "results",
+                                                  "end"], added)
     check([i["iteration"] for i in record["iterations"]] == list(range(1, info["iteration"] + 3)), "iterations")
     check(checkpoints(out) == [], os.listdir(out))
 
