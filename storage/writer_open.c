@@ -323,10 +323,17 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
     if (rc < 0) {
         return slc_fail_errno(err, -rc, writer->path, "cutting the block file");
     }
+    if (blocks == 0) {
+        return SLC_OK;
+    }
     /* A file that was all but finished has a header, which would call the rest whole. */
-    return blocks > 0 ? slc_file_write_at(writer->files, writer->fd, writer->path, zeros,
-                                          sizeof zeros, 0, err)
-                      : SLC_OK;
+    status =
+        slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err);
+    /* What is kept may not be on the drive yet; it counts as synced from here on. */
+    if (status == SLC_OK) {
+        status = slc_writer_sync(writer, err);
+    }
+    return status == SLC_OK ? slc_journal_sync(writer->journal, err) : status;
 }
 
 enum slc_status slc_writer_resume(const struct slc_writer_options *options,
