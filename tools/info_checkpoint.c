@@ -115,6 +115,11 @@ static void print_text(const struct slc_checkpoint_reader *reader,
     printf("  %-18s iteration %u, mode %u%s\n", "goes on with", saved->iterations + 1,
            saved->mode_order[saved->place] + 1,
            saved->pending != SLC_MAX_ORDER ? ", whose MTTKRP it has" : "");
+    if (saved->part.position != 0) {
+        printf("  %-18s behind %" PRIu64 " %s of a pass for %s\n", "", saved->part.position,
+               saved->part.fused ? "ranges of rows" : "blocks",
+               saved->part.fused ? "it and the next mode" : "it");
+    }
     printf("  %-18s %.8f after %u iteration%s\n", "fit", saved->fit, saved->iterations,
            saved->iterations == 1 ? "" : "s");
     printf("  %-18s %s so far, resumed %u time%s; %" PRIu64 " checkpoint%s in %.3fs\n", "time",
@@ -168,6 +173,13 @@ static json_t *sections_json(const struct slc_checkpoint_info *info)
     return list;
 }
 
+static json_t *part_json(const struct slc_cp_part *part)
+{
+    return part->position == 0 ? json_null()
+                               : json_pack("{s:I, s:s}", "position", (json_int_t)part->position,
+                                           "of", part->fused ? "ranges" : "blocks");
+}
+
 static int print_json(const struct slc_checkpoint_reader *reader,
                       const struct slc_cp_saved *saved,
                       const char *identity)
@@ -176,16 +188,17 @@ static int print_json(const struct slc_checkpoint_reader *reader,
     const bool pending = saved->pending != SLC_MAX_ORDER;
     char written[32];
     json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
+        "{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
         "schema", "sluice-checkpoint-1", "path", slc_checkpoint_reader_path(reader), "generation",
         (json_int_t)info->generation, "file_bytes", (json_int_t)info->file_bytes, "written",
         written_at(saved->written, written, sizeof written), "iteration",
         (json_int_t)saved->iterations + 1, "mode", (json_int_t)saved->mode_order[saved->place] + 1,
         "pending_mode", pending ? json_integer((json_int_t)saved->pending + 1) : json_null(),
-        "iterations_done", (json_int_t)saved->iterations, "fit", saved->fit, "seconds",
-        saved->times.total, "checkpoints", "resumes", (json_int_t)saved->checkpoints.resumes,
-        "count", (json_int_t)saved->checkpoints.count, "seconds", saved->checkpoints.seconds,
-        "identity", identity_json(identity), "sections", sections_json(info));
+        "part", part_json(&saved->part), "iterations_done", (json_int_t)saved->iterations, "fit",
+        saved->fit, "seconds", saved->times.total, "checkpoints", "resumes",
+        (json_int_t)saved->checkpoints.resumes, "count", (json_int_t)saved->checkpoints.count,
+        "seconds", saved->checkpoints.seconds, "identity", identity_json(identity), "sections",
+        sections_json(info));
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
 
     json_decref(object);

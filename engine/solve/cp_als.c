@@ -122,6 +122,11 @@ static bool time_is_up(const struct cp_state *state)
     return slc_stop_wanted(&(struct slc_stop){NULL, deadline_ns(state)});
 }
 
+bool cp_stop_due(const struct cp_state *state)
+{
+    return cp_stop_requested(state) || time_is_up(state);
+}
+
 void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     const struct cp_state *state = context;
@@ -153,14 +158,18 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
     struct slc_conflict_choice *choice = &state->result->choices[mode];
     struct slc_matrix output = cp_output_view(state, &state->output, mode);
     struct slc_mttkrp_job job = cp_job(state, mode, &output);
+    struct cp_pass pass;
     enum slc_status status;
 
     job.partitions = state->plan->partitions[mode];
     job.conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen;
     job.rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival;
-    status = slc_mttkrp_stream(
-        state->stream, state->plan->mode_layout[mode], state->backend, &job, state->options->stop,
-        state->options->progress != NULL ? cp_report_progress : NULL, state, err);
+    status = cp_pass_begin(state, &job, 1, &pass, err);
+    if (status == SLC_OK) {
+        status =
+            slc_mttkrp_stream_parts(state->stream, state->plan->mode_layout[mode], state->backend,
+                                    &job, pass.cuts, pass.stop, pass.progress, state, err);
+    }
     if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
         (void)state->backend->ops->mttkrp_tried(state->backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
@@ -301,12 +310,13 @@ static enum slc_status update_mode(
         state->pending = SLC_MAX_ORDER;
         return solve_mode(state, mode, &state->second_output, singular, err);
     }
-    if (cp_fuses(state, place)) {
+    /* One that a checkpoint stands in is made to its end, also where there is no next update. */
+    if (cp_fuses(state, place) || (state->part.position != 0 && state->part.fused)) {
         return cp_fused_update(state, place, singular, stopped, err);
     }
     status = stream_mttkrp(state, mode, &fault);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
-    if (status == SLC_ERR_INTERRUPTED && cp_stop_requested(state)) {
+    if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
         return SLC_OK;
     }
@@ -333,14 +343,14 @@ static enum slc_status update_modes(struct cp_state *state,
         const uint64_t mode_start_ns = slc_clock_ns();
         enum slc_status status;
 
-        if (cp_stop_requested(state) || time_is_up(state)) {
+        if (cp_stop_due(state)) {
             state->result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             *stopped = true;
             return k == 0 ? SLC_OK : measure_fit(state, &state->result->fit, err);
         }
         status = update_mode(state, k, &report->singular[mode], stopped, err);
         if (status != SLC_OK || *stopped) {
-            state->result->reason = SLC_STOP_SIGNAL;
+            state->result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             return status;
         }
         report->mode_seconds[mode] = slc_seconds_since(mode_start_ns);

@@ -132,6 +132,9 @@ struct slc_cp_als_options {
      * such that writing takes a percent of the time.
      */
     double checkpoint_seconds;
+    /* Bytes of blocks of a part of a pass, between two of which checkpoints may be written, too,
+     * and a stop can be gone on from; 0: such that a part takes some seconds. */
+    uint64_t part_bytes;
     /* Called before the first update of a run that goes on, and behind checkpoints; may be NULL. */
     void (*resumed)(void *context, const struct slc_cp_resume *resume);
     void (*checkpointed)(void *context, const struct slc_cp_checkpointed *checkpointed);

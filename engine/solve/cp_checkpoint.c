@@ -2,7 +2,8 @@
  * Writing checkpoints of CP-ALS (cp_checkpoint.h says what they hold), and when.
  *
  * They are written between updates: the state then is the factors as they are stored, some R x R
- * matrices, and the MTTKRP that a pass for two modes has left. A factor that an accelerator has is
+ * matrices, and the MTTKRP that a pass for two modes has left; and between two parts of a pass,
+ * with what that has summed up (cp_parts.c). A factor that an accelerator has is
  * read back for it, into the place where the result will have it. Writing takes one buffer, which
  * storage has, so that the plan counts it.
  */
@@ -32,7 +33,7 @@ enum {
     PAST_RESERVED = 1000,
     /* Numbers of `past` for an iteration, beside one for each mode. */
     PAST_NUMBERS = 6,
-    /* Most numbers of the section `state`: 20 and for each mode 1 and two choices of 15. */
+    /* Most numbers of the section `state`: 28 and for each mode 1 and two choices of 15. */
     STATE_NUMBERS = 32 + 31 * SLC_MAX_ORDER,
     /* Elements of a row that are converted at a time. */
     PIECE = 256
@@ -113,6 +114,7 @@ static void put_state(const struct cp_state *state, struct slc_checkpoint *check
                                  .threads = state->plan->threads,
                                  .times = result->times,
                                  .checkpoints = result->checkpoints,
+                                 .part = cp_part_saved(state),
                                  .written = now > 0 ? (uint64_t)now : 0,
                                  .past_count = result->iterations};
 
@@ -130,7 +132,7 @@ static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
     const uint64_t item = slc_value_bytes(state->plan->request.precision);
     const uint64_t rank = state->rank;
     const uint64_t numbers = state->order * (rank * rank + 2 * rank) + rank;
-    uint64_t sections[SLC_MAX_ORDER + 5];
+    uint64_t sections[SLC_MAX_ORDER + 5 + CP_PART_SECTIONS];
     unsigned count = 0;
 
     sections[count++] = SLC_CP_IDENTITY_BYTES;
@@ -147,7 +149,9 @@ static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
             sections[count] = slc_max_u64(sections[count], state->dims[n] * rank * item);
         }
     }
-    return slc_checkpoint_file_bytes(sections, count + 1);
+    count++;
+    count += cp_part_bytes(state, &sections[count]);
+    return slc_checkpoint_file_bytes(sections, count);
 }
 
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err)
@@ -169,13 +173,18 @@ enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *er
 static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
 {
     struct slc_checkpoint *checkpoint = state->options->checkpoint;
+    enum slc_status status;
 
     for (unsigned n = 0; n < state->order; n++) {
-        const enum slc_status status = cp_devices_read(state, n, err);
+        status = cp_devices_read(state, n, err);
 
         if (status != SLC_OK) {
             return status;
         }
+    }
+    status = cp_part_gather(state, err);
+    if (status != SLC_OK) {
+        return status;
     }
     slc_checkpoint_begin(checkpoint);
     slc_checkpoint_section(checkpoint, "identity");
@@ -196,11 +205,12 @@ static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
         slc_checkpoint_section(checkpoint, "pending");
         put_matrix(checkpoint, &pending);
     }
+    cp_part_put(state);
     put_past(state, checkpoint);
     return slc_checkpoint_commit(checkpoint, err);
 }
 
-static enum slc_status write_one(struct cp_state *state, struct slc_error *err)
+enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
     struct slc_cp_result *result = state->result;
@@ -233,11 +243,12 @@ enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err)
     const double asked = state->options->checkpoint_seconds;
     const double wait = asked >= 0 ? asked : fmax(AUTO_SECONDS, AUTO_SHARE * state->saving_seconds);
 
-    state->unsaved = true;
+    /* Between parts of a pass there is no new update, and the model is as it was. */
+    state->unsaved = state->unsaved || state->passing.position == 0;
     if (state->options->checkpoint == NULL || slc_seconds_since(state->saved_ns) < wait) {
         return SLC_OK;
     }
-    return write_one(state, err);
+    return cp_checkpoint_now(state, err);
 }
 
 enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err)
@@ -248,7 +259,7 @@ enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err
         (reason != SLC_STOP_TIME && reason != SLC_STOP_SIGNAL)) {
         return SLC_OK;
     }
-    return write_one(state, err);
+    return cp_checkpoint_now(state, err);
 }
 
 enum slc_status cp_checkpoint_past(struct cp_state *state,

@@ -7,9 +7,10 @@
  *     matrices   per mode Gram matrix, scale and norm; lambda
  *     factor-K   rows of mode K of the store, without pitch
  *     pending    the MTTKRP of the next mode, where a pass for two modes has left one; the same
+ *     sums-J-R   where a pass had begun: what its J-th MTTKRP has summed up, region R of its memory
+ *                (mttkrp_state of base/backend.h)
  *     past       the iterations so far
- * A section that this program does not know makes no difference to it. One that says where a pass
- * stands would come with a version of `state` that an older program refuses.
+ * A section that this program does not know makes no difference to it.
  */
 #ifndef SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
 #define SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
@@ -22,7 +23,15 @@ enum {
     SLC_CP_IDENTITY_BYTES = 4096
 };
 
-/* The state of a run between two updates, but for its matrices. */
+/* Where a pass stands that has been left between two parts of it (cp_parts.c). */
+struct slc_cp_part {
+    uint64_t position; /* in the order of blocks, or of ranges of rows; 0: no pass has begun */
+    uint64_t hash;     /* of what lies before it */
+    bool fused;        /* a pass for two modes */
+    enum slc_conflict conflict[2], rival[2]; /* of its MTTKRPs */
+};
+
+/* The state of a run between two updates, or two parts of a pass, but for its matrices. */
 struct slc_cp_saved {
     unsigned order;
     unsigned iterations; /* completed */
@@ -38,6 +47,7 @@ struct slc_cp_saved {
     struct slc_cp_checkpoints checkpoints;
     uint64_t written; /* when, in seconds since 1970 */
     unsigned past_count;
+    struct slc_cp_part part;
     struct slc_conflict_choice choices[SLC_MAX_ORDER], second_choices[SLC_MAX_ORDER];
 };
 

@@ -20,9 +20,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a stop by a signal may wait for the end of a pass: half of what it may take (DESIGN). */
-#define STOP_SECONDS 5.0
-
 enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_plan *plan = state->plan;
@@ -107,28 +104,6 @@ static enum slc_status mend_factor(struct cp_state *state, unsigned mode, struct
     return cp_update_end(state, mode, &state->output, err);
 }
 
-/*
- * Of a pass in a run with checkpoints, a stop of which may wait for its end: ends it where that is
- * too far off. Called ten times a second. A checkpoint needs a pass that is whole, for rows that
- * have been solved for cannot be as they were.
- */
-static void progress_or_stop(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
-{
-    struct cp_state *state = context;
-
-    if (cp_stop_requested(state)) {
-        const double passed = slc_seconds_since(state->pass_ns);
-        const double left = passed * (double)(blocks - blocks_done) / (double)(blocks_done + 1);
-
-        if (left > STOP_SECONDS) {
-            __atomic_store_n(&state->pass_stop, 1, __ATOMIC_RELAXED);
-        }
-    }
-    if (state->options->progress != NULL) {
-        cp_report_progress(context, blocks_done, blocks, bytes);
-    }
-}
-
 static enum slc_status
 run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error *err)
 {
@@ -138,29 +113,30 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
                                     cp_output_view(state, &state->second_output, next)};
     struct slc_mttkrp_job jobs[2] = {cp_job(state, mode, &outputs[0]),
                                      cp_job(state, next, &outputs[1])};
-    const struct slc_fused_jobs fused = {.first = state->backend,
-                                         .second = state->second_backend,
-                                         .first_job = &jobs[0],
-                                         .second_job = &jobs[1],
-                                         .ranges = &state->ranges[mode],
-                                         .turn = solve_range,
-                                         .context = state};
-    const bool kept = state->options->checkpoint != NULL;
+    struct slc_fused_jobs fused = {.first = state->backend,
+                                   .second = state->second_backend,
+                                   .first_job = &jobs[0],
+                                   .second_job = &jobs[1],
+                                   .ranges = &state->ranges[mode],
+                                   .turn = solve_range,
+                                   .context = state};
+    struct cp_pass pass;
     enum slc_status status;
 
-    state->pass_ns = slc_clock_ns();
-    state->pass_stop = 0;
     jobs[0].partitions = state->ranges[mode].count;
     jobs[0].conflict = SLC_CONFLICT_ROWS;
     jobs[1].conflict = choice->chosen;
     jobs[1].rival = choice->rival;
-    memset(state->turned, 0, state->ranges[mode].count * sizeof *state->turned);
-    status = slc_fused_stream(state->stream, plan->mode_layout[mode], &fused,
-                              kept ? &state->pass_stop : state->options->stop,
-                              kept                               ? progress_or_stop
-                              : state->options->progress != NULL ? cp_report_progress
-                                                                 : NULL,
-                              state, err);
+    status = cp_pass_begin(state, jobs, 2, &pass, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    fused.cuts = pass.cuts;
+    for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
+        state->turned[i] = pass.cuts != NULL && i < pass.cuts->first;
+    }
+    status = slc_fused_stream(state->stream, plan->mode_layout[mode], &fused, pass.stop,
+                              pass.progress, state, err);
     if (status == SLC_OK && jobs[1].rival != SLC_CONFLICT_AUTO) {
         (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
@@ -185,7 +161,7 @@ enum slc_status cp_fused_update(
     start_ns = slc_clock_ns();
     status = run_pass(state, mode, next, &fault);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
-    if (status == SLC_ERR_INTERRUPTED && cp_stop_requested(state)) {
+    if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
         state->mixed = true;
         return mend_factor(state, mode, err);

@@ -142,6 +142,7 @@ static void take_numbers(struct cp_state *state, const struct slc_cp_saved *save
         take_choice(&result->choices[n], &saved->choices[n]);
         take_choice(&result->second_choices[n], &saved->second_choices[n]);
     }
+    state->part = saved->part;
     state->settled = saved->settled;
     state->place = saved->place;
     state->fit = saved->fit;
@@ -162,8 +163,11 @@ static enum slc_status load(struct cp_state *state,
                             const struct slc_cp_saved *saved,
                             struct slc_error *err)
 {
-    enum slc_status status = cp_factors_create(state, err);
+    enum slc_status status = cp_part_check(state, saved, err);
 
+    if (status == SLC_OK) {
+        status = cp_factors_create(state, err);
+    }
     if (status == SLC_OK) {
         status = get_matrices(state, reader, err);
     }

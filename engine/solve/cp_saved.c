@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the section `state`. One that says more than this one gets the next number. */
-enum { STATE_VERSION = 1 };
+/* Of the section `state`. One that says more than this one gets the next number. The first one knew
+ * nothing of parts. */
+enum { STATE_VERSION = 2, STATE_VERSION_PARTS = 2 };
 
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES])
 {
@@ -34,6 +35,17 @@ static void put_choice(struct slc_checkpoint *checkpoint, const struct slc_confl
         put_cost(checkpoint, &choice->costs[i]);
     }
     put_cost(checkpoint, &choice->spare);
+}
+
+static void put_part(struct slc_checkpoint *checkpoint, const struct slc_cp_part *part)
+{
+    slc_checkpoint_put_u64(checkpoint, part->position);
+    slc_checkpoint_put_u64(checkpoint, part->hash);
+    slc_checkpoint_put_u64(checkpoint, part->fused);
+    for (unsigned j = 0; j < 2; j++) {
+        slc_checkpoint_put_u64(checkpoint, (uint64_t)part->conflict[j]);
+        slc_checkpoint_put_u64(checkpoint, (uint64_t)part->rival[j]);
+    }
 }
 
 void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved)
@@ -60,6 +72,7 @@ void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         slc_checkpoint_put_f64(checkpoint, times[i]);
     }
+    put_part(checkpoint, &saved->part);
     for (unsigned n = 0; n < saved->order; n++) {
         slc_checkpoint_put_u64(checkpoint, saved->mode_order[n]);
         put_choice(checkpoint, &saved->choices[n]);
@@ -96,7 +109,21 @@ get_choice(struct slc_checkpoint_reader *reader, struct slc_conflict_choice *cho
     get_cost(reader, &choice->spare, sound);
 }
 
-static void get_state(struct slc_checkpoint_reader *reader, struct slc_cp_saved *saved, bool *sound)
+static void get_part(struct slc_checkpoint_reader *reader, struct slc_cp_part *part, bool *sound)
+{
+    part->position = slc_checkpoint_get_u64(reader);
+    part->hash = slc_checkpoint_get_u64(reader);
+    part->fused = get_below(reader, 1, sound) != 0;
+    for (unsigned j = 0; j < 2; j++) {
+        part->conflict[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+        part->rival[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    }
+}
+
+static void get_state(struct slc_checkpoint_reader *reader,
+                      uint64_t version,
+                      struct slc_cp_saved *saved,
+                      bool *sound)
 {
     struct slc_cp_times *times = &saved->times;
     double *const into[] = {&times->total, &times->mttkrp, &times->solve,
@@ -118,6 +145,9 @@ static void get_state(struct slc_checkpoint_reader *reader, struct slc_cp_saved 
     saved->inner = slc_checkpoint_get_f64(reader);
     for (size_t i = 0; i < sizeof into / sizeof into[0]; i++) {
         *into[i] = slc_checkpoint_get_f64(reader);
+    }
+    if (version >= STATE_VERSION_PARTS) {
+        get_part(reader, &saved->part, sound);
     }
     for (unsigned n = 0; n < saved->order; n++) {
         saved->mode_order[n] = get_below(reader, SLC_MAX_ORDER - 1, sound);
@@ -177,7 +207,7 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
         slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
         return SLC_ERR_UNSUPPORTED;
     }
-    get_state(reader, saved, &sound);
+    get_state(reader, version, saved, &sound);
     status = slc_checkpoint_end(reader, err);
     if (status == SLC_OK && (version == 0 || !sound || !is_state(saved))) {
         (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint's state is none that a run can have");

@@ -6,8 +6,36 @@
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
 #include "cpu/dense.h"
+#include "engine/pass_cuts.h"
+#include "engine/pass_pace.h"
 #include "engine/row_ranges.h"
 #include "engine/solve/cp_als.h"
+#include "engine/solve/cp_checkpoint.h"
+
+/* The pass at hand of a run with checkpoints. */
+struct cp_passing {
+    struct slc_pass_cuts cuts;
+    unsigned jobs;
+    bool fused; /* there are two */
+    struct slc_backend *backend[2];
+    enum slc_conflict conflict[2], rival[2];
+    const struct slc_reader *reader;
+    const uint64_t *order; /* of its blocks */
+    struct slc_pass_pace *pace;
+    uint64_t bytes_left;             /* behind the part at hand */
+    uint64_t part_bytes, part_ns;    /* of that, and when it began */
+    uint64_t first_block, end_block; /* of it */
+    uint64_t position;               /* between two parts; else 0 */
+    bool left;                       /* there, by a stop */
+    struct slc_mttkrp_state sums[2];
+};
+
+/* How to make it. */
+struct cp_pass {
+    const struct slc_pass_cuts *cuts; /* NULL: in one part */
+    const volatile int *stop;
+    void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes); /* the state */
+};
 
 /*
  * One run. Factors live in the result from the start, so that a stop at any point leaves a model
@@ -44,13 +72,15 @@ struct cp_state {
     char *identity;
     struct slc_cp_iteration *past; /* iterations that were completed */
     unsigned past_room;
-    uint64_t saved_ns;      /* when the last one was written, or the run begun */
-    double saving_seconds;  /* that one took, or is expected to take */
-    double seconds_before;  /* of the runs that this one goes on from */
-    bool unsaved;           /* there have been updates since */
-    bool mixed;             /* an update was left half made: there is none to resume from */
-    uint64_t pass_ns;       /* when the pass for two modes began that may be waited for */
-    volatile int pass_stop; /* ends it */
+    uint64_t saved_ns;       /* when the last one was written, or the run begun */
+    double saving_seconds;   /* that one took, or is expected to take */
+    double seconds_before;   /* of the runs that this one goes on from */
+    bool unsaved;            /* there have been updates since */
+    bool mixed;              /* an update was left half made: there is none to resume from */
+    struct slc_cp_part part; /* of a checkpoint, until the pass that stands there has begun */
+    struct slc_pass_pace pace[SLC_MAX_ORDER][2]; /* of passes for a mode; for it and the next */
+    struct cp_passing passing;
+    volatile int pass_stop; /* ends a pass that a stop would have to wait for too long */
 
     struct slc_dense *dense;
     struct slc_solver solver;
@@ -110,8 +140,6 @@ enum slc_status cp_dense_scale(struct cp_state *state,
 enum slc_status
 cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 
-struct slc_cp_saved;
-
 /* The section of a checkpoint that a factor is in, and that slc_cp_saved_read reads. */
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);
 void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved);
@@ -133,12 +161,36 @@ cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err) SLC_NODI
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* After an update: writes one if it is time. */
 enum slc_status cp_checkpoint_due(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* At the end of a run that goes on another day: writes one unless there is one of this state. */
 enum slc_status cp_checkpoint_last(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 /* Notes an iteration that was completed. */
 enum slc_status cp_checkpoint_past(struct cp_state *state,
                                    const struct slc_cp_iteration *iteration,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Before the pass for one or two jobs that updates state->mode: says how to make it; in parts where
+ * the run has checkpoints, and from where a checkpoint stands in it. When it was ended with
+ * SLC_ERR_INTERRUPTED, passing.left says that it can be gone on with. Errors: SLC_ERR_USAGE where a
+ * checkpoint stands in a pass for two modes that this is not.
+ */
+enum slc_status cp_pass_begin(struct cp_state *state,
+                              const struct slc_mttkrp_job *jobs,
+                              unsigned count,
+                              struct cp_pass *pass,
+                              struct slc_error *err) SLC_NODISCARD;
+/* Before the first pass of a run that goes on: the same error where there is no such pass. */
+enum slc_status cp_part_check(const struct cp_state *state,
+                              const struct slc_cp_saved *saved,
+                              struct slc_error *err) SLC_NODISCARD;
+/* Where the pass at hand stands, for a checkpoint; `gather` before `put` writes its sections. */
+enum { CP_PART_SECTIONS = 2 * SLC_MTTKRP_REGIONS };
+struct slc_cp_part cp_part_saved(const struct cp_state *state);
+enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+void cp_part_put(const struct cp_state *state);
+/* How long these may get. Returns how many there are. */
+unsigned cp_part_bytes(const struct cp_state *state, uint64_t bytes[CP_PART_SECTIONS]);
 
 /* A view of an output buffer with the shape of factor `mode`. */
 struct slc_matrix
@@ -192,6 +244,8 @@ enum slc_status cp_fused_update(struct cp_state *state,
                                 bool *stopped,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/* Whether the run is to end, by options->stop or for the time. */
+bool cp_stop_due(const struct cp_state *state);
 /* Whether options->stop says so. And progress of a pass for it; the context is the state. */
 bool cp_stop_requested(const struct cp_state *state);
 void cp_report_progress(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes);
