@@ -47,11 +47,7 @@ static void any_streams(void)
 
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
-        if (slc_test_threads_only() && streams == 2) {
-            continue; /* three hand over to one another as two do */
-        }
-        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams},
-                   slc_test_threads_only() ? 1 : 2);
+        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams}, 2);
         check_case(tensor, {streams, 3, 0, 16, SLC_ARITHMETIC_F64, false, streams + 10}, 1);
     }
     /* More copies in a slot than have events, and all of them in one batch. */
