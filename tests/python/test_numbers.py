@@ -118,7 +118,7 @@ def follows(name, rank):
         factors = [rng.random((d, rank)) for d in dims]
         init = os.path.join(folder, "init")
         write_factors(init, factors)
-        count = 20 if FULL or len(values) < 100_000 else 6
+        count = 20 if FULL or len(values) < 100_000 else 4
         want, _, _, _ = cp_als.cp_als(dims, coords, values, factors, count)
         for more in ((), ("--deterministic",)):
             got, _ = cpd(store, folder, rank, count, 0, init, *more)
