@@ -162,7 +162,8 @@ static bool is_state(const struct slc_cp_saved *saved)
     return saved->order > 0 && saved->place < saved->order &&
            saved->past_count == saved->iterations &&
            slc_plan_check_order(saved->order, saved->mode_order, NULL) == SLC_OK &&
-           (saved->pending == SLC_MAX_ORDER || saved->pending == saved->mode_order[saved->place]);
+           (saved->pending == SLC_MAX_ORDER ||
+            (saved->pending == saved->mode_order[saved->place] && saved->part.position == 0));
 }
 
 static enum slc_status
