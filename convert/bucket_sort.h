@@ -27,8 +27,9 @@
 
 struct slc_bucket {
     struct slc_chain chain;
-    bool lower_shared; /* the bucket before may end with this one's first coordinate */
-    bool upper_shared; /* the bucket after may begin with this one's last coordinate */
+    bool lower_shared;  /* the bucket before may end with this one's first coordinate */
+    bool upper_shared;  /* the bucket after may begin with this one's last coordinate */
+    uint32_t completes; /* so many of the buckets that the push filled end with it; 0: none does */
     /* No key is outside of these: long ones that are near are sorted by 64-bit differences. */
     slc_u128 first, last;
 };

@@ -16,12 +16,14 @@ uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsig
                                               : 0;
 }
 
-/* All workers' counts of nothing. */
-static void reset_counts(struct slc_builder *builder)
+void slc_build_fibers_reset(struct slc_builder *builder)
 {
     uint8_t *memory = builder->fiber_memory.data;
     uint64_t bytes = slc_fiber_counts_bytes(builder->order);
 
+    if (builder->options.fibers != SLC_FIBERS_AUTO) {
+        return;
+    }
     for (unsigned worker = 0; worker < builder->options.workers; worker++) {
         slc_fiber_counts_init(&builder->workers[worker].fibers, builder->order,
                               memory + worker * bytes);
@@ -52,7 +54,7 @@ enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_e
         slc_buffer_create(&builder->fiber_memory, slc_build_fibers_bytes(options, builder->order),
                           SLC_PAGES_SMALL, err);
     if (status == SLC_OK) {
-        reset_counts(builder);
+        slc_build_fibers_reset(builder);
     }
     return status;
 }
@@ -74,7 +76,7 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
     }
     status = slc_fiber_guess(&builder->workers[0].fibers, rows, count, stretches, entries_expected,
                              run, err);
-    reset_counts(builder);
+    slc_build_fibers_reset(builder);
     return status;
 }
 
@@ -131,7 +133,7 @@ recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
             ? slc_buffer_create(&data, SLC_BUILD_FETCH_BYTES, SLC_PAGES_SMALL, err)
             : slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
 
-    reset_counts(builder);
+    slc_build_fibers_reset(builder);
     for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
         const struct slc_key_frame *frame = frames->list[i];
 

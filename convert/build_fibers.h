@@ -14,6 +14,9 @@ uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsig
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
+/* All workers counted nothing. */
+void slc_build_fibers_reset(struct slc_builder *builder);
+
 /* The run that buckets are formed by, from sampled rows as in slc_fiber_guess. */
 enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         const uint64_t *rows,

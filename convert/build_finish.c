@@ -43,6 +43,9 @@ struct finish {
     struct slc_writer *writer;
     struct slc_tiles *tiles;
     struct slc_output *output;
+    struct slc_build_progress *progress; /* NULL: the build cannot be resumed */
+    struct slc_writer_kept kept;         /* what an earlier run wrote */
+    struct slc_build_fact fact;          /* the last about no more than that */
     struct slc_builder_report *report;
 };
 
@@ -148,6 +151,7 @@ static enum slc_status take_buckets(struct finish *finish, bool regroup, struct 
     }
     for (i = 0; i < count; i++) {
         buckets[i].chain = builder->chains[i];
+        buckets[i].completes = regroup ? 0 : i + 1;
         finish->report->buckets += buckets[i].chain.entries > 0;
     }
     set_ranges(finish, buckets, regroup);
@@ -223,6 +227,40 @@ static enum slc_status take_areas(struct finish *finish, struct slc_error *err)
         area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
 }
 
+/* The block file, behind what an earlier run wrote of it where the build can be resumed. */
+static enum slc_status
+open_writer(struct finish *finish, const char *path, const uint64_t *dims, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    const struct slc_writer_options options = {.files = builder->options.files,
+                                               .path = path,
+                                               .layout = SLC_LAYOUT_BLCO,
+                                               .order = builder->order,
+                                               .dims = dims,
+                                               .run = finish->plan.layout.run,
+                                               .relabelled_modes =
+                                                   builder->options.relabelled_modes,
+                                               .codec = builder->options.codec,
+                                               .block_bytes = builder->options.block_bytes};
+    enum slc_status status;
+
+    if (!builder->folder.keep) {
+        return slc_writer_open(&options, &finish->writer, err);
+    }
+    finish->progress = slc_calloc(1, sizeof *finish->progress);
+    if (finish->progress == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note how far the sort is");
+    }
+    finish->progress->files = builder->options.files;
+    finish->progress->folder = builder->folder.part;
+    finish->progress->tag = slc_build_tag(builder);
+    finish->progress->seconds = slc_build_interval(builder);
+    status =
+        slc_writer_resume(&options, finish->progress->tag, 1, &finish->writer, &finish->kept, err);
+    finish->report->kept_nnz = finish->kept.nnz;
+    return status;
+}
+
 static enum slc_status
 take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
 {
@@ -259,18 +297,14 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         finish->chunk_data[i] =
             (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
     }
-    status = slc_writer_open(
-        &(struct slc_writer_options){.files = builder->options.files,
-                                     .path = path,
-                                     .layout = SLC_LAYOUT_BLCO,
-                                     .order = builder->order,
-                                     .dims = dims,
-                                     .run = finish->plan.layout.run,
-                                     .relabelled_modes = builder->options.relabelled_modes,
-                                     .codec = builder->options.codec,
-                                     .block_bytes = builder->options.block_bytes},
-        &finish->writer, err);
+    status = open_writer(finish, path, dims, err);
     slc_free(path);
+    if (status == SLC_OK && finish->progress != NULL) {
+        status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
+        /* Where buckets are put together, all of them are sorted once more. */
+        finish->fact = regroup ? (struct slc_build_fact){.buckets = 0} : finish->fact;
+        finish->top->next = (uint32_t)slc_min_u64(finish->fact.buckets, finish->top->count);
+    }
     if (status == SLC_OK) {
         status = slc_tiles_create(&(struct slc_tiles_options){.layout = &finish->plan.layout,
                                                               .codec = builder->options.codec,
@@ -280,8 +314,14 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     }
     if (status == SLC_OK) {
         status = slc_output_create(
-            &(struct slc_output_options){
-                .plan = &finish->plan, .dims = dims, .workers = workers, .tiles = finish->tiles},
+            &(struct slc_output_options){.plan = &finish->plan,
+                                         .dims = dims,
+                                         .workers = workers,
+                                         .tiles = finish->tiles,
+                                         .fact = finish->fact,
+                                         .written = finish->kept.nnz - finish->fact.nnz,
+                                         .last_key = finish->kept.last_key,
+                                         .progress = finish->progress},
             &finish->output, err);
     }
     return status;
@@ -309,6 +349,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
         return status;
     }
     finish->report->recursions++;
+    parts[part_count - 1].completes = top->buckets[top->next + count - 1].completes;
     top->next += count;
     return push_level(finish, parts, part_count, err);
 }
@@ -469,12 +510,27 @@ prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_e
     return status;
 }
 
-static void end(struct finish *finish)
+/* Blocks stay where a later run can go on behind them. */
+static void end_writer(struct finish *finish, enum slc_status status)
+{
+    if (finish->writer != NULL && finish->progress != NULL &&
+        slc_build_keeps(finish->builder, status)) {
+        struct slc_error second = SLC_ERROR_INIT;
+
+        /* The first fault is what the caller hears of; a later run verifies what was kept. */
+        (void)!slc_writer_suspend(finish->writer, &second);
+    } else {
+        slc_writer_abandon(finish->writer);
+    }
+}
+
+static void end(struct finish *finish, enum slc_status status)
 {
     while (finish->top != NULL) {
         pop_level(finish);
     }
-    slc_writer_abandon(finish->writer);
+    end_writer(finish, status);
+    slc_free(finish->progress);
     slc_output_destroy(finish->output);
     slc_tiles_destroy(finish->tiles);
     slc_buffer_destroy(&finish->areas);
@@ -537,6 +593,6 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                          .report = report},
             origin, err);
     }
-    end(&finish);
+    end(&finish, status);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/state_file.h"
 #include "storage/folder_lock.h"
 #include "storage/outside.h"
 #include "storage/store.h"
@@ -89,8 +90,11 @@ static bool is_of_a_mode(const char *name)
 
 static int count_name(void *context, const char *name, char kind)
 {
-    static const char *const files[] = {SLC_BLCO_NAME, SLC_BLCO_NAME ".tmp", SLC_MANIFEST_NAME,
-                                        SLC_MANIFEST_NAME ".tmp", "spill.tmp"};
+    static const char *const files[] = {SLC_BLCO_NAME,         SLC_BLCO_NAME ".tmp",
+                                        SLC_MANIFEST_NAME,     SLC_MANIFEST_NAME ".tmp",
+                                        SLC_SPILL_NAME,        SLC_BLCO_NAME ".journal",
+                                        SLC_PUSHED_STATE_NAME, SLC_PUSHED_STATE_NAME ".tmp",
+                                        SLC_SORTED_STATE_NAME, SLC_SORTED_STATE_NAME ".tmp"};
     static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
     bool known = kind == 'f'
@@ -119,16 +123,19 @@ static enum slc_status take_census(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* What a crashed run left at `path`, if anything, goes; anything else is an error. */
+/*
+ * Locks what a run that ended early left at `path`; *lock is -1 where there is nothing. Anything
+ * else there is an error.
+ */
 static enum slc_status
-remove_leftover(const struct slc_files *files, const char *path, struct slc_error *err)
+lock_leftover(const struct slc_files *files, const char *path, int *lock, struct slc_error *err)
 {
     struct census census;
-    int lock = -1;
     bool taken;
     char kind;
     enum slc_status status = kind_of(files, path, &kind, err);
 
+    *lock = -1;
     if (status != SLC_OK || kind == 0) {
         return status;
     }
@@ -144,14 +151,23 @@ remove_leftover(const struct slc_files *files, const char *path, struct slc_erro
         slc_error_locate_file(err, path);
         return status;
     }
-    status = slc_folder_lock(files, path, another_run, &lock, &taken, err);
-    if (status == SLC_OK) {
+    return slc_folder_lock(files, path, another_run, lock, &taken, err);
+}
+
+/* What a run that ended early left at `path`, if anything, goes. */
+static enum slc_status
+remove_leftover(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    int lock;
+    enum slc_status status = lock_leftover(files, path, &lock, err);
+
+    if (status == SLC_OK && lock >= 0) {
         slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
         /* That run may just have moved it: a power cut is not to bring it back emptied. */
         status = slc_name_sync(files, path, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_folder_remove(files, path, err);
+        if (status == SLC_OK) {
+            status = slc_folder_remove(files, path, err);
+        }
     }
     slc_folder_unlock(files, &lock);
     return status;
@@ -328,6 +344,7 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,
                                        const char *output,
                                        bool overwrite,
+                                       bool resume,
                                        struct slc_error *err)
 {
     enum slc_status status = name_place(folder, files, output, overwrite, err);
@@ -335,10 +352,14 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
     if (status == SLC_OK) {
         status = lock_output(folder, err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && resume) {
+        status = lock_leftover(files, folder->part, &folder->lock, err);
+        folder->found = folder->lock >= 0;
+        folder->made = folder->keep = status == SLC_OK && folder->found;
+    } else if (status == SLC_OK) {
         status = remove_leftover(files, folder->part, err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && !folder->found) {
         status = make_part(folder, err);
     }
     if (status != SLC_OK) {
@@ -353,6 +374,28 @@ sync_folder(const struct slc_files *files, const char *path, struct slc_error *e
     int code = files->sync_folder(files->self, path);
 
     return code < 0 ? slc_fail_errno(err, -code, path, "syncing the folder") : SLC_OK;
+}
+
+enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    enum slc_status status = slc_name_sync(files, folder->part, err);
+
+    /* Nor is a power cut to bring a state back beside what is written next. */
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err);
+    }
+    if (status == SLC_OK) {
+        status = sync_folder(files, folder->part, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_folder_remove(files, folder->part, err);
+    }
+
+    /* Locked until it is gone: another run that waits for it sees one that was removed. */
+    slc_folder_unlock(folder->files, &folder->lock);
+    folder->made = folder->keep = folder->found = false;
+    return status == SLC_OK ? make_part(folder, err) : status;
 }
 
 /* Puts the new store in place; an old one is moved back when that fails. */
@@ -429,7 +472,7 @@ cleanup:
 
 void slc_build_folder_end(struct slc_build_folder *folder)
 {
-    if (folder->made) {
+    if (folder->made && !folder->keep) {
         struct slc_error ignored = SLC_ERROR_INIT;
 
         if (slc_folder_remove(folder->files, folder->part, &ignored) != SLC_OK) {

@@ -12,11 +12,17 @@
 
 /* In OUT.slc.part: the store under new numbers, while it is not known whether it is kept. */
 #define SLC_RELABELLED_NAME "relabelled.slc"
+/* What does not fit in memory, and how far a build that can be resumed has come. */
+#define SLC_SPILL_NAME        "spill.tmp"
+#define SLC_PUSHED_STATE_NAME "pushed.state"
+#define SLC_SORTED_STATE_NAME "sorted.state"
 
 struct slc_build_folder {
     const struct slc_files *files;
     bool overwrite;
     bool made;
+    bool found;      /* OUT.slc.part was there, and has still to be taken or emptied */
+    bool keep;       /* OUT.slc.part stays, for a later run to go on with */
     int lock;        /* the descriptor of OUT.slc.part that holds its lock; -1: none */
     int output_lock; /* that of the store that is to be replaced */
     char *output;    /* OUT.slc, without a trailing slash */
@@ -25,9 +31,10 @@ struct slc_build_folder {
 };
 
 /*
- * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that
- * crashed is removed first, if nobody has it locked and it holds nothing but what a run writes;
- * that is logged. A store that is to be replaced is locked, too. Owns: slc_build_folder_end.
+ * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that ended
+ * early is locked first, if it holds nothing but what a run writes; with `resume` it is kept as it
+ * is and `found` set, else it is removed first, which is logged.
+ * A store that is to be replaced is locked, too. Owns: slc_build_folder_end.
  * Errors: SLC_ERR_IO when OUT.slc exists (and `overwrite` is false or it is not a store), is a
  * symbolic link, lies in a store, or is being written, or given layouts, by another run, ..
  */
@@ -35,6 +42,11 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
                                        const struct slc_files *files,
                                        const char *output,
                                        bool overwrite,
+                                       bool resume,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+/* Replaces an OUT.slc.part that was found by an empty one. Errors: SLC_ERR_IO, .. */
+enum slc_status slc_build_folder_empty(struct slc_build_folder *folder,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Whether that would refuse OUT.slc, but for what other runs are doing; for dry runs. Same errors.
@@ -48,7 +60,7 @@ enum slc_status slc_build_folder_check(const struct slc_files *files,
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* Removes OUT.slc.part unless it was published. Takes an all-zero struct. */
+/* Removes OUT.slc.part unless it was published or is kept. Takes an all-zero struct. */
 void slc_build_folder_end(struct slc_build_folder *folder);
 
 #endif

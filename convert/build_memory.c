@@ -11,7 +11,6 @@
 
 enum {
     MIB = 1 << 20,
-    SEGMENT_BYTES_MAX = 4 * MIB, /* writes beyond gain nothing */
     SEGMENTS_MAX = 1 << 20,
     /* A cache line: no two workers write to the same one. */
     AREA_ALIGN_BYTES = 64,
@@ -60,11 +59,26 @@ static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsi
            workers * per_worker + (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
 }
 
+/* The state that a commit writes, which is put together and copied once (builder_resume.c). */
+static uint64_t
+commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
+{
+    uint64_t chain = (10 + 3 * SLC_CHAIN_MARKS) * UINT64_C(8);
+
+    if (!options->resumable) {
+        return 0;
+    }
+    /* Twice: what grows is copied, and so is what gets a head. */
+    return 2 *
+           ((UINT64_C(64) << 10) + slc_build_fibers_bytes(options, order) / options->workers / 2 +
+            buckets * (chain + order * UINT64_C(8)));
+}
+
 static uint64_t
 push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
 {
     return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
-           (uint64_t)options->workers * STACK_BYTES +
+           commit_bytes(options, order, buckets) + (uint64_t)options->workers * STACK_BYTES +
            /* Chains become buckets while the rest is still there. */
            buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
 }
@@ -123,12 +137,24 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     /* The few segments that stay must leave room for the sort, which a large block may need. */
     most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
     most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
-    segment = slc_min_u64(slc_min_u64(rest / 64, most), SEGMENT_BYTES_MAX);
+    segment = slc_min_u64(slc_min_u64(rest / 64, most), SLC_BUILD_SEGMENT_BYTES_MAX);
     segment &= ~(uint64_t)(SLC_PAGE_BYTES - 1);
     segment = slc_max_u64(segment, SLC_BUILD_CHUNK_BYTES);
     plan.segment_bytes = (uint32_t)segment;
     plan.segment_count = (uint32_t)slc_min_u64(rest / segment, SEGMENTS_MAX);
     return plan;
+}
+
+bool slc_push_memory_suits(const struct slc_builder_options *options,
+                           unsigned order,
+                           uint32_t buckets,
+                           uint64_t entries,
+                           uint32_t segment_bytes)
+{
+    struct slc_push_memory plan = slc_push_memory_plan(options, order, buckets, entries);
+
+    return plan.shape.buckets == buckets && (uint64_t)plan.segment_bytes * plan.segment_count >=
+                                                (uint64_t)SLC_SPILL_SEGMENTS_MIN * segment_bytes;
 }
 
 unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled)

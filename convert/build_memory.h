@@ -15,6 +15,7 @@ enum {
     /* No chunk is larger: what scatter buffers of at most 256 KiB pack to, runs included. */
     SLC_BUILD_CHUNK_BYTES = 320 << 10,
     SLC_BUILD_FETCH_BYTES = SLC_BUILD_CHUNK_BYTES + SLC_SPILL_FETCH_EXTRA_BYTES,
+    SLC_BUILD_SEGMENT_BYTES_MAX = 4 << 20, /* of the spill stream: larger writes gain nothing */
     /* Less would split buckets of a few thousand nonzeros. */
     SLC_BUILD_AREA_BYTES_MIN = 2 << 20,
     /* A nonzero under assembly into a tile that spans buckets: key and value. */
@@ -47,6 +48,13 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
                                             unsigned order,
                                             uint32_t buckets,
                                             uint64_t entries);
+
+/* Whether pushing can go on with so many buckets, and such segments of the spill stream. */
+bool slc_push_memory_suits(const struct slc_builder_options *options,
+                           unsigned order,
+                           uint32_t buckets,
+                           uint64_t entries,
+                           uint32_t segment_bytes);
 
 /* What a writer of blocks of that size (0: the default) takes at most, but for its index. */
 uint64_t slc_build_writer_bytes(uint64_t block_bytes);

@@ -42,6 +42,10 @@ struct slc_output {
     uint32_t *borrowed;
 
     struct slc_sort_counts counts;
+    uint64_t nnz;     /* so far, those in the file already included */
+    uint64_t written; /* of those to come, in the file already, up to .. */
+    slc_u128 last_key;
+    struct slc_build_progress *progress;
 };
 
 static struct stage *stage_of(const struct slc_output *output)
@@ -62,6 +66,11 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
     o->plan = options->plan;
     o->tiles = options->tiles;
     o->workers = options->workers;
+    o->counts = options->fact.counts;
+    o->nnz = options->fact.nnz;
+    o->written = options->written;
+    o->last_key = options->last_key;
+    o->progress = options->progress;
     slc_tile_cutter_init(&o->cutter, &o->plan->layout, options->dims);
     o->stage_borrowed = slc_calloc(o->workers + 1, sizeof *o->stage_borrowed);
     if (o->stage_borrowed == NULL) {
@@ -135,6 +144,31 @@ static void stage_copy(struct slc_output *output,
     output->stage_nnz += count;
 }
 
+static enum slc_status fail_other(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "what an earlier run wrote is not what the input gives now");
+}
+
+/* Leaves out what is in the file already: *left_out of `count` nonzeros. It ends with a tile. */
+static enum slc_status leave_out(struct slc_output *output,
+                                 const uint64_t *lo,
+                                 const uint64_t *hi,
+                                 uint64_t upper,
+                                 uint64_t count,
+                                 uint64_t *left_out,
+                                 struct slc_error *err)
+{
+    const uint64_t n = slc_min_u64(count, output->written);
+
+    *left_out = n;
+    output->written -= n;
+    return n > 0 && output->written == 0 &&
+                   slc_key_join(lo[n - 1], hi == NULL ? upper : hi[n - 1]) != output->last_key
+               ? fail_other(err)
+               : SLC_OK;
+}
+
 /* Appends nonzeros to the stream of tiles; `upper`: as in struct slc_tile_source. */
 static enum slc_status append(struct slc_output *output,
                               const uint64_t *lo,
@@ -144,9 +178,10 @@ static enum slc_status append(struct slc_output *output,
                               uint64_t count,
                               struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
     uint64_t i = 0;
+    enum slc_status status = leave_out(output, lo, hi, upper, count, &i, err);
 
+    output->nnz += count;
     while (i < count && status == SLC_OK) {
         bool started = output->stage_nnz > 0;
         uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
@@ -259,6 +294,16 @@ enum slc_status slc_output_add(struct slc_output *output,
         output->open_hi = sorted->open_hi;
         output->open_value = sorted->open_value;
     }
+    if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
+        status = close_open(output, err); /* the next bucket has none of it */
+    }
+    if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
+        status = slc_build_progress_add(output->progress,
+                                        &(struct slc_build_fact){.buckets = bucket->completes,
+                                                                 .nnz = output->nnz,
+                                                                 .counts = output->counts},
+                                        err);
+    }
     return status;
 }
 
@@ -270,6 +315,9 @@ enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *e
     output->worker = 0;
     output->borrowed = NULL;
     status = close_open(output, err);
+    if (status == SLC_OK && output->written > 0) {
+        status = fail_other(err);
+    }
     if (status == SLC_OK && output->stage_nnz > 0) {
         status = close_stage(output, err);
     }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "convert/bucket_sort.h"
+#include "convert/build_progress.h"
 #include "convert/build_tiles.h"
 
 struct slc_output_options {
@@ -15,6 +16,13 @@ struct slc_output_options {
     const uint64_t *dims;
     unsigned workers;
     struct slc_tiles *tiles; /* borrowed */
+    /* Of a build that can be resumed: what is known of the buckets before the first that comes, ..
+     */
+    struct slc_build_fact fact;
+    /* .. and how many nonzeros behind these are in the file already, and the key of the last. */
+    uint64_t written;
+    slc_u128 last_key;
+    struct slc_build_progress *progress; /* where to note what is done; NULL: nowhere */
 };
 
 struct slc_output;
@@ -27,7 +35,8 @@ void slc_output_destroy(struct slc_output *output);
 
 /*
  * The next bucket in key order. `sorted` must stay until *borrowed (convert/build_tiles.h), which
- * this call may only raise, is 0. `worker` may have to encode meanwhile.
+ * this call may only raise, is 0. `worker` may have to encode meanwhile. Errors: SLC_ERR_DAMAGED
+ * where nonzeros are not those that are in the file already.
  */
 enum slc_status slc_output_add(struct slc_output *output,
                                unsigned worker,

@@ -54,13 +54,13 @@ static char *spill_path(const struct slc_builder *builder, const char *temp_fold
     char name[64];
 
     if (temp_folder == NULL) {
-        return slc_path_join(builder->folder.part, "spill.tmp");
+        return slc_path_join(builder->folder.part, SLC_SPILL_NAME);
     }
     snprintf(name, sizeof name, "sluice-spill-%ld-%" PRIx64 ".tmp", (long)getpid(), slc_clock_ns());
     return slc_path_join(temp_folder, name);
 }
 
-static void release_push_memory(struct slc_builder *builder)
+void slc_build_release_push_memory(struct slc_builder *builder)
 {
     slc_key_frames_destroy(&builder->frames);
     slc_spill_destroy(builder->spill);
@@ -70,20 +70,28 @@ static void release_push_memory(struct slc_builder *builder)
     builder->chains = NULL;
 }
 
-/* Divides memory for so many buckets, as slc_push_memory_plan allows. */
-static enum slc_status take_push_memory(struct slc_builder *builder,
-                                        uint32_t buckets,
-                                        uint64_t entries,
-                                        struct slc_error *err)
+enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
+                                           uint32_t buckets,
+                                           const struct slc_spill_extent *kept,
+                                           struct slc_error *err)
 {
     struct slc_push_memory plan =
-        slc_push_memory_plan(&builder->options, builder->order, buckets, entries);
+        slc_push_memory_plan(&builder->options, builder->order, buckets, builder->entries_expected);
     struct slc_spill_options spill_options = {.files = builder->options.files,
                                               .path = builder->spill_path,
                                               .max_bytes = builder->options.max_temp,
                                               .segment_bytes = plan.segment_bytes,
-                                              .segment_count = plan.segment_count};
+                                              .segment_count = plan.segment_count,
+                                              .keep = builder->options.resumable};
     enum slc_status status;
+
+    if (kept != NULL && kept->segments > 0) {
+        const uint64_t bytes = (uint64_t)plan.segment_bytes * plan.segment_count;
+
+        spill_options.extent = *kept;
+        spill_options.segment_bytes = kept->segment_bytes;
+        spill_options.segment_count = (uint32_t)(bytes / kept->segment_bytes);
+    }
 
     assert(plan.shape.buckets == buckets);
     builder->bucket_count = buckets;
@@ -172,6 +180,8 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     }
     b->options = *options;
     b->options.files = slc_files_or_system(options->files);
+    /* In a folder that others use, too, nothing is left behind: nobody would know whose it is. */
+    b->options.resumable = options->resumable && options->temp_folder == NULL;
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
     if (b->workers == NULL) {
@@ -181,7 +191,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     status = check_temp_folder(&b->options, err);
     if (status == SLC_OK) {
         status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
-                                        options->overwrite, err);
+                                        options->overwrite, b->options.resumable, err);
     }
     if (status != SLC_OK) {
         goto cleanup;
@@ -198,12 +208,15 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     b->options.temp_folder = NULL;
     status = slc_build_fibers_start(b, err);
     if (status == SLC_OK) {
-        status = take_push_memory(b, 1, 0, err);
+        status = slc_builder_take_left(b, err);
+    }
+    if (status == SLC_OK && !b->resumed) {
+        status = slc_build_take_push_memory(b, 1, NULL, err);
     }
 
 cleanup:
     if (status != SLC_OK) {
-        slc_builder_abandon(b);
+        slc_builder_end(b, status);
         return status;
     }
     *builder = b;
@@ -212,12 +225,21 @@ cleanup:
 
 void slc_builder_abandon(struct slc_builder *builder)
 {
+    if (builder != NULL) {
+        builder->folder.keep = false;
+    }
+    slc_build_destroy(builder);
+}
+
+void slc_build_destroy(struct slc_builder *builder)
+{
     if (builder == NULL) {
         return;
     }
-    release_push_memory(builder);
+    slc_build_release_push_memory(builder);
     slc_buffer_destroy(&builder->fiber_memory);
     slc_splitters_destroy(&builder->splitters);
+    slc_state_destroy(&builder->note);
     slc_build_folder_end(&builder->folder);
     slc_free(builder->temp_folder);
     slc_free(builder->spill_path);
@@ -306,8 +328,9 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     uint32_t count, buckets;
     uint64_t *rows;
 
-    assert(sample->order == builder->order);
-    release_push_memory(builder);
+    assert(sample->order == builder->order && !builder->resumed);
+    builder->entries_expected = entries_expected;
+    slc_build_release_push_memory(builder);
     slc_splitters_destroy(&builder->splitters);
     rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
     if (rows == NULL) {
@@ -322,7 +345,7 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     }
     slc_free(rows);
     if (status == SLC_OK) {
-        status = take_push_memory(builder, builder->splitters.count + 1, entries_expected, err);
+        status = slc_build_take_push_memory(builder, builder->splitters.count + 1, NULL, err);
     }
     return status;
 }
@@ -412,9 +435,20 @@ relabel(struct slc_builder *builder, struct slc_builder_report *report, struct s
 {
     struct slc_builder_options options = builder->options;
 
-    release_push_memory(builder);
+    slc_build_release_push_memory(builder);
     options.temp_folder = builder->temp_folder;
     return slc_relabel_store(&options, builder->folder.part, report, err);
+}
+
+/* What is no part of the finished store goes: a spill file that has a name, and what names it. */
+static enum slc_status drop_spill(struct slc_builder *builder, struct slc_error *err)
+{
+    enum slc_status status = slc_build_drop_commits(builder, err);
+
+    slc_build_release_push_memory(builder);
+    return status == SLC_OK
+               ? slc_state_remove(builder->options.files, builder->folder.part, SLC_SPILL_NAME, err)
+               : status;
 }
 
 enum slc_status slc_builder_finish(struct slc_builder *builder,
@@ -426,14 +460,18 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
 {
     enum slc_status status;
 
-    *report = (struct slc_builder_report){0};
+    *report = (struct slc_builder_report){.resumed = builder->resumed};
     status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK && builder->options.resumable) {
+        status = drop_spill(builder, err);
+    }
     if (status == SLC_OK && builder->options.relabel != SLC_RELABEL_NONE) {
         status = relabel(builder, report, err);
     }
     if (status == SLC_OK) {
         status = slc_build_folder_publish(&builder->folder, err);
     }
-    slc_builder_abandon(builder);
+    report->commit_seconds = builder->commit_cost_seconds;
+    slc_builder_end(builder, status);
     return status;
 }

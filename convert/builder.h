@@ -22,12 +22,19 @@
 #include "base/key.h"
 #include "base/limits.h"
 #include "base/matrix.h"
+#include "convert/state_file.h"
 #include "storage/codec.h"
 #include "storage/files.h"
 #include "storage/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What a store depends on: two builds with the same numbers make the same store. */
+struct slc_build_identity {
+    uint64_t input;
+    uint64_t options;
+};
 
 enum slc_duplicates {
     SLC_DUPLICATES_SUM,
@@ -67,6 +74,14 @@ struct slc_builder_options {
     struct slc_fiber_run run; /* SLC_FIBERS_GIVEN */
     enum slc_relabel relabel;
     uint64_t beside_bytes; /* the caller's share of the budget, for messages that name the whole */
+    /*
+     * Commits are possible, with which a later build of the same identity goes on: see
+     * slc_builder_commit. Not with a temp_folder, of which nobody would know what was left there.
+     */
+    bool resumable;
+    struct slc_build_identity identity;
+    bool restart;              /* removes what an earlier run left */
+    double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */
     uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
 };
 
@@ -125,6 +140,9 @@ struct slc_builder_report {
      * and appending of all workers, added up.
      */
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
+    bool resumed;                      /* an earlier run had begun it */
+    uint64_t kept_nnz;                 /* that run had written so many nonzeros already */
+    double commit_seconds;             /* that commits took */
     struct slc_writer_summary summary; /* of the store that is kept */
     struct slc_fiber_report fibers;
     struct slc_relabel_report relabel;
@@ -166,12 +184,32 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * A build that may be interrupted (options.resumable): a commit puts on the disk, synced, all that
+ * was pushed, with a note of the caller's that says what that was. When the process ends early, in
+ * whatever way, the next slc_builder_create of the same output and identity goes on from there.
+ * Then slc_builder_resumed gives the note, read up to its first field (NULL: nothing was left), and
+ * the caller pushes what the note does not tell of, without a sample, which the builder has.
+ * Nobody pushes meanwhile. Errors: as slc_builder_push; SLC_ERR_IO, .. ; after one the commit
+ * before is still there, and the builder has to be ended.
+ */
+enum slc_status slc_builder_commit(struct slc_builder *builder,
+                                   const struct slc_state *note,
+                                   struct slc_error *err) SLC_NODISCARD;
+struct slc_state *slc_builder_resumed(struct slc_builder *builder);
+
+/*
+ * Whether it is time for a commit: after an interval, if it is worth what it costs; `last`: the
+ * one behind all input.
+ */
+bool slc_builder_commit_due(struct slc_builder *builder, bool last);
+
+/*
  * Sorts, writes and publishes the store (rename of OUT.slc.part). `index_base` (0 or 1) is
  * subtracted from every coordinate. `dims`: the lengths of all modes, each above every coordinate
  * after that (SLC_ERR_INPUT otherwise). `origin` goes into the manifest; its counts are filled in
  * here. With options.relabel the store is built a second time under new numbers, and the smaller of
  * the two is kept (relabel.h). The builder is destroyed whatever happens; after an error nothing is
- * left on disk.
+ * left on disk, but what slc_builder_end keeps.
  */
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,
@@ -179,6 +217,12 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    struct slc_store_origin *origin,
                                    struct slc_builder_report *report,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Ends a build that failed with `status`: after a commit, and a fault that another run may not meet
+ * again (a full disk, not a bad input), what was committed stays, which is logged. Takes NULL.
+ */
+void slc_builder_end(struct slc_builder *builder, enum slc_status status);
 
 /* Gives up and removes everything on disk. Takes NULL. */
 void slc_builder_abandon(struct slc_builder *builder);

@@ -8,6 +8,7 @@
 #include "convert/key_frame.h"
 #include "convert/scatter.h"
 #include "convert/splitters.h"
+#include "convert/state_file.h"
 
 /* Counters of one worker, apart so that workers do not share cache lines. */
 struct slc_builder_worker {
@@ -26,6 +27,14 @@ struct slc_builder {
     char *spill_path;
     struct slc_build_folder folder;
     struct slc_builder_worker *workers;
+    uint64_t entries_expected; /* 0: unknown */
+
+    /* Of a build that can be resumed. That folder.keep is set says that there was a commit. */
+    bool resumed;
+    struct slc_state note; /* as committed by the earlier run, read up to its caller's fields */
+    uint64_t start_ns;
+    uint64_t commit_ns;         /* of the last commit; at first as start_ns */
+    double commit_cost_seconds; /* of all of this run's */
 
     /* While input is pushed. */
     struct slc_splitters splitters;
@@ -37,6 +46,34 @@ struct slc_builder {
     struct slc_buffer scatter_memory;
     struct slc_buffer fiber_memory; /* of all workers' counts; none unless SLC_FIBERS_AUTO */
 };
+
+void slc_build_release_push_memory(struct slc_builder *builder);
+/*
+ * Divides memory for so many buckets, which slc_push_memory_plan allows; `kept`: what the spill
+ * file holds of an earlier run, or NULL. Errors: as slc_spill_create.
+ */
+enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
+                                           uint32_t buckets,
+                                           const struct slc_spill_extent *kept,
+                                           struct slc_error *err) SLC_NODISCARD;
+/* Frees everything; the folder stays or goes as folder.keep says. Takes NULL. */
+void slc_build_destroy(struct slc_builder *builder);
+
+/*
+ * Goes on with what an earlier run left in the folder, if there is anything (builder->resumed);
+ * what is of no use is removed, which is logged with the reason.
+ */
+enum slc_status slc_builder_take_left(struct slc_builder *builder,
+                                      struct slc_error *err) SLC_NODISCARD;
+/* What all that is kept depends on, as one number. */
+uint64_t slc_build_tag(const struct slc_builder *builder);
+/* Whether commits stay on disk when a build ends so. */
+bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
+/* Seconds of work that an interruption may cost. */
+double slc_build_interval(const struct slc_builder *builder);
+/* All is in the store: removes the states, so that no later run goes on with them. */
+enum slc_status slc_build_drop_commits(struct slc_builder *builder,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Everything of finish but the ends: sorts, writes blco.blk and the manifest into the part folder.
  */

@@ -328,7 +328,7 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
     status = slc_contract_start(run, err);
     if (status == SLC_OK) {
         status = slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
-                                        run->options->overwrite, err);
+                                        run->options->overwrite, false, err);
     }
     if (status == SLC_OK) {
         status = slc_key_tables_init(&ordering.tables, layout, err);

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/key.h"
+#include "base/log.h"
 #include "base/team.h"
 #include "base/version.h"
 #include "convert/convert_internal.h"
@@ -341,6 +342,9 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
     if (status == SLC_OK) {
         status = settle_all(c, dims, err);
     }
+    if (status == SLC_OK && c->job.builder != NULL && !c->job.all_read) {
+        status = slc_conversion_commit_all(c, err);
+    }
     if (status == SLC_OK) {
         fill_report(c, dims);
     }
@@ -355,6 +359,28 @@ static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
     return status == SLC_OK ? parse_all(c, dims, err) : status;
 }
 
+/* Creates the builder, and goes on with what an interrupted run left, if anything. */
+static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *err)
+{
+    bool resumed = false;
+    enum slc_status status = slc_conversion_create_builder(c, err);
+
+    if (status == SLC_OK) {
+        status = slc_conversion_resume(c, &resumed, err);
+    }
+    if (status == SLC_OK) {
+        c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
+    }
+    if (status == SLC_OK && !resumed && c->report->build.resumed) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "what an earlier run left is not of this text");
+    }
+    if (status == SLC_OK && resumed) {
+        slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: %s of %" PRIu64 " rows",
+                c->job.all_read ? "all" : "the first", c->job.parsers[0].row_count);
+    }
+    return status;
+}
+
 static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
@@ -363,13 +389,13 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     enum slc_status status = create_parsers(c, err);
 
     if (status == SLC_OK) {
-        status = slc_conversion_create_builder(c, err);
+        status = begin_build(c, err);
     }
     if (status == SLC_OK) {
         status = parse_all(c, dims, err);
     }
     if (status != SLC_OK) {
-        slc_builder_abandon(job->builder);
+        slc_builder_end(job->builder, status);
         return status;
     }
     /* The text is read: its memory would only stand beside the sort's. */
@@ -419,6 +445,11 @@ static enum slc_status perform(const struct slc_convert_options *options,
     if (status != SLC_OK) {
         return status;
     }
+    status = run == run_build ? slc_conversion_identify(&c, err) : SLC_OK;
+    if (status != SLC_OK) {
+        slc_input_close(c.input);
+        return status;
+    }
     slc_input_info(c.input, &c.info);
     c.job.input = c.input;
     c.job.name = c.info.name;
@@ -455,10 +486,25 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err)
 {
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
     if (!options->output) {
         return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
     }
-    return perform(options, run_build, report, err);
+    status = perform(options, run_build, report, &fault);
+    if (status == SLC_ERR_DAMAGED && report->build.resumed) {
+        struct slc_convert_options anew = *options;
+
+        slc_log(SLC_LOG_NOTE, "%s: beginning anew", fault.message);
+        anew.restart = true;
+        slc_error_clear(&fault);
+        status = perform(&anew, run_build, report, &fault);
+    }
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
 }
 
 enum slc_status slc_convert_scan(const struct slc_convert_options *options,

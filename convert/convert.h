@@ -45,6 +45,8 @@ struct slc_convert_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    bool restart;          /* begin anew, whatever an interrupted run left */
+    double commit_seconds; /* between commits; 0: as cost allows, and none in short conversions */
     /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
@@ -75,8 +77,11 @@ struct slc_convert_report {
 
 /*
  * Converts. Bad input: SLC_ERR_INPUT with file, line and column; nothing is left on disk.
- * An ambiguous index base: SLC_ERR_INPUT asking for --index-base.
- * Memory: memory_bytes bounds everything; SLC_ERR_BUDGET names the smallest that works.
+ * From a regular file, and without a temp_folder, a conversion that is interrupted (by the end of
+ * the process, or by a fault that need not come again) goes on from its last commit when it is
+ * called again with options that give the same store; what no longer fits is removed, which is
+ * logged. An ambiguous index base: SLC_ERR_INPUT asking for --index-base. Memory: memory_bytes
+ * bounds everything; SLC_ERR_BUDGET names the smallest that works.
  */
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,

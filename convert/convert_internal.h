@@ -1,4 +1,7 @@
-/* A conversion's state, shared by convert.c (decisions) and convert_sample.c (what is guessed). */
+/*
+ * A conversion's state, shared by convert.c (decisions), convert_sample.c (what is guessed) and
+ * convert_resume.c (what an interrupted run left).
+ */
 #ifndef SLC_CONVERT_CONVERT_INTERNAL_H
 #define SLC_CONVERT_CONVERT_INTERNAL_H
 
@@ -27,5 +30,22 @@ struct slc_conversion {
  */
 enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
                                               struct slc_error *err) SLC_NODISCARD;
+
+/* Says to the builder's options what the store depends on. Errors: SLC_ERR_IO. */
+enum slc_status slc_conversion_identify(struct slc_conversion *conversion,
+                                        struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Where the builder goes on with what an earlier run committed, lets the job do so, too; *resumed
+ * is false where there is nothing, and, with a builder that resumes, where what there is says
+ * something of another text. Errors: as slc_input_next.
+ */
+enum slc_status slc_conversion_resume(struct slc_conversion *conversion,
+                                      bool *resumed,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* All is read and sound: commits it, if that is worth it. Errors: as slc_builder_commit. */
+enum slc_status slc_conversion_commit_all(struct slc_conversion *conversion,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 #endif

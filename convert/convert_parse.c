@@ -8,11 +8,13 @@
  */
 #include "convert/convert_parse.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/team.h"
 
 #include <assert.h>
 #include <pthread.h>
+#include <string.h>
 
 /* Seconds between two reports of progress. */
 static const double progress_seconds = 0.1;
@@ -127,20 +129,45 @@ static void finish_reading(struct slc_parse_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
+/*
+ * Waits until all pieces but the reader's are parsed, and commits what the builder has then;
+ * nothing after a fault.
+ */
+static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+{
+    struct slc_parse_queue *queue = job->queue;
+    bool sound;
+
+    pthread_mutex_lock(&queue->lock);
+    while (queue->free_count + 1 < job->piece_count && queue->fault_sequence == UINT64_MAX) {
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    }
+    sound = queue->fault_sequence == UINT64_MAX;
+    pthread_mutex_unlock(&queue->lock);
+    return sound ? job->commit(job, sequence, err) : SLC_OK;
+}
+
 /* The reader: fills free pieces until the input ends. */
 static void read_pieces(struct slc_parse_job *job)
 {
     struct slc_parse_queue *queue = job->queue;
-    uint64_t sequence = 1; /* the first piece is there already */
+    uint64_t sequence = job->pieces[0].sequence + 1; /* the first piece is there already */
     uint64_t shown_ns = slc_clock_ns();
     struct slc_piece *piece;
 
-    job->text_bytes = job->pieces[0].bytes;
+    job->text_bytes = job->pieces[0].offset + job->pieces[0].bytes;
     while ((piece = take_free(queue)) != NULL) {
         struct slc_error err = SLC_ERROR_INIT;
         uint64_t start_ns = slc_clock_ns();
-        enum slc_status status;
+        enum slc_status status = SLC_OK;
 
+        if (job->commit != NULL && slc_builder_commit_due(job->builder, false)) {
+            status = commit(job, sequence, &err);
+        }
+        if (status != SLC_OK) {
+            record_fault(queue, sequence, &err);
+            break;
+        }
         piece->sequence = sequence++;
         piece->position = 0;
         piece->offset = job->text_bytes;
@@ -196,29 +223,34 @@ static void take_part(void *context, unsigned member, unsigned members)
     }
 }
 
-static void add_up(struct slc_parse_job *job)
+void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals)
 {
-    for (unsigned m = 0; m < job->header->order; m++) {
-        job->smallest[m] = UINT64_MAX;
-        job->largest[m] = 0;
-    }
-    job->row_count = 0;
-    job->line_count = job->header->header_lines;
+    *totals = (struct slc_parse_totals){.row_count = 0};
+    memset(totals->smallest, 0xff, sizeof totals->smallest);
     for (unsigned w = 0; w < job->workers; w++) {
         const struct slc_parser *parser = &job->parsers[w];
 
-        job->row_count += parser->row_count;
-        job->line_count += parser->line_count;
-        job->parse_seconds += parser->parse_seconds;
-        job->scatter_seconds += parser->scatter_seconds;
+        totals->row_count += parser->row_count;
+        totals->line_count += parser->line_count;
         for (unsigned m = 0; m < job->header->order; m++) {
-            if (parser->smallest[m] < job->smallest[m]) {
-                job->smallest[m] = parser->smallest[m];
-            }
-            if (parser->largest[m] > job->largest[m]) {
-                job->largest[m] = parser->largest[m];
-            }
+            totals->smallest[m] = slc_min_u64(totals->smallest[m], parser->smallest[m]);
+            totals->largest[m] = slc_max_u64(totals->largest[m], parser->largest[m]);
         }
+    }
+}
+
+static void add_up(struct slc_parse_job *job)
+{
+    struct slc_parse_totals totals;
+
+    slc_parse_totals(job, &totals);
+    job->row_count = totals.row_count;
+    job->line_count = job->header->header_lines + totals.line_count;
+    memcpy(job->smallest, totals.smallest, sizeof job->smallest);
+    memcpy(job->largest, totals.largest, sizeof job->largest);
+    for (unsigned w = 0; w < job->workers; w++) {
+        job->parse_seconds += job->parsers[w].parse_seconds;
+        job->scatter_seconds += job->parsers[w].scatter_seconds;
     }
 }
 
@@ -228,6 +260,11 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
     struct slc_piece **places = slc_calloc(2 * (size_t)job->piece_count, sizeof *places);
     enum slc_status status;
 
+    if (job->all_read) {
+        slc_free(places);
+        add_up(job);
+        return SLC_OK;
+    }
     if (!places) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a queue of %u pieces",
                         job->piece_count);

@@ -77,6 +77,10 @@ struct slc_parse_job {
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     uint64_t stored_bytes;
+    bool all_read; /* nothing is left to be read: an earlier run did */
+    /* Notes that all before piece `sequence`, which begins behind what was read, is in the builder.
+     */
+    enum slc_status (*commit)(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err);
 
     /* Found. */
     uint64_t row_count;
@@ -92,6 +96,15 @@ struct slc_parse_job {
 
     struct slc_parse_queue *queue; /* convert_parse.c */
 };
+
+/* What all parsers saw so far, added up. */
+struct slc_parse_totals {
+    uint64_t row_count;
+    uint64_t line_count; /* without the header's */
+    uint64_t smallest[SLC_MAX_ORDER];
+    uint64_t largest[SLC_MAX_ORDER];
+};
+void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals);
 
 /* Bytes of a parser's arrays. */
 uint64_t slc_parser_bytes(unsigned order, bool symmetric);

@@ -126,7 +126,7 @@ enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
     }
     c->build.assumed_base = assumed_base(c, &rows);
     status = slc_builder_create(&c->build, order, &job->builder, err);
-    if (status == SLC_OK && rows.count > 0) {
+    if (status == SLC_OK && rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
         sample.count = rows.count;
         sample.values = rows.values;
         status = slc_builder_sample(job->builder, &sample, stretches,

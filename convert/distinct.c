@@ -77,7 +77,7 @@ void slc_distinct_join(struct slc_distinct *distinct, const struct slc_distinct 
 
 uint64_t slc_distinct_count(const struct slc_distinct *distinct)
 {
-    /* After 52 halvings there are no more numbers than may be kept, so this fits. */
-    assert(distinct->halvings <= 52);
+    /* So this fits. */
+    assert(distinct->halvings <= SLC_DISTINCT_HALVINGS_MAX);
     return (uint64_t)distinct->kept << distinct->halvings;
 }

@@ -16,7 +16,9 @@
 enum {
     SLC_DISTINCT_KEPT_MAX = 4096,
     SLC_DISTINCT_SLOTS = 2 * SLC_DISTINCT_KEPT_MAX,
-    SLC_DISTINCT_BYTES = SLC_DISTINCT_SLOTS * 8
+    SLC_DISTINCT_BYTES = SLC_DISTINCT_SLOTS * 8,
+    /* After so many there are no more numbers than may be kept. */
+    SLC_DISTINCT_HALVINGS_MAX = 52
 };
 
 struct slc_distinct {

@@ -171,6 +171,45 @@ void slc_fiber_counts_join(struct slc_fiber_counts *counts, const struct slc_fib
     }
 }
 
+static void put_distinct(const struct slc_distinct *distinct, struct slc_state *state)
+{
+    slc_state_put(state, distinct->halvings);
+    slc_state_put(state, distinct->kept);
+    for (uint32_t at = 0; at < SLC_DISTINCT_SLOTS; at++) {
+        if (distinct->slots[at] != 0) {
+            slc_state_put(state, distinct->slots[at]);
+        }
+    }
+}
+
+static void get_distinct(struct slc_distinct *distinct, struct slc_state *state)
+{
+    uint32_t kept;
+
+    distinct->halvings = (unsigned)slc_state_get(state, SLC_DISTINCT_HALVINGS_MAX);
+    distinct->limit = UINT64_MAX >> distinct->halvings;
+    kept = (uint32_t)slc_state_get(state, SLC_DISTINCT_KEPT_MAX);
+    for (uint32_t i = 0; i < kept; i++) {
+        slc_distinct_keep(distinct, slc_state_get(state, distinct->limit));
+    }
+}
+
+void slc_fiber_counts_put(const struct slc_fiber_counts *counts, struct slc_state *state)
+{
+    put_distinct(&counts->coords, state);
+    for (unsigned n = 0; n < counts->order; n++) {
+        put_distinct(&counts->pieces[n], state);
+    }
+}
+
+void slc_fiber_counts_get(struct slc_fiber_counts *counts, struct slc_state *state)
+{
+    get_distinct(&counts->coords, state);
+    for (unsigned n = 0; n < counts->order; n++) {
+        get_distinct(&counts->pieces[n], state);
+    }
+}
+
 struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *counts)
 {
     struct slc_fiber_choice choice = {.nnz = slc_distinct_count(&counts->coords),

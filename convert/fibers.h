@@ -21,6 +21,7 @@
 
 #include "base/key.h"
 #include "convert/distinct.h"
+#include "convert/state_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,6 +94,10 @@ static inline bool slc_fiber_pieces_gain(uint64_t nnz, uint64_t pieces)
 {
     return nnz / 7 >= pieces / 4;
 }
+
+/* Writes down what was seen, and reads it into counts of nothing; the state may be bad then. */
+void slc_fiber_counts_put(const struct slc_fiber_counts *counts, struct slc_state *state);
+void slc_fiber_counts_get(struct slc_fiber_counts *counts, struct slc_state *state);
 
 /* None where counts are of nothing. */
 struct slc_fiber_choice slc_fiber_counts_choose(const struct slc_fiber_counts *counts);

@@ -8,6 +8,8 @@
  */
 #include "convert/input.h"
 
+#include "base/checked.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "convert/input_source.h"
 #include "convert/text.h"
@@ -18,6 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    /* Of a file that is to be known again: bytes from all over it, milliseconds to read. */
+    IDENTITY_RANGES = 16,
+    IDENTITY_RANGE_BYTES = 4096
+};
+
 struct slc_input {
     struct slc_input_source source;
     enum slc_compression compression;
@@ -26,6 +34,7 @@ struct slc_input {
     bool owns_fd;
     bool at_end;
     uint64_t lines;          /* line ends delivered so far */
+    uint64_t delivered;      /* bytes */
     struct slc_buffer carry; /* the start of a line whose end was not in the last piece */
     size_t carry_bytes;
     struct slc_error pending; /* a fault behind what was delivered */
@@ -202,6 +211,7 @@ enum slc_status slc_input_next(
             whole = last ? (size_t)(last - text) + 1 : 0;
         }
         input->lines += count_line_ends(text, whole);
+        input->delivered += whole;
     }
     if (input->pending.status == SLC_OK && filled - whole > SLC_LINE_BYTES_MAX) {
         (void)slc_fail(&input->pending, SLC_ERR_INPUT,
@@ -261,5 +271,68 @@ enum slc_status slc_input_sample(struct slc_input *input,
     }
     memmove(text, text + begin, end - begin);
     *bytes = end - begin;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_go_to(struct slc_input *input,
+                                uint64_t offset,
+                                uint64_t lines,
+                                char *text,
+                                size_t capacity,
+                                bool *there,
+                                struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    size_t bytes = 1;
+
+    if (input->source.by_offset && !input->decoder) {
+        input->source.consumed = offset;
+        input->source.head_used = input->source.head_bytes;
+        input->carry_bytes = 0;
+        input->at_end = false;
+        input->delivered = offset;
+        input->lines = lines;
+    }
+    while (status == SLC_OK && bytes > 0 && input->delivered < offset) {
+        status = slc_input_next(input, text, capacity, &bytes, err);
+    }
+    *there = status == SLC_OK && input->delivered == offset && input->lines == lines;
+    return status;
+}
+
+enum slc_status
+slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error *err)
+{
+    const struct slc_input_source *source = &input->source;
+    const struct slc_files *files = source->files;
+    uint64_t numbers[4 + IDENTITY_RANGES];
+    struct slc_file_stat stat;
+    int code;
+
+    *identity = 0;
+    if (!source->by_offset) {
+        return SLC_OK;
+    }
+    code = files->stat_fd(files->self, source->fd, &stat);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, source->name, "cannot inspect");
+    }
+    numbers[0] = stat.bytes;
+    numbers[1] = stat.inode;
+    numbers[2] = (uint64_t)stat.modified_ns;
+    numbers[3] = IDENTITY_RANGES;
+    for (unsigned r = 0; r < IDENTITY_RANGES; r++) {
+        char bytes[IDENTITY_RANGE_BYTES];
+        uint64_t length = slc_min_u64(stat.bytes, sizeof bytes);
+        uint64_t offset = (stat.bytes - length) / (IDENTITY_RANGES - 1) * r;
+        enum slc_status status =
+            slc_file_read_at(files, source->fd, source->name, bytes, length, offset, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        numbers[4 + r] = slc_hash64(bytes, length);
+    }
+    *identity = slc_max_u64(slc_hash64(numbers, sizeof numbers), 1);
     return SLC_OK;
 }

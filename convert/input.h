@@ -58,6 +58,28 @@ enum slc_status slc_input_sample(struct slc_input *input,
                                  size_t *bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Goes forward to byte `offset` of the text, where a piece ended that was filled from here on with
+ * pieces of this capacity, `lines` line ends into it. Where the input is compressed, all before it
+ * is read into `text`. *there is false where no piece ends there. Errors: as slc_input_next.
+ */
+enum slc_status slc_input_go_to(struct slc_input *input,
+                                uint64_t offset,
+                                uint64_t lines,
+                                char *text,
+                                size_t capacity,
+                                bool *there,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * What tells the file from another, or from what it was before: its length, its number, the time of
+ * its last change and bytes from all over it, hashed. 0 where it is no regular file. Errors:
+ * SLC_ERR_IO.
+ */
+enum slc_status slc_input_identity(struct slc_input *input,
+                                   uint64_t *identity,
+                                   struct slc_error *err) SLC_NODISCARD;
+
 /* Bytes of the stored input consumed so far, for progress. */
 uint64_t slc_input_consumed(const struct slc_input *input);
 

@@ -9,8 +9,7 @@
 enum {
     /* A mode that grew beyond the frame will grow on: input sorted by it, whose sample is its
      * beginning. */
-    SPARE_BITS = 2,
-    MODE_BITS_MAX = 62
+    SPARE_BITS = 2
 };
 
 struct slc_key_range slc_key_range_of(slc_u128 first, slc_u128 last)
@@ -89,7 +88,7 @@ static void widen(struct slc_key_frames *frames,
         unsigned bits = coord == 0 ? 0 : 64U - (unsigned)__builtin_clzll(coord);
 
         frames->bits[n] = bits > frames->bits[n] ? bits : frames->bits[n];
-        *hopeless = *hopeless || frames->bits[n] > MODE_BITS_MAX;
+        *hopeless = *hopeless || frames->bits[n] > SLC_FRAME_MODE_BITS_MAX;
         total += frames->bits[n];
     }
     *hopeless = *hopeless || total > SLC_MAX_KEY_BITS;
@@ -97,7 +96,7 @@ static void widen(struct slc_key_frames *frames,
         bool grew = frame != NULL && frames->bits[n] > frame->layout.mode_bits[n];
         unsigned spare = grew ? SPARE_BITS : 0;
 
-        if (frames->bits[n] + spare > MODE_BITS_MAX || total + spare > SLC_MAX_KEY_BITS) {
+        if (frames->bits[n] + spare > SLC_FRAME_MODE_BITS_MAX || total + spare > SLC_MAX_KEY_BITS) {
             spare = 0;
         }
         total += spare;
@@ -125,23 +124,21 @@ static enum slc_status set_ranges(struct slc_key_frame *frame, struct slc_error 
     return SLC_OK;
 }
 
-static enum slc_status make_frame(struct slc_key_frames *frames,
-                                  const struct slc_key_frame *outgrown,
-                                  const uint64_t *smallest,
-                                  const uint64_t *largest,
-                                  struct slc_error *err)
+enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
+                                   bool hopeless,
+                                   const uint64_t *dims,
+                                   struct slc_error *err)
 {
     struct slc_key_frame *frame = slc_calloc(1, sizeof *frame);
-    uint64_t dims[SLC_MAX_ORDER];
     enum slc_status status = SLC_OK;
 
     if (frame == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for keys");
     }
-    widen(frames, outgrown, smallest, largest, &frame->hopeless, dims);
     frame->number = frames->count;
     frame->index_base = frames->index_base;
-    if (!frame->hopeless) {
+    frame->hopeless = hopeless;
+    if (!hopeless) {
         status = slc_key_layout_init_run(&frame->layout, frames->order, dims,
                                          frames->splitters->run, err);
         if (status == SLC_OK) {
@@ -162,6 +159,19 @@ static enum slc_status make_frame(struct slc_key_frames *frames,
     assert(frames->count < SLC_FRAMES_MAX);
     frames->list[frames->count++] = frame;
     return SLC_OK;
+}
+
+static enum slc_status make_frame(struct slc_key_frames *frames,
+                                  const struct slc_key_frame *outgrown,
+                                  const uint64_t *smallest,
+                                  const uint64_t *largest,
+                                  struct slc_error *err)
+{
+    uint64_t dims[SLC_MAX_ORDER];
+    bool hopeless;
+
+    widen(frames, outgrown, smallest, largest, &hopeless, dims);
+    return slc_key_frames_add(frames, hopeless, dims, err);
 }
 
 enum slc_status slc_key_frames_fit(struct slc_key_frames *frames,

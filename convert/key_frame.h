@@ -20,7 +20,9 @@ enum {
     /* Every frame needs a bit more than those before, of 128; one changes the base. */
     SLC_FRAMES_MAX = SLC_MAX_KEY_BITS + 2,
     /* The number of the frame of final keys, which is in no list. */
-    SLC_FRAME_FINAL = SLC_FRAMES_MAX
+    SLC_FRAME_FINAL = SLC_FRAMES_MAX,
+    /* Of one mode, in any frame. */
+    SLC_FRAME_MODE_BITS_MAX = 62
 };
 
 /*
@@ -62,6 +64,16 @@ void slc_key_frames_init(struct slc_key_frames *frames,
                          const struct slc_splitters *splitters,
                          uint64_t index_base);
 void slc_key_frames_destroy(struct slc_key_frames *frames);
+
+/*
+ * Adds a frame of lengths `dims`, powers of two that hold all splitters, and of the next frame's
+ * base: for those of a build that goes on. Nobody else uses `frames` meanwhile. Errors: those of
+ * slc_key_layout_init_run; SLC_ERR_MEMORY.
+ */
+enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
+                                   bool hopeless,
+                                   const uint64_t *dims,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
  * A frame for coordinates smallest[n] .. largest[n] in every mode n: `frame` (NULL: none yet) if

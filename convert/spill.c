@@ -34,8 +34,10 @@ struct slc_spill {
     bool frozen;       /* nothing is appended */
     bool has_writer;   /* the thread is there */
     bool stop;         /* and shall end */
+    bool keep;         /* the file has a name */
     pthread_t writer;
     uint64_t file_bytes;  /* written so far, holes not counted */
+    uint64_t end_bytes;   /* as of the last commit */
     uint32_t chunk_bytes; /* of the largest chunk */
     uint64_t wait_ns;
     int fd;
@@ -44,6 +46,38 @@ struct slc_spill {
     pthread_cond_t changed;
     struct slc_error fault; /* the first one; status SLC_OK while all is well */
 };
+
+static uint64_t page_end(uint64_t bytes)
+{
+    return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+}
+
+/* Opens the file that was kept and takes over what it holds. */
+static enum slc_status
+open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct slc_error *err)
+{
+    const struct slc_files *files = spill->files;
+    struct slc_file_stat stat;
+    int code = files->open(files->self, spill->path, O_RDWR | O_CLOEXEC, 0);
+
+    if (code >= 0) {
+        spill->fd = code;
+        code = files->stat_fd(files->self, spill->fd, &stat);
+    }
+    if (code == -ENOENT || (code >= 0 && stat.bytes < extent->end_bytes)) {
+        (void)slc_fail(err, SLC_ERR_DAMAGED, "the spill file is not as long as it was left");
+        slc_error_locate_file(err, spill->path);
+        return SLC_ERR_DAMAGED;
+    }
+    if (code < 0) {
+        return slc_fail_errno(err, -code, spill->path, "opening the spill file");
+    }
+    spill->current = spill->written = extent->segments;
+    spill->file_bytes = extent->file_bytes;
+    spill->chunk_bytes = extent->chunk_bytes;
+    spill->end_bytes = extent->end_bytes;
+    return slc_file_open_direct(files, spill->fd, spill->path, O_RDWR, &spill->direct_fd, err);
+}
 
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
@@ -62,6 +96,7 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     s->max_bytes = options->max_bytes;
     s->segment_bytes = options->segment_bytes;
     s->slots = options->segment_count;
+    s->keep = options->keep;
     s->fd = -1;
     s->direct_fd = -1;
     pthread_mutex_init(&s->mutex, NULL);
@@ -75,6 +110,10 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     s->copying = s->used + s->slots;
     status =
         slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_MIXED, err);
+    if (status == SLC_OK && options->extent.segments > 0) {
+        assert(options->keep && options->extent.segment_bytes == s->segment_bytes);
+        status = open_kept(s, &options->extent, err);
+    }
     if (status != SLC_OK) {
         goto cleanup;
     }
@@ -117,24 +156,23 @@ static uint8_t *slot_of(const struct slc_spill *spill, uint32_t segment)
     return (uint8_t *)spill->memory.data + (size_t)(segment % spill->slots) * spill->segment_bytes;
 }
 
-static uint64_t page_end(uint64_t bytes)
-{
-    return (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
-}
-
 static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
 {
     const struct slc_files *files = spill->files;
-    int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    /* Of a name that an earlier run may have used, nothing is in use before the first commit. */
+    int known = spill->keep ? O_TRUNC : O_EXCL;
+    int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | O_CLOEXEC, 0600);
     enum slc_status status;
-    int code;
+    int code = 0;
 
     if (fd < 0) {
         return slc_fail_errno(err, -fd, spill->path, "creating the spill file");
     }
     spill->fd = fd;
     status = slc_file_open_direct(files, fd, spill->path, O_RDWR, &spill->direct_fd, err);
-    code = files->unlink(files->self, spill->path);
+    if (!spill->keep) {
+        code = files->unlink(files->self, spill->path);
+    }
     if (status == SLC_OK && code < 0 && code != -ENOENT) {
         return slc_fail_errno(err, -code, spill->path, "unlinking the open spill file");
     }
@@ -402,11 +440,9 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
     return status;
 }
 
-enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
+/* Writes all that lies in memory, the segment being filled included. The lock is held. */
+static enum slc_status write_all(struct slc_spill *spill, struct slc_error *err)
 {
-    enum slc_status status;
-
-    pthread_mutex_lock(&spill->mutex);
     while (spill->writing || (spill->fault.status == SLC_OK && spill->written <= spill->current)) {
         if (spill->writing) {
             pthread_cond_wait(&spill->changed, &spill->mutex);
@@ -414,12 +450,65 @@ enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
             write_oldest(spill);
         }
     }
-    status = spill->fault.status;
-    if (status != SLC_OK) {
-        if (err != NULL && err->status == SLC_OK) {
-            *err = spill->fault;
+    if (spill->fault.status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = spill->fault;
+    }
+    return spill->fault.status;
+}
+
+uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill)
+{
+    uint64_t segments;
+
+    pthread_mutex_lock(&spill->mutex);
+    segments = spill->current + UINT64_C(1) - spill->written;
+    pthread_mutex_unlock(&spill->mutex);
+    return segments * spill->segment_bytes;
+}
+
+enum slc_status
+slc_spill_commit(struct slc_spill *spill, struct slc_spill_extent *extent, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint32_t last;
+    int code;
+
+    assert(spill->keep);
+    pthread_mutex_lock(&spill->mutex);
+    if (spill->written < spill->current || spill->used[spill->current % spill->slots] > 0) {
+        if (spill->current == UINT32_MAX - 1) {
+            slc_fail(&spill->fault, SLC_ERR_UNSUPPORTED, "the spill stream exceeds 2^32 segments");
         }
-    } else {
+        last = spill->used[spill->current % spill->slots];
+        status = write_all(spill, err);
+        if (status == SLC_OK) {
+            spill->end_bytes = (uint64_t)spill->current * spill->segment_bytes + page_end(last);
+            spill->current = spill->written;
+            spill->used[spill->current % spill->slots] = 0;
+        }
+    }
+    *extent = (struct slc_spill_extent){.segments = spill->written,
+                                        .segment_bytes = spill->segment_bytes,
+                                        .chunk_bytes = spill->chunk_bytes,
+                                        .file_bytes = spill->file_bytes,
+                                        .end_bytes = spill->end_bytes};
+    pthread_mutex_unlock(&spill->mutex);
+    if (status == SLC_OK && spill->fd >= 0) {
+        code = spill->files->sync(spill->files->self, spill->fd);
+        if (code < 0) {
+            return slc_fail_errno(err, -code, spill->path, "syncing the spill file");
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
+{
+    enum slc_status status;
+
+    pthread_mutex_lock(&spill->mutex);
+    status = write_all(spill, err);
+    if (status == SLC_OK) {
         slc_buffer_destroy(&spill->memory);
         spill->slots = SLC_SPILL_SEGMENTS_MIN;
         spill->current = spill->written;

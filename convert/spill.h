@@ -8,8 +8,9 @@
  * over it) allow sampling a bucket without reading all of it.
  *
  * A thread of its own writes, from the first time that memory gets short, so that whoever appends
- * goes on meanwhile. The file is unlinked as soon as it is open: nothing stays behind, whatever
- * happens.
+ * goes on meanwhile. The file is unlinked as soon as it is open, so that nothing stays behind,
+ * whatever happens; but for one that is kept, of which what was committed can be read by another
+ * process, if this one ends early.
  */
 #ifndef SLC_CONVERT_SPILL_H
 #define SLC_CONVERT_SPILL_H
@@ -33,12 +34,23 @@ struct slc_chain {
     struct slc_chunk_link marks[SLC_CHAIN_MARKS];
 };
 
+/* What a file holds as of its last commit. segments 0: nothing. */
+struct slc_spill_extent {
+    uint32_t segments;
+    uint32_t segment_bytes;
+    uint32_t chunk_bytes; /* of the largest chunk */
+    uint64_t file_bytes;  /* written, holes not counted */
+    uint64_t end_bytes;   /* where it ends */
+};
+
 struct slc_spill_options {
-    const struct slc_files *files; /* not NULL */
-    const char *path;              /* the spill file; must not exist. Copied. */
-    uint64_t max_bytes;            /* written to the file at most; 0: no limit */
-    uint32_t segment_bytes;        /* at least the largest chunk; multiple of SLC_PAGE_BYTES */
-    uint32_t segment_count;        /* in memory; at least SLC_SPILL_SEGMENTS_MIN */
+    const struct slc_files *files;  /* not NULL */
+    const char *path;               /* the spill file; must not exist, unless it is kept. Copied. */
+    uint64_t max_bytes;             /* written to the file at most; 0: no limit */
+    uint32_t segment_bytes;         /* at least the largest chunk; multiple of SLC_PAGE_BYTES */
+    uint32_t segment_count;         /* in memory; at least SLC_SPILL_SEGMENTS_MIN */
+    bool keep;                      /* the file stays, and is the caller's to remove */
+    struct slc_spill_extent extent; /* of a file that was kept; segment_bytes has to agree */
 };
 
 /* One being filled, one being written, one waiting. */
@@ -46,12 +58,16 @@ enum { SLC_SPILL_SEGMENTS_MIN = 3 };
 
 struct slc_spill;
 
-/* Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. */
+/*
+ * Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. Errors:
+ * SLC_ERR_DAMAGED for a file that was kept and is not there any more, or is shorter than its
+ * extent.
+ */
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Closes the file, which is gone then. Takes NULL. */
+/* Closes the file, which is gone then unless it is kept. Takes NULL. */
 void slc_spill_destroy(struct slc_spill *spill);
 
 /*
@@ -94,6 +110,17 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
  * for chunks still to come. No other call may run meanwhile.
  */
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Writes and syncs all that was appended: *extent, with which the file can be opened again. What
+ * comes later goes behind it. Only for a file that is kept. No other call may run meanwhile.
+ */
+enum slc_status slc_spill_commit(struct slc_spill *spill,
+                                 struct slc_spill_extent *extent,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Bytes that a commit would have to write now. */
+uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill);
 
 /* Bytes of the largest chunk appended so far. No other call may run meanwhile. */
 uint32_t slc_spill_chunk_bytes(const struct slc_spill *spill);

@@ -105,8 +105,9 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struc
     entry->offset = writer->header.index_offset;
     if (writer->header.info.layout == SLC_LAYOUT_FIBER) {
         entry->partition -= fiber_goes_on;
-        completes = true; /* fibers that go on need no more than the last key */
     }
+    /* Without partitions any block is an end: fibers that go on need no more than the last key. */
+    completes = completes || writer->header.info.layout != SLC_LAYOUT_SORTED;
     status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
                                   writer->block.data, entry->padded_bytes, entry->offset, err);
     if (status != SLC_OK) {

@@ -80,15 +80,15 @@ struct slc_writer_kept {
 };
 
 /*
- * Opens a sorted-n or fiber-n file for writing as slc_writer_open does, but with a journal
- * (PATH.journal), and goes on with what an interrupted writer left there: complete partitions (of
- * fiber-n: blocks) that still have their checksums are kept, at most `partitions` of them, and the
- * rest is cut off. What is appended
- * next belongs behind them, so that the file becomes the one that an uninterrupted build writes.
- * It begins anew where there is no file, or no journal of the same options and `tag`, which stands
- * for all else that the file depends on (the source's nonzeros, how partitions are cut).
- * The caller sees to it that a path has one writer at a time. Cost: reading what is kept.
- * Errors: SLC_ERR_IO, .. ; what is there can still be resumed after one.
+ * Opens a file for writing as slc_writer_open does, but with a journal (PATH.journal), and goes on
+ * with what an interrupted writer left there: complete partitions (of blco and fiber-n: blocks)
+ * that still have their checksums are kept, at most `partitions` of them (blco and fiber-n: 1), and
+ * the rest is cut off. What is appended next belongs behind them, so that the file becomes the one
+ * that an uninterrupted build writes. It begins anew where there is no file, or no journal of the
+ * same options and `tag`, which stands for all else that the file depends on (the source's
+ * nonzeros, how partitions are cut). The caller sees to it that a path has one writer at a time.
+ * Cost: reading what is kept. Errors: SLC_ERR_IO, .. ; what is there can still be resumed after
+ * one.
  */
 enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   uint64_t tag,

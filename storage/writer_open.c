@@ -11,7 +11,6 @@
 #include "base/checked.h"
 #include "base/hash.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -347,7 +346,6 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
     struct resume_point point;
     enum slc_status status;
 
-    assert(options->layout != SLC_LAYOUT_BLCO);
     status = create(options, O_RDWR | O_CREAT, O_RDWR, &opened, err);
     if (status == SLC_OK) {
         struct slc_file_header empty = opened->header;

@@ -1,7 +1,8 @@
-/* Removes what an interrupted command leaves beside its output; see unfinished.h. */
+/* Removes what an interrupted command cannot go on with; see unfinished.h. */
 #include "unfinished.h"
 
 #include "console.h"
+#include "convert/build_folder.h"
 #include "signals.h"
 #include "storage/files.h"
 
@@ -9,6 +10,16 @@
 #include <string.h>
 
 static const char *watched_output;
+
+/* Whether the unfinished folder says how far its build has come. */
+static bool can_go_on(const struct slc_files *files, const char *folder)
+{
+    char path[4096 + sizeof SLC_PUSHED_STATE_NAME];
+    struct slc_file_stat stat;
+
+    (void)snprintf(path, sizeof path, "%s/" SLC_PUSHED_STATE_NAME, folder);
+    return files->stat_path(files->self, path, &stat) >= 0;
+}
 
 static void remove_unfinished(void *unused)
 {
@@ -31,7 +42,9 @@ static void remove_unfinished(void *unused)
         if (files->stat_path(files->self, path, &stat) < 0) {
             continue;
         }
-        if (stat.kind == 'd') {
+        if (stat.kind == 'd' && can_go_on(files, path)) {
+            console_note("what is done stays in %s: the same command line goes on with it", path);
+        } else if (stat.kind == 'd') {
             if (slc_folder_remove(files, path, NULL) != SLC_OK) {
                 console_note("%s is left over and can be removed", path);
             }

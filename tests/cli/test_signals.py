@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Signals: a first one stops with the factors written, SIGUSR1 tells the state, conversions leave
-nothing behind."""
+"""Signals: a first one stops with the factors written, SIGUSR1 tells the state, conversions that cannot go on leave
+nothing behind (test_convert.py has those that can)."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def ignored(folder):
 
 
 def conversion(folder):
-    """A conversion that is stopped leaves neither a store nor a temporary folder."""
+    """A conversion of what cannot be read again leaves neither a store nor a temporary folder."""
     feed = subprocess.Popen([SLUICE, "convert", "-", "out.slc"], stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     feed.stdin.write(b"".join(b"%d %d 1 1\n" % (i % 991 + 1, i + 1) for i in range(300000)))
@@ -189,7 +189,7 @@ run([
     ("SIGUSR1 tells the state", state),
     ("a second signal ends at once", twice),
     ("an ignored signal stays ignored", ignored),
-    ("a stopped conversion leaves nothing", conversion),
+    ("a stopped conversion of a pipe leaves nothing", conversion),
     ("a stopped product with a vector leaves nothing", product),
     ("stopped text outputs leave nothing", text_outputs),
     ("a stopped benchmark leaves nothing", benchmark),

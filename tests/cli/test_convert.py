@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""sluice convert that is killed, stopped or finds what it left altered: the same command line goes on, and the store
+has the bytes of one that was not interrupted."""
+
+import gzip
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
+
+LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
+# Several pieces of text, and blocks.
+NNZ = 400000 if QUICK else 1000000
+
+
+def made(folder, name="in.tns", seed=1):
+    text = os.path.join(folder, name)
+    sluice("generate", text, "--dims", "3000x2000x90", "--nnz", NNZ, "--seed", seed, "-q", "-f")
+    return text
+
+
+def whole(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def store(path):
+    return {name: whole(os.path.join(path, name)) for name in sorted(os.listdir(path))}
+
+
+def command(*more, source="in.tns"):
+    return ["convert", source, "out.slc", "--checkpoint-interval", "0.01", "--block-bytes", "64KiB", "--memory", "64MiB",
+            "-t", "2", *more]
+
+
+def start(folder, *more, source="in.tns", **kw):
+    return subprocess.Popen([SLUICE, *command(*more, source=source)], cwd=folder, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **kw)
+
+
+def finish(folder, *more, source="in.tns"):
+    """Runs it to its end; returns the store, which is removed, and what was said."""
+    out, messages = sluice(*command(*more, source=source), cwd=folder)
+    check(not os.path.exists(os.path.join(folder, "out.slc.part")), "OUT.slc.part is left")
+    made_store = store(os.path.join(folder, "out.slc"))
+    for name in made_store:
+        os.remove(os.path.join(folder, "out.slc", name))
+    os.rmdir(os.path.join(folder, "out.slc"))
+    return made_store, out + messages
+
+
+def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SIGKILL):
+    """Ends a conversion once a file is in its folder; returns the exit code and what it said."""
+    while True:
+        child = start(folder, *more, source=source)
+        while not os.path.exists(os.path.join(folder, "out.slc.part", until)) and child.poll() is None:
+            time.sleep(0.0005)
+        child.send_signal(number)
+        out, messages = child.communicate(timeout=60)
+        if child.returncode != 0:
+            return child.returncode, messages
+        sluice("check", "out.slc", "-q", cwd=folder)  # it was through before the signal came
+        for name in os.listdir(os.path.join(folder, "out.slc")):
+            os.remove(os.path.join(folder, "out.slc", name))
+        os.rmdir(os.path.join(folder, "out.slc"))
+
+
+def killed(folder):
+    """Killed at random moments, again and again."""
+    made(folder)
+    begun = time.monotonic()
+    expected, _ = finish(folder)
+    seconds = time.monotonic() - begun
+    draw = random.Random(1)
+    kills = resumed = 0
+    while kills < (200 if FULL else 3 if QUICK else 8):
+        child = start(folder)
+        time.sleep(draw.uniform(0, seconds))
+        child.kill()
+        child.communicate()
+        kills += 1
+        if os.path.exists(os.path.join(folder, "out.slc")) or draw.random() < 0.4:
+            if os.path.exists(os.path.join(folder, "out.slc")):
+                check(store(os.path.join(folder, "out.slc")) == expected, "other bytes after kills")
+                for name in expected:
+                    os.remove(os.path.join(folder, "out.slc", name))
+                os.rmdir(os.path.join(folder, "out.slc"))
+            result, said = finish(folder)
+            check(result == expected, "other bytes after kills")
+            resumed += "going on with" in said
+    result, _ = finish(folder)
+    check(result == expected, "other bytes after kills")
+    print(f"# {kills} kills, {resumed} times gone on with")
+
+
+def stopped(folder):
+    """A signal keeps what is done, says so, and the same command line goes on."""
+    made(folder)
+    expected, _ = finish(folder)
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for until in ("pushed.state", "sorted.state"):
+            ended, said = leave(folder, until=until, number=number)
+            check(ended == code, f"exit {ended}: {said}")
+            check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
+            result, said = finish(folder)
+            check(re.search(r"going on with what an interrupted run left: \w+", said), said)
+            check(result == expected, f"other bytes after {until}")
+
+
+def compressed(folder):
+    """Of a compressed file what was committed is decompressed once more, and no more than that."""
+    text = made(folder)
+    with gzip.open(text + ".gz", "wb", compresslevel=1) as file:
+        file.write(whole(text))
+    expected, _ = finish(folder, source="in.tns.gz")
+    leave(folder, source="in.tns.gz")
+    result, said = finish(folder, source="in.tns.gz")
+    check("going on with" in said and result == expected, said)
+
+
+def changed(folder):
+    """Another input, other options, or --restart: begun anew, which is said with the reason."""
+    made(folder)
+    leave(folder)
+    made(folder, seed=2)
+    result, said = finish(folder)
+    check("the input has changed since" in said, said)
+    check(result == finish(folder)[0], "other bytes than of the new input")
+    for more, why in ((["--codec", "lz4"], "other options"), (["--duplicates", "keep-last"], "other options"),
+                      (["--restart"], "--restart")):
+        leave(folder)
+        result, said = finish(folder, *more)
+        check(why in said and "going on" not in said, said)
+        check(result == finish(folder, *more)[0], f"other bytes with {more}")
+    leave(folder)
+    result, said = finish(folder, "-t", "1", "--memory", "90MiB")
+    check("going on with" in said and result == finish(folder)[0], said)
+
+
+def altered(folder):
+    """What was left is checked: whatever is torn or altered of it, the store comes out the same."""
+    made(folder)
+    expected, _ = finish(folder)
+    draw = random.Random(2)
+    for number, name in enumerate(LEFT):
+        for cut in ((False, True) if FULL else (number % 2 == 1,)):
+            leave(folder, until="sorted.state")
+            path = os.path.join(folder, "out.slc.part", name)
+            data = bytearray(whole(path)) or bytearray(1)
+            at = draw.randrange(len(data))
+            data[at] ^= 16
+            with open(path, "wb") as file:
+                file.write(data[:at] if cut else data)
+            result, said = finish(folder)
+            check(result == expected, f"other bytes after {name} was altered at {at}: {said}")
+
+
+def pipe(folder):
+    """What came from a pipe cannot be had again: nothing is left."""
+    child = start(folder, source="-", stdin=subprocess.PIPE)
+    child.stdin.write("".join(f"{i % 991 + 1} {i + 1} 1 1\n" for i in range(300000)))
+    child.stdin.flush()
+    deadline = time.monotonic() + 30
+    while not os.listdir(folder) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    child.send_signal(signal.SIGINT)
+    child.wait(timeout=60)
+    check(child.returncode == 130 and os.listdir(folder) == [], f"left: {os.listdir(folder)}")
+
+
+def two(folder):
+    """Another run does not go on with what the first is still at."""
+    made(folder)
+    first = start(folder)
+    while not os.path.exists(os.path.join(folder, "out.slc.part", "pushed.state")) and first.poll() is None:
+        time.sleep(0.0005)
+    first.send_signal(signal.SIGSTOP)
+    if os.path.exists(os.path.join(folder, "out.slc.part")):
+        _, refused = sluice(*command(), cwd=folder, status=5)
+        check("another run is writing this output" in refused, refused)
+    first.send_signal(signal.SIGCONT)
+    first.communicate(timeout=60)
+    check(first.returncode == 0, f"exit {first.returncode}")
+
+
+run([
+    ("kills at any moment", killed),
+    ("a signal keeps what is done", stopped),
+    ("a compressed input", compressed),
+    ("another input, other options", changed),
+    ("altered leftovers", altered),
+    ("a pipe begins anew", pipe),
+    ("two at once", two),
+])
