@@ -51,10 +51,10 @@ def mttkrp_of(name):
                 wide = [f.astype(np.float64) for f in factors]
                 for mode in range(len(dims)):
                     # NumPy takes most of the time: of large tensors either precision, in turns;
-                    # of the largest two ranks a mode, over all modes every one.
+                    # of the largest one rank a mode.
                     if not FULL and len(values) > 100_000 and (mode + r + p) % 2:
                         continue
-                    if not FULL and len(values) > 500_000 and (r + mode // 2) % 2:
+                    if not FULL and len(values) > 500_000 and (r + mode // 2) % 4 > 0:
                         continue
                     combos = COMBOS if FULL else [COMBOS[(turn * 7) % len(COMBOS)]]
                     turn += 1
