@@ -23,6 +23,7 @@ static const char store[] = "/out.slc";
 struct making {
     bool overwrite;
     bool generate;
+    bool commits; /* all that can be made, so that there is something to go on with */
     enum slc_relabel relabel;
     char *rows; /* of the input */
     size_t row_bytes;
@@ -44,7 +45,8 @@ convert(const struct making *making, const struct slc_files *files, bool old, st
                                                 .block_bytes = 4096,
                                                 .memory_bytes = UINT64_C(1) << 30,
                                                 .threads = 2,
-                                                .overwrite = making->overwrite && !old};
+                                                .overwrite = making->overwrite && !old,
+                                                .commit_seconds = making->commits ? 1e-9 : 0};
 
     return slc_convert(&options, &report, err);
 }
@@ -223,6 +225,18 @@ static void test_convert(void)
     sweep("convert", &making, 4, true);
 }
 
+/* With commits: the same files, whether a run goes on with what is left or begins anew. */
+static void test_commits(void)
+{
+    struct making making = {.commits = true};
+
+    make_rows(&making, false);
+    sweep("convert with commits", &making, 2, false);
+    making.relabel = SLC_RELABEL_FREQUENCY;
+    make_rows(&making, true);
+    sweep("convert with commits, --relabel", &making, 1, false);
+}
+
 static void test_overwrite(void)
 {
     struct making making = {.overwrite = true};
@@ -249,6 +263,7 @@ static void test_generate(void)
 
 static const struct slc_test tests[] = {
     {"a conversion", test_convert},
+    {"a conversion that commits", test_commits},
     {"a conversion that replaces a store", test_overwrite},
     {"a conversion with new numbers", test_relabel},
     {"a random tensor that replaces a store", test_generate},

@@ -449,6 +449,74 @@ static void samples(void)
     free(text);
 }
 
+/* Goes to where the second piece ended, in a file of these bytes; text goes on there. */
+static void check_go_to(const void *bytes, size_t byte_count, const char *text, size_t text_bytes)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t identity, again, lines, offset = 0;
+    struct slc_input *input;
+    size_t got;
+    bool there;
+
+    write_file(bytes, byte_count);
+    SLC_ASSERT_OK(slc_input_open(NULL, path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_identity(input, &identity, &err), &err);
+    for (unsigned i = 0; i < 2; i++) {
+        SLC_ASSERT_OK(slc_input_next(input, piece, PIECE, &got, &err), &err);
+        offset += got;
+    }
+    lines = slc_input_lines(input);
+    slc_input_close(input);
+
+    SLC_ASSERT_OK(slc_input_open(NULL, path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_identity(input, &again, &err), &err);
+    CU_ASSERT(identity != 0 && again == identity);
+    SLC_ASSERT_OK(slc_input_next(input, piece, PIECE, &got, &err), &err);
+    SLC_ASSERT_OK(slc_input_go_to(input, offset, lines, piece, PIECE, &there, &err), &err);
+    CU_ASSERT(there && slc_input_lines(input) == lines);
+    SLC_ASSERT_OK(slc_input_next(input, piece, PIECE, &got, &err), &err);
+    CU_ASSERT(offset + got <= text_bytes && memcmp(piece, text + offset, got) == 0);
+    slc_input_close(input);
+}
+
+/* Going on behind a piece, of plain and of compressed text; another file is another. */
+static void going_on(void)
+{
+    const size_t bytes = 3 * PIECE;
+    char *text = make_text(bytes, true, slc_test_seed());
+    unsigned char *packed = malloc(2 * bytes + 65536);
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t identity, other;
+    struct slc_input *input;
+    size_t got;
+    bool there;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(packed);
+    check_go_to(text, bytes, text, bytes);
+    SLC_ASSERT_OK(slc_input_open(NULL, path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_identity(input, &identity, &err), &err);
+    slc_input_close(input);
+    text[0] ^= 1;
+    write_file(text, bytes);
+    SLC_ASSERT_OK(slc_input_open(NULL, path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_identity(input, &other, &err), &err);
+    CU_ASSERT_NOT_EQUAL(other, identity);
+    slc_input_close(input);
+    /* It repeats from there on, and compresses faster. */
+    for (size_t i = UNLIKE_BYTES; i + 1 < bytes; i++) {
+        text[i] = text[i - UNLIKE_BYTES];
+    }
+    got = compress(0, text, bytes, packed, 2 * bytes + 65536);
+    check_go_to(packed, got, text, bytes);
+    /* No piece of compressed text ends there. */
+    SLC_ASSERT_OK(slc_input_open(NULL, path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_go_to(input, 5, 0, piece, PIECE, &there, &err), &err);
+    CU_ASSERT_FALSE(there);
+    slc_input_close(input);
+    free(packed);
+    free(text);
+}
+
 static void standard_input(void)
 {
     int saved = dup(0);
@@ -456,6 +524,7 @@ static void standard_input(void)
     struct slc_input *input;
     struct slc_input_info info;
     struct slc_error err = SLC_ERROR_INIT;
+    uint64_t identity = 1;
     size_t bytes;
 
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
@@ -466,6 +535,8 @@ static void standard_input(void)
     SLC_ASSERT_OK(slc_input_open(NULL, "-", &input, &err), &err);
     slc_input_info(input, &info);
     CU_ASSERT_FALSE(info.seekable);
+    SLC_ASSERT_OK(slc_input_identity(input, &identity, &err), &err);
+    CU_ASSERT_EQUAL(identity, 0);
     CU_ASSERT_EQUAL(info.stored_bytes, 0);
     CU_ASSERT_STRING_EQUAL(info.name, "standard input");
     SLC_ASSERT_OK(slc_input_next(input, piece, PIECE, &bytes, &err), &err);
@@ -524,6 +595,7 @@ static const struct slc_test tests[] = {
     {"damaged streams", damaged_streams},
     {"compressed nothing", compressed_nothing},
     {"samples", samples},
+    {"going on behind a piece", going_on},
     {"standard input", standard_input},
     {"faults of files", faults},
 };

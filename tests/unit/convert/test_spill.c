@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* One folder for the whole program: the harness gives a fresh one at every call. */
 static const char *test_folder(void)
@@ -305,6 +306,82 @@ static void test_stream(void)
     SLC_ASSERT_OK(run_stream(slc_files_system(), 7, true, &written, &err), &err);
 }
 
+/* A chunk of a few rows that tell which one it is. */
+static uint32_t make_chunk(uint64_t number, uint8_t *chunk)
+{
+    enum { ROWS = 50 };
+    uint64_t rows[2 * ROWS];
+    struct slc_run run = {.sequence = number, .count = ROWS};
+    struct slc_chunk_rows all = {.rows = rows, .count = ROWS, .range = {.narrow = true}};
+
+    for (uint64_t i = 0; i < ROWS; i++) {
+        rows[2 * i] = number * ROWS + i;
+        rows[2 * i + 1] = slc_bits_f64((double)i);
+        all.any |= rows[2 * i];
+    }
+    return slc_chunk_pack(chunk, &all, &run, 1);
+}
+
+static uint64_t chunks_in_order(struct slc_spill *spill, struct slc_chunk_link link)
+{
+    uint8_t *data = aligned_alloc(SLC_PAGE_BYTES, 1 << 20);
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t count = 0;
+
+    for (uint64_t below = UINT64_MAX; link.bytes > 0; count++) {
+        struct slc_chunk chunk;
+        uint64_t lo[64];
+
+        SLC_ASSERT_OK(slc_spill_fetch(spill, link, false, data, &chunk, &err), &err);
+        slc_chunk_keys(&chunk, 0, 1, lo, NULL);
+        CU_ASSERT(lo[0] < below);
+        below = lo[0];
+        link = chunk.previous;
+    }
+    free(data);
+    return count;
+}
+
+/* What was committed is there for another process, whatever was appended behind it. */
+static void test_commits(void)
+{
+    struct slc_spill_options options = {
+        .files = slc_quick_files(), .segment_bytes = 16384, .segment_count = 4, .keep = true};
+    struct slc_chain chain = {.chunks = 0}, committed = chain;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_spill *spill = NULL;
+    uint8_t chunk[16384];
+    uint64_t number = 0;
+    char path[700];
+
+    snprintf(path, sizeof path, "%s/kept", test_folder());
+    options.path = path;
+    for (unsigned round = 0; round < 20; round++) {
+        chain = committed;
+        SLC_ASSERT_OK(slc_spill_create(&options, &spill, &err), &err);
+        for (unsigned i = 0; i < 40 + 7 * round; i++) {
+            uint32_t bytes = make_chunk(number++, chunk);
+
+            if (i == 3 * round) {
+                SLC_ASSERT_OK(slc_spill_commit(spill, &options.extent, &err), &err);
+                committed = chain;
+            }
+            SLC_ASSERT_OK(slc_spill_append(spill, &chain, chunk, bytes, 50, 1, &err), &err);
+        }
+        CU_ASSERT_EQUAL(chunks_in_order(spill, chain.last), chain.chunks);
+        slc_spill_destroy(spill);
+    }
+    CU_ASSERT(committed.chunks > 400);
+    SLC_ASSERT_OK(slc_spill_create(&options, &spill, &err), &err);
+    CU_ASSERT_EQUAL(chunks_in_order(spill, committed.last), committed.chunks);
+    slc_spill_destroy(spill);
+    CU_ASSERT_EQUAL(truncate(path, (off_t)options.extent.end_bytes - 1), 0);
+    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err, "as long as");
+    CU_ASSERT_EQUAL(remove(path), 0);
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err, "as long as");
+}
+
 static void test_faults(void)
 {
     static const enum slc_faulty_kind kinds[] = {SLC_FAULTY_OPEN, SLC_FAULTY_UNLINK,
@@ -359,6 +436,7 @@ static void test_no_thread(void)
 static const struct slc_test tests[] = {
     {"chunks keep every bit", test_chunks_keep_every_bit},
     {"the stream gives everything back", test_stream},
+    {"what was committed stays", test_commits},
     {"file faults", test_faults},
     {"no thread to write with", test_no_thread},
 };
