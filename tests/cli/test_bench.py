@@ -8,12 +8,11 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, SOURCE, bundled, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SOURCE, bundled, check, run, run_command, sluice  # noqa: E402
 
 
 def bench_names():
@@ -587,8 +586,7 @@ def roofline_refuses(folder):
         check(part in messages, f"{part!r} is not in {messages!r}")
         check(os.listdir(folder) == ["x.slc"], f"left: {os.listdir(folder)}")
     for isa in ("portable", "neon"):
-        done = subprocess.run([SLUICE, "bench", "roofline", path, "-r", "2", "-n", "1", "-t", "1", "--isa", isa,
-                               "--json"], capture_output=True, text=True)
+        done = run_command(["bench", "roofline", path, "-r", "2", "-n", "1", "-t", "1", "--isa", isa, "--json"])
         if done.returncode == 0:
             record = json.loads(done.stdout)
             check(all(peak["instruction_set"] == isa for peak in record["peaks"]), f"{record}")

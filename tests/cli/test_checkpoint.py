@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+from tap import SLUICE, check, load_json, run, run_command, sluice  # noqa: E402
 
 SEED = int(os.environ.get("SLC_TEST_SEED", "1"))
 KILLS = 100 if os.environ.get("SLC_TEST_FULL") else 2 if os.environ.get("SLC_TEST_QUICK") else 4
@@ -26,6 +26,11 @@ def store(folder):
 def command(path, out, *more):
     return [SLUICE, "cpd", path, "-r", "6", "-i", "12", "--tol", "0", "--deterministic", "-t", "2", "-o", out,
             "--checkpoint-interval", "0", *more]
+
+
+def ran(args, folder="."):
+    """A run that is left alone."""
+    return run_command(args[1:], cwd=folder)
 
 
 def factors(out):
@@ -66,7 +71,7 @@ def killed(folder, *more):
             continue
         check(child.returncode == 0, f"exit {child.returncode}")
         check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
-    subprocess.run(command(path, out, "-q", *more), check=True)
+    check(ran(command(path, out, "-q", *more)).returncode == 0, "the run failed")
     check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
     check(checkpoints(out) == [], f"left: {os.listdir(out)}")
     fits = [[i["fit"] for i in load_json(os.path.join(name, "run.json"))["iterations"]] for name in (whole, out)]
@@ -109,7 +114,7 @@ def stopped(folder):
     check(f"iteration {info['iteration']}, mode {info['mode']}" in text and "mode order" in text, text)
 
     args[args.index("100000")] = str(info["iteration"] + 2)
-    done = subprocess.run(args, capture_output=True, text=True, cwd=folder)
+    done = ran(args, folder)
     check(done.returncode == 0, done.stderr)
     check(f"resumed at iteration {info['iteration']}, mode {info['mode']}" in done.stdout, done.stdout)
     record = load_json(os.path.join(out, "run.json"))
@@ -126,15 +131,15 @@ def out_of_time(folder):
     """--maxsecs ends with 75; two parts give what one gives."""
     path = store(folder)
     whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
-    subprocess.run(command(path, whole, "-q"), check=True)
+    check(ran(command(path, whole, "-q")).returncode == 0, "the run failed")
     for _ in range(50):
-        code = subprocess.run(command(path, out, "-q", "--maxsecs", "0.02")).returncode
+        code = ran(command(path, out, "-q", "--maxsecs", "0.02")).returncode
         check(code in (0, 75), f"exit {code}")
         if code == 0:
             break
         check(os.path.exists(os.path.join(out, "run.json")), "no results were written")
     else:
-        subprocess.run(command(path, out, "-q"), check=True)
+        check(ran(command(path, out, "-q")).returncode == 0, "the run failed")
     check(factors(out) == factors(whole), "other bytes than those of a run that was left alone")
 
 
@@ -142,33 +147,33 @@ def other_options(folder):
     """What decides the result may not change, and is named; --restart begins anew; damage is told."""
     path = store(folder)
     out = os.path.join(folder, "out")
-    stop = subprocess.run(command(path, out, "-q", "--maxsecs", "0.000001"))
+    stop = ran(command(path, out, "-q", "--maxsecs", "0.000001"))
     check(stop.returncode == 75, f"exit {stop.returncode}")
     for more, what in ((["-r", "7"], "rank is 7, the checkpoint's is 6"),
                        (["--seed", "1"], "start is random, seed 1, the checkpoint's is random, seed 0"),
                        (["--reg", "0.5"], "regularization is 0.5"),
                        (["--mode-order", "3,2,1"], "mode order is 3,2,1"),
                        (["--precision", "f32"], "precision is f32")):
-        done = subprocess.run(command(path, out, "-q", *more), capture_output=True, text=True)
+        done = ran(command(path, out, "-q", *more))
         check(done.returncode == 2 and what in done.stderr and "--restart" in done.stderr, (more, done.stderr))
     check(checkpoints(out) != [], "a refused run has removed the checkpoint")
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 30000, "-q", "-f")
-    done = subprocess.run(command(path, out, "-q"), capture_output=True, text=True)
+    done = ran(command(path, out, "-q"))
     check(done.returncode == 2 and "tensor nonzeros" in done.stderr, done.stderr)
-    done = subprocess.run(command(path, out, "--restart"), capture_output=True, text=True)
+    done = ran(command(path, out, "--restart"))
     check(done.returncode == 0 and "resumed" not in done.stdout, done.stderr)
 
-    subprocess.run(command(path, out, "-q", "--maxsecs", "0.000001"))
+    ran(command(path, out, "-q", "--maxsecs", "0.000001"))
     for name in checkpoints(out):
         with open(os.path.join(out, name), "r+b") as file:
             if file.read(1) != b"\0":
                 file.seek(9000)
                 file.write(b"?????")
-    done = subprocess.run(command(path, out, "-q"), capture_output=True, text=True)
+    done = ran(command(path, out, "-q"))
     check(done.returncode == 5 and "--restart" in done.stderr and ".ckpt" in done.stderr, done.stderr)
-    done = subprocess.run([SLUICE, "info", os.path.join(out, "checkpoint-1.ckpt")], capture_output=True, text=True)
+    done = run_command(["info", os.path.join(out, "checkpoint-1.ckpt")])
     check(done.returncode == 5 and "damaged" in done.stderr, done.stderr)
-    check(subprocess.run(command(path, out, "-q", "--restart")).returncode == 0, "not begun anew")
+    check(ran(command(path, out, "-q", "--restart")).returncode == 0, "not begun anew")
 
 
 def two_at_once(folder):
@@ -176,7 +181,7 @@ def two_at_once(folder):
     path = store(folder)
     args = [SLUICE, "cpd", path, "-r", "6", "-i", "1000000", "--tol", "0", "-o", "out"]
     child = began(args, folder)
-    done = subprocess.run(args, capture_output=True, text=True, cwd=folder)
+    done = ran(args, folder)
     check(done.returncode == 5 and "another sluice" in done.stderr, done.stderr)
     child.terminate()
     child.communicate(timeout=60)
@@ -189,22 +194,22 @@ def places(folder):
     for more, place in ((["-s", "a-"], "a-checkpoint"), (["--ktensor", "b.txt"], "b.txt.checkpoint"),
                         (["-o", "c"], "c"), (["-o", "d", "--checkpoint", "e"], "e"),
                         (["--nowrite", "--checkpoint", "f"], "f")):
-        done = subprocess.run([*base, *more], capture_output=True, text=True, cwd=folder)
+        done = ran([*base, *more], folder)
         check(done.returncode == 75, (more, done.returncode, done.stderr))
         check(checkpoints(os.path.join(folder, place)) != [], f"{more}: nothing in {place}")
-        done = subprocess.run([*base[:-2], "-i", "2", *more], capture_output=True, text=True, cwd=folder)
+        done = ran([*base[:-2], "-i", "2", *more], folder)
         check(done.returncode == 0, (more, done.stderr))
         check(not os.path.exists(os.path.join(folder, place)) or checkpoints(os.path.join(folder, place)) == [],
               f"{more}: left in {place}")
         check(place in "cef" or not os.path.exists(os.path.join(folder, place)), f"{place} is left")
     before = sorted(os.listdir(folder))
     for more in (["--nowrite"], ["-o", "c", "--checkpoint", "none"]):
-        done = subprocess.run([*base, *more], capture_output=True, text=True, cwd=folder)
+        done = ran([*base, *more], folder)
         check(done.returncode == 75, done.stderr)
         check(sorted(os.listdir(folder)) == before and checkpoints(os.path.join(folder, "c")) == [], more)
-    done = subprocess.run([*base, "--checkpoint", path], capture_output=True, text=True, cwd=folder)
+    done = ran([*base, "--checkpoint", path], folder)
     check(done.returncode == 2, f"a checkpoint was put into a store: {done.stderr}")
-    done = subprocess.run([*base, "--checkpoint-interval", "-3"], capture_output=True, text=True, cwd=folder)
+    done = ran([*base, "--checkpoint-interval", "-3"], folder)
     check(done.returncode == 2 and "--checkpoint-interval" in done.stderr, done.stderr)
 
 

@@ -4,11 +4,10 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, run, sluice  # noqa: E402
+from tap import check, run, run_command, sluice  # noqa: E402
 
 
 def made(folder, sorted_by="all"):
@@ -19,7 +18,7 @@ def made(folder, sorted_by="all"):
 
 
 def try_to(*arguments):
-    return subprocess.run([SLUICE, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return run_command(list(map(str, arguments)), 300)
 
 
 def whole(path):

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, SLUICE, check, run, sluice  # noqa: E402
+from tap import QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
 
 
 # Enough that building a layout of it takes a while, however fast the machine is.
@@ -32,7 +32,7 @@ def made(folder, nnz=300000):
 
 
 def layout(*arguments):
-    return subprocess.run([SLUICE, "layout", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return run_command(["layout", *map(str, arguments)], 300)
 
 
 def whole(path):

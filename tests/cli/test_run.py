@@ -113,14 +113,12 @@ def outputs(folder):
     with open(kten) as file:
         check(file.readline().strip() == "ktensor", "no ktensor")
     before = set(os.listdir(folder))
-    done = subprocess.run([SLUICE, "cpd", "t.slc", "-r", "2", "-i", "1", "-q"], cwd=folder)
-    check(done.returncode == 0, "default folder")
+    sluice("cpd", "t.slc", "-r", 2, "-i", 1, "-q", cwd=folder)
     check(set(os.listdir(folder)) - before == {"t.r2"}, "the default folder is t.r2")
     check(set(os.listdir(os.path.join(folder, "t.r2"))) ==
           {"mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy", "run.json"}, "files of t.r2")
     before = set(os.listdir(folder))
-    subprocess.run([SLUICE, "cpd", "t.slc", "-r", "2", "-i", "1", "-q", "--nowrite"], cwd=folder,
-                   check=True)
+    sluice("cpd", "t.slc", "-r", 2, "-i", 1, "-q", "--nowrite", cwd=folder)
     check(set(os.listdir(folder)) == before, "--nowrite wrote")
     out, messages = sluice("cpd", store, "-r", 2, "-o", os.path.join(folder, "no", "where"), status=5)
     check("its =" not in out, "the fault was found after the work")

@@ -1,4 +1,4 @@
-"""The command as a server (served.c): each run a process of its own, whose libraries are loaded already."""
+"""The command as a server (tests/cli/served.c): each run a process of its own, whose libraries are loaded already."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ class Server:
     def start(self):
         self.files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         numbers = [file.fileno() for file in self.files]
-        self.process = subprocess.Popen([self.path, *map(str, numbers)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([self.path, "--serve", *map(str, numbers)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, pass_fds=numbers, bufsize=0,
                                         start_new_session=True)
         atexit.register(self.stop)
@@ -35,14 +35,14 @@ class Server:
             ticks = file.read().rsplit(")", 1)[1].split()[11:15]
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
-    def run(self, args, timeout=None):
+    def run(self, args, timeout=None, cwd="."):
         """As subprocess.run with text captured."""
         if self.process is None:
             self.start()
         for file in self.files:
             os.ftruncate(file.fileno(), 0)
             os.lseek(file.fileno(), 0, os.SEEK_SET)
-        request = b"".join(os.fsencode(arg) + b"\0" for arg in args)
+        request = b"".join(os.fsencode(arg) + b"\0" for arg in (cwd, *args))
         self.process.stdin.write(struct.pack("=I", len(request)) + request)
         if not select.select([self.process.stdout], [], [], timeout)[0]:
             os.killpg(self.process.pid, 9)

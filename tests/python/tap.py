@@ -39,19 +39,21 @@ def check(condition, message):
 
 
 SERVER = Server(SERVED) if SERVED else None
+EMULATED_SERVER = Server(EMULATED) if EMULATED else None
 
 
-def run_command(args, timeout=None):
+def run_command(args, timeout=None, cwd="."):
     """Runs the command, by its server where there is one, as subprocess.run does."""
     if SERVER:
-        return SERVER.run(args, timeout)
-    return subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=timeout)
+        return SERVER.run(args, timeout, cwd)
+    return subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=timeout, cwd=cwd)
 
 
-def sluice(*args, status=0, **kw):
-    """Runs the command; checks the exit status; returns (stdout, stderr)."""
+def sluice(*args, status=0, cwd=".", **kw):
+    """Runs the command; checks the exit status; returns (stdout, stderr). What `kw` asks for no server does."""
     args = list(map(str, args))
-    done = subprocess.run([SLUICE, *args], capture_output=True, text=True, **kw) if kw else run_command(args)
+    done = subprocess.run([SLUICE, *args], capture_output=True, text=True, cwd=cwd, **kw) if kw else \
+        run_command(args, cwd=cwd)
     if done.returncode != status:
         raise AssertionError(f"sluice {' '.join(map(str, args))}: exit {done.returncode}, wanted "
                              f"{status}\n{done.stdout}{done.stderr}")
@@ -60,8 +62,9 @@ def sluice(*args, status=0, **kw):
 
 def emulated(*args, status=0, fault=None):
     """Runs the command on an emulated device; checks the exit status; returns all that it said."""
-    environment = os.environ | ({"SLC_EMULATION_FAULT": fault} if fault else {})
-    done = subprocess.run([EMULATED, *map(str, args)], capture_output=True, text=True, timeout=300, env=environment)
+    args = list(map(str, args))
+    done = subprocess.run([EMULATED, *args], capture_output=True, text=True, timeout=300,
+                          env=os.environ | {"SLC_EMULATION_FAULT": fault}) if fault else EMULATED_SERVER.run(args, 300)
     check(done.returncode == status, f"{args}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
 
@@ -90,7 +93,7 @@ def bundled(name):
 def processor_seconds():
     """Of this process and of those that it ran."""
     own = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own + (SERVER.seconds() if SERVER else 0)
+    return own + sum(server.seconds() for server in (SERVER, EMULATED_SERVER) if server)
 
 
 def run(tests):

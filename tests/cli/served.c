@@ -1,12 +1,13 @@
-/* The command as a server, for tests that run it thousands of times: loading its libraries takes
- * longer than refusing a forged store.
+/* The command, also as a server for tests that run it thousands of times: loading its libraries
+ * takes longer than refusing a forged store.
  *
  * It is linked as the command is, with a main of its own before that of the command
- * (-Wl,--wrap=main). A request is the number of its bytes as 32 bits of this machine, then the
- * arguments, each ended by a zero byte. For each one a child runs the command's main, its output
- * and messages going to the descriptors that the two arguments of the server number; then the
- * server replies with the wait status, 32 bits. The end of the requests ends it. It starts no
- * thread, so that each child begins as a fresh process does.
+ * (-Wl,--wrap=main). With --serve OUTPUT MESSAGES it is a server, else the command. A request is
+ * the number of its bytes as 32 bits of this machine, then the working folder and the arguments,
+ * each ended by a zero byte. For each one a child runs the command's main, its output and messages
+ * going to the descriptors of those numbers; then the server replies with the wait status, 32 bits.
+ * The end of the requests ends it. It starts no thread, so that each child begins as a fresh
+ * process does.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,7 +38,7 @@ static bool read_all(void *to, size_t bytes)
     return true;
 }
 
-/* What a child runs: `text` holds arguments, each ended by a zero byte. */
+/* What a child runs: `text` holds its folder and arguments, each ended by a zero byte. */
 static int run_command(char *text, size_t bytes, int output, int messages)
 {
     static char name[] = "sluice";
@@ -46,14 +47,14 @@ static int run_command(char *text, size_t bytes, int output, int messages)
     int count = 0;
 
     arguments[count++] = name;
-    for (char *at = text; at < text + bytes; at += strlen(at) + 1) {
+    for (char *at = text + strlen(text) + 1; at < text + bytes; at += strlen(at) + 1) {
         if (count == ARGUMENTS) {
             return EXIT_FAILURE;
         }
         arguments[count++] = at;
     }
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
-        dup2(messages, STDERR_FILENO) < 0) {
+    if (chdir(text) != 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+        dup2(output, STDOUT_FILENO) < 0 || dup2(messages, STDERR_FILENO) < 0) {
         return EXIT_FAILURE;
     }
     (void)close(nothing);
@@ -67,8 +68,8 @@ int __wrap_main(int argc, char **argv)
     static char text[REQUEST_BYTES + 1];
     uint32_t bytes;
 
-    if (argc != 3) {
-        return EXIT_FAILURE;
+    if (argc != 4 || strcmp(argv[1], "--serve") != 0) {
+        return __real_main(argc, argv);
     }
     while (read_all(&bytes, sizeof bytes)) {
         int status = 0;
@@ -80,7 +81,7 @@ int __wrap_main(int argc, char **argv)
         text[bytes] = '\0';
         child = fork();
         if (child == 0) {
-            return run_command(text, bytes, atoi(argv[1]), atoi(argv[2]));
+            return run_command(text, bytes, atoi(argv[2]), atoi(argv[3]));
         }
         if (child < 0 || waitpid(child, &status, 0) != child ||
             write(STDOUT_FILENO, &status, sizeof status) != (ssize_t)sizeof status) {
