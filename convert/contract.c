@@ -100,7 +100,7 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
 {
     uint64_t bytes;
 
-    return slc_add_u64(slc_memory_resident() + OVERHEAD_BYTES, operand_bytes(c), &bytes)
+    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES, operand_bytes(c), &bytes)
                ? bytes
                : UINT64_MAX / 2;
 }
@@ -512,6 +512,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     }
     find_used(c);
     c->report->sums_most = most_sums(c);
+    c->report->process_bytes = slc_memory_resident();
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;
     c->products = c->job.vector_count > 0 ? c->options->products : NULL;

@@ -67,7 +67,8 @@ struct slc_contract_report {
         bool relabelled; /* the store numbers them otherwise than its input did */
     } used[SLC_MAX_ORDER];
     uint64_t sums_most;   /* nonzeros of the result at most, as far as the layout tells */
-    uint64_t least_bytes; /* smallest budget that works, with fewer threads if need be */
+    uint64_t least_bytes;   /* smallest budget that works, with fewer threads if need be */
+    uint64_t process_bytes; /* of it the program and its libraries, as they were resident */
     unsigned threads;     /* that multiplied by themselves .. */
     unsigned workers;     /* .. of so many that took tiles */
     double scan_seconds;  /* from the first block to the last sum */

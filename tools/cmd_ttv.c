@@ -355,12 +355,12 @@ static void print_json(const struct product *product)
         modes |= UINT32_C(1) << product->contract.vectors[k].mode;
     }
     record = json_pack(
-        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I}", "schema", "sluice-ttv-1", "dry_run",
+        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1", "dry_run",
         (int)dry_run, "modes", json_modes(modes), "nnz", (json_int_t)report->nnz, "layout",
         session_layout_name(&name, report->layout, report->layout_mode), "blocks",
         (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
-        "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
+        "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
     (void)json_object_set_new(record, "used", used_json(product));
     (void)json_object_set_new(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {

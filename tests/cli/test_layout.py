@@ -105,7 +105,8 @@ def budget(folder):
     refused = layout(store, "--sorted", "1", "--memory", "1MiB", "-t", "1")
     least = int(re.search(r"--memory (\d+)MiB", refused.stderr).group(1))
     out = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v").stdout
-    check(int(re.search(r"(\d+) to gather", out).group(1)) > 5, out)
+    # Six or seven where as much of the program is resident as when the budget was refused; it may be less by then.
+    check(int(re.search(r"(\d+) to gather", out).group(1)) > 1, out)
     peak = re.search(r"^([\d.]+) MiB at most", out, re.M)
     check(peak and float(peak.group(1)) <= least, f"{least} MiB: {out}")
     small = whole(os.path.join(store, "sorted-1.blk"))
