@@ -388,7 +388,7 @@ static void test_failing_memory_and_threads(void)
 
     input_create(&input, 3, dims3, 150000, 1, UNIFORM, 1);
     for (i = 0; i < SLC_COUNT(kinds); i++) {
-        for (k = 1;; k += slc_test_threads_only() ? 1 + k / 2 : slc_test_quick() ? 1 + k / 8 : 1) {
+        for (k = 1;; k += slc_test_threads_only() ? 1 + k : slc_test_quick() ? 1 + k / 8 : 1) {
             enum slc_status status;
 
             slc_error_clear(&err);

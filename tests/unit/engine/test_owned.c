@@ -321,7 +321,7 @@ static void holds_nothing_after_a_fault(void)
     for (size_t f = 0; f < SLC_COUNT(faults); f++) {
         bool done = false;
 
-        for (uint64_t k = 1; !done && k < 400; k += slc_test_threads_only() ? 1 + k / 2 : 1) {
+        for (uint64_t k = 1; !done && k < 400; k += slc_test_threads_only() ? 1 + k : 1) {
             struct slc_plan_request request = fixture_request(RANK);
             struct slc_error err = SLC_ERROR_INIT;
             struct fixture_run run;
