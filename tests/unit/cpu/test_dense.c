@@ -62,6 +62,9 @@ static void test_gram(void)
     for (size_t i = 0; i < SLC_COUNT(rows); i++) {
         /* The oracle takes the time: the largest products are no matter of threads. */
         for (size_t j = 0; j < (slc_test_threads_only() ? 5 : SLC_COUNT(ranks)); j++) {
+            if (slc_test_quick() && ranks[j] > 100 && (i + j) % 3 != 0) {
+                continue;
+            }
             const enum slc_value_type type = (i + j) % 2 == 0 ? SLC_F64 : SLC_F32;
             const uint64_t square = (uint64_t)ranks[j] * ranks[j];
             struct slc_dense *dense = dense_for(2, ranks[j], rows[i]);

@@ -130,7 +130,7 @@ static void test_trial(void)
     static const uint64_t dims[] = {900, 30, 600, 40};
     struct slc_error err = SLC_ERROR_INIT;
 
-    for (unsigned types = slc_test_threads_only() ? 1 : 0; types < 2; types++) {
+    for (unsigned types = slc_test_quick() ? 1 : 0; types < 2; types++) {
         struct slc_backend *backend;
         struct problem problem;
 
