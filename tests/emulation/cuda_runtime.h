@@ -25,7 +25,6 @@
 #include "device_code.h"
 
 #include <cstddef>
-#include <functional>
 
 enum cudaError_t {
     cudaSuccess = 0,
@@ -116,12 +115,21 @@ cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute attribute, in
  * memory is beyond the end of the first (AddressSanitizer). */
 void slc_memory_gap(const void *memory, size_t bytes);
 
+/* A kernel and its arguments, which whoever runs it gives back by `destroy`. A function object of
+ * the library would take half a second of every file's compilation. */
+struct slc_kernel_call {
+    void *closure;
+    void (*run)(const void *closure);
+    void (*destroy)(void *closure);
+};
+
+/* Takes the call, whatever it returns. */
 cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 grid,
                                 dim3 block,
                                 size_t shared_bytes,
                                 cudaStream_t stream,
-                                std::function<void()> body);
+                                const slc_kernel_call &call);
 
 /* kernel<<<grid, block, shared_bytes, stream>>>(arguments): the arguments are copied now. As on a
  * device, an error of an earlier call that nobody has asked for is told here. */
@@ -133,8 +141,14 @@ cudaError_t slc_launch(void (*kernel)(Parameters...),
                        cudaStream_t stream,
                        Arguments... arguments)
 {
+    auto body = [=] { kernel(static_cast<Parameters>(arguments)...); };
+    using closure = decltype(body);
+    const slc_kernel_call call = {new closure(body),
+                                  [](const void *self) { (*static_cast<const closure *>(self))(); },
+                                  [](void *self) { delete static_cast<closure *>(self); }};
+
     (void)slc_emulated_launch(reinterpret_cast<const void *>(kernel), grid, block, shared_bytes,
-                              stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
+                              stream, call);
     return cudaGetLastError();
 }
 

@@ -5,9 +5,22 @@
 #ifndef SLC_EMULATION_DEVICE_CODE_H
 #define SLC_EMULATION_DEVICE_CODE_H
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+
+/* Of <cmath> what kernels call. That header is 20,000 lines, half of what compiling most files of
+ * gpu/ for tests would take. */
+extern "C" {
+double fabs(double x) noexcept;
+double fma(double x, double y, double z) noexcept;
+float fmaf(float x, float y, float z) noexcept;
+double frexp(double x, int *exponent) noexcept;
+double ldexp(double x, int exponent) noexcept;
+double rint(double x) noexcept;
+}
+#ifndef NAN
+#define NAN (__builtin_nanf(""))
+#endif
 
 #define __global__
 #define __device__

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <sys/mman.h>
 #include <vector>
 
@@ -421,8 +422,9 @@ cudaError_t slc_emulated_launch(const void *kernel,
                                 dim3 block,
                                 size_t shared_bytes,
                                 cudaStream_t stream,
-                                std::function<void()> body)
+                                const slc_kernel_call &call)
 {
+    std::shared_ptr<void> closure(call.closure, call.destroy);
     slc_emulation_guard lock;
     auto allowed = shared_allowed.find(kernel);
 
@@ -435,8 +437,10 @@ cudaError_t slc_emulated_launch(const void *kernel,
         return slc_emulation_remember(cudaErrorInvalidValue);
     }
     counts.launches++;
-    slc_stream_put(stream,
-                   [=] { slc_grid_run(grid, block, shared_bytes, body, slc_emulation_draw); });
+    slc_stream_put(stream, [=] {
+        slc_grid_run(
+            grid, block, shared_bytes, [=] { call.run(closure.get()); }, slc_emulation_draw);
+    });
     return cudaSuccess;
 }
 
