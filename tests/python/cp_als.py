@@ -54,8 +54,11 @@ SORTED = {}  # mode: (coordinates, values, both sorted by the mode), of the last
 
 def sorted_by(coords, values, mode):
     if mode not in SORTED or SORTED[mode][0] is not coords or SORTED[mode][1] is not values:
-        order = np.argsort(coords[mode], kind="stable")
-        SORTED[mode] = coords, values, coords[:, order].astype(np.int64), values[order]
+        if (coords[mode][1:] >= coords[mode][:-1]).all():
+            SORTED[mode] = coords, values, coords.astype(np.int64, copy=False), values
+        else:
+            order = np.argsort(coords[mode], kind="stable")
+            SORTED[mode] = coords, values, coords[:, order].astype(np.int64, copy=False), values[order]
     return SORTED[mode][2:]
 
 
@@ -110,7 +113,8 @@ def cp_als(dims, coords, values, factors, iterations, tolerance=0.0, mode_order=
             for k in range(order):
                 if k != n:
                     v *= grams[k]
-            a = np.linalg.solve(v, m.T).T
+            # By rows, as mttkrp takes them: of a transposed array np.take makes a copy at every piece.
+            a = np.ascontiguousarray(np.linalg.solve(v, m.T).T)
             if iteration == 0:
                 weights = np.sqrt((a * a).sum(axis=0))
             else:

@@ -1,6 +1,7 @@
 """A few lines of TAP, and what the tests need to run the command."""
 
 import json
+import lzma
 import os
 import random
 import resource
@@ -88,6 +89,18 @@ def bundled(name):
         if os.path.exists(path):
             return path
     raise Skip(f"{name} is not bundled and not beside the checkout")
+
+
+UNPACKED = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
+
+
+def unpacked(name):
+    """Path of the text of a real tensor, for tests that read it several times: it is decompressed once."""
+    packed, text = bundled(name), os.path.join(UNPACKED.name, name + ".tns")
+    if not os.path.exists(text):
+        with lzma.open(packed) as source, open(text, "wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+    return text
 
 
 def processor_seconds():

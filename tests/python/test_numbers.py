@@ -9,12 +9,13 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import cp_als  # noqa: E402
-from tap import FULL, QUICK, Skip, bundled, check, load_json, run, sluice  # noqa: E402
+from tap import FULL, QUICK, Skip, unpacked, check, load_json, run, sluice  # noqa: E402
 
 TENSORS = ("splatt-small", "splatt-small4", "parti-3d_dense", "genten-aminoacid_data",
            "tkg-icews14", "splatt-med4", "kg-fb15k-237", "uber-part", "wordnet30-srs",
            "gitlog-petsc-5d", "cmudict-wpp", "flights-4d")
 CODECS, IOS = ("packed", "lz4", "blco"), ("uring", "pread", "mmap")
+RANKS = (1, 7, 16, 33)
 COMBOS = list(itertools.product(CODECS, IOS, (1, 2)))
 
 
@@ -29,9 +30,17 @@ def write_factors(folder, factors):
         np.save(os.path.join(folder, f"mode-{n}.npy"), np.ascontiguousarray(factor))
 
 
+def product(dims, coords, values, factors, mode):
+    """NumPy's, and the sums of the magnitudes of its terms."""
+    # Factors are positive: with positive values a sum is its own scale.
+    scale = None if values.min() > 0 else np.zeros((dims[mode], factors[0].shape[1]))
+    want = cp_als.mttkrp(dims, coords, values, factors, mode, scale)
+    return want, want if scale is None else scale
+
+
 def mttkrp_of(name):
     def test(folder):
-        path = bundled(name)
+        path = unpacked(name)
         dims, coords, values = cp_als.read_tns(path)
         if QUICK and len(values) > 500_000:
             raise Skip("a large tensor: in the run without sanitizers")
@@ -39,29 +48,28 @@ def mttkrp_of(name):
         for codec in CODECS:
             stores[codec] = os.path.join(folder, codec + ".slc")
             sluice("convert", path, stores[codec], "--codec", codec, "--block-bytes", "256KiB")
-        rng = np.random.default_rng(3)
+        # Ranks are the first columns of one draw, of which NumPy's product, which takes longest, serves them all.
+        drawn = [np.random.default_rng(3 + n).random((d, max(RANKS))) for n, d in enumerate(dims)]
+        products = {}
         turn = 0
         worst = {"f64": 0.0, "f32": 0.0}
-        for r, rank in enumerate((1, 7, 16, 33)):
+        for r, rank in reversed(list(enumerate(RANKS))):
             for p, (precision, bound) in enumerate((("f64", 1e-12), ("f32", 1e-5))):
                 kind = np.float64 if precision == "f64" else np.float32
-                factors = [rng.random((d, rank)).astype(kind) for d in dims]
                 given = os.path.join(folder, "factors")
-                write_factors(given, factors)
-                wide = [f.astype(np.float64) for f in factors]
+                write_factors(given, [f[:, :rank].astype(kind) for f in drawn])
                 for mode in range(len(dims)):
-                    # NumPy takes most of the time: of large tensors either precision, in turns;
-                    # of the largest two ranks a mode, over all modes every one.
+                    # Of large tensors either precision, in turns; of the largest two ranks a mode, over all
+                    # modes every one.
                     if not FULL and len(values) > 100_000 and (mode + r + p) % 2:
                         continue
                     if not FULL and len(values) > 500_000 and (r + mode // 2) % 2:
                         continue
                     combos = COMBOS if FULL else [COMBOS[(turn * 7) % len(COMBOS)]]
                     turn += 1
-                    # Factors are positive: with positive values a sum is its own scale.
-                    scale = None if values.min() > 0 else np.zeros((dims[mode], rank))
-                    want = cp_als.mttkrp(dims, coords, values, wide, mode, scale)
-                    scale = want if scale is None else scale
+                    if mode not in products:
+                        products[mode] = product(dims, coords, values, [f[:, :rank].copy() for f in drawn], mode)
+                    want, scale = (part[:, :rank] for part in products[mode])
                     for codec, io, threads in combos:
                         if io not in usable_ios():
                             continue
@@ -90,7 +98,7 @@ def cpd(store, folder, rank, iterations, tolerance, init, *more):
 
 def amino_acids(folder):
     """Known answers of the Tensor Toolbox documentation, rank 3 from leading singular vectors."""
-    path = bundled("genten-aminoacid_data")
+    path = unpacked("genten-aminoacid_data")
     dims, coords, values = cp_als.read_tns(path)
     store = os.path.join(folder, "a.slc")
     sluice("convert", path, store)
@@ -110,7 +118,7 @@ def amino_acids(folder):
 
 def follows(name, rank):
     def test(folder):
-        path = bundled(name)
+        path = unpacked(name)
         dims, coords, values = cp_als.read_tns(path)
         store = os.path.join(folder, "t.slc")
         sluice("convert", path, store)
@@ -131,7 +139,7 @@ def follows(name, rank):
 
 def factors_reproduce_the_fit(folder):
     """The written model, evaluated by NumPy, has the reported fit; its columns are normalized."""
-    path = bundled("genten-aminoacid_data")
+    path = unpacked("genten-aminoacid_data")
     dims, coords, values = cp_als.read_tns(path)
     store = os.path.join(folder, "a.slc")
     sluice("convert", path, store)
@@ -152,7 +160,7 @@ def factors_reproduce_the_fit(folder):
 
 def same_bits(folder):
     """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
-    path = bundled("gitlog-petsc-5d")
+    path = unpacked("gitlog-petsc-5d")
     stores = []
     for codec, size in (("packed", "256KiB"), ("lz4", "1MiB"), ("blco", "64KiB")):
         stores.append(os.path.join(folder, codec + ".slc"))

@@ -11,7 +11,7 @@ import xxhash
 sys.path.insert(0, os.path.dirname(__file__))
 import cp_als  # noqa: E402
 import slc_format  # noqa: E402
-from tap import QUICK, Skip, bundled, check, load_json, run, sluice  # noqa: E402
+from tap import QUICK, Skip, unpacked, check, load_json, run, sluice  # noqa: E402
 
 FREQUENCY = ("--relabel", "frequency")
 PLAIN = ("--fibers", "none")
@@ -67,7 +67,7 @@ def real_tensors(folder):
     found = 0
     for name in REAL[:6] if QUICK else REAL:
         try:
-            text = bundled(name)
+            text = unpacked(name)
         except Skip:
             continue
         found += 1
