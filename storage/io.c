@@ -190,7 +190,7 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
 
 /*
  * Opens a second descriptor with O_DIRECT where that is real. A refusal leaves buffered reads; only
- * a file that was replaced between the two openings is an error.
+ * a file that was replaced between the two openings, or may have been, is an error.
  */
 static enum slc_status open_direct(struct slc_io *io,
                                    struct slc_io_file *file,
@@ -199,7 +199,7 @@ static enum slc_status open_direct(struct slc_io *io,
 {
     struct slc_file_stat again;
     enum slc_status status;
-    int fd;
+    int fd, rc;
 
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
@@ -209,8 +209,12 @@ static enum slc_status open_direct(struct slc_io *io,
         slc_io_note(io, "no direct I/O: %s", strerror(-fd));
         return SLC_OK;
     }
-    if (io->files->stat_fd(io->files->self, fd, &again) < 0 || again.inode != stat->inode ||
-        again.device != stat->device) {
+    rc = io->files->stat_fd(io->files->self, fd, &again);
+    if (rc < 0) {
+        (void)io->files->close(io->files->self, fd);
+        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
+    }
+    if (again.inode != stat->inode || again.device != stat->device) {
         (void)io->files->close(io->files->self, fd);
         status =
             slc_fail(err, SLC_ERR_IO, "the file was replaced while it was being opened; try again");

@@ -146,6 +146,29 @@ static void test_map_without_advice(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
+/* Where the system does not say what a second descriptor is of, that is what is reported. */
+static void test_open_again_unknown(void)
+{
+    const char *path = make_file(slc_test_folder(), "again.blk", FEW_PAGES * PAGE);
+    struct slc_faulty faulty;
+    struct slc_io_options options = {&faulty.table, &path, 1, 3, PAGE, 0, true};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_io *io = NULL;
+    enum slc_status status;
+
+    slc_faulty_init(&faulty);
+    slc_faulty_fail(&faulty, SLC_FAULTY_STAT, 2, EIO);
+    status = slc_io_open(SLC_IO_PREAD, &options, &io, &err);
+    if (!slc_faulty_fired(&faulty)) {
+        slc_io_close(io);
+        slc_test_skip("no direct I/O here");
+        return;
+    }
+    SLC_ASSERT_FAILS(status, SLC_ERR_IO, &err, strerror(EIO));
+    CU_ASSERT_EQUAL(err.system_errno, EIO);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+}
+
 /* Every allocation, thread and file operation of opening fails once: no crash, no leak. */
 static void test_open_faults(void)
 {
@@ -317,6 +340,7 @@ static const struct slc_test tests[] = {
     {"a failing read names file and offset and harms no other", test_failing_reads},
     {"interrupted reads are repeated, within reason", test_interrupted_reads},
     {"maps without advice, without maps", test_map_without_advice},
+    {"a second descriptor that nothing is known of", test_open_again_unknown},
     {"every fault while opening", test_open_faults},
     {"a file cut inside the last page of a map", test_cut_in_a_page},
     {"a file cut while its map is in use", test_cut_while_mapped},
