@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A second signal within this time belongs to the first. */
@@ -121,8 +122,10 @@ enum slc_status signals_start(void (*abandon)(void *context), void *context, str
         failed = pthread_create(&thread, NULL, signal_thread, NULL);
     }
     if (failed != 0) {
-        return slc_fail(err, SLC_ERR_SYSTEM, "cannot start the thread that takes signals: error %d",
-                        failed);
+        return slc_fail(err, SLC_ERR_SYSTEM,
+                        "starting the thread that takes signals: %s; raise the limit on processes "
+                        "(ulimit -u)",
+                        strerror(failed));
     }
     (void)pthread_detach(thread);
     return SLC_OK;
