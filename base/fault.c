@@ -1,6 +1,7 @@
 /* Fault points: one counter and one trigger per kind, process-wide. */
 #include "base/fault.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 static _Atomic uint64_t trigger[SLC_FAULT_KINDS]; /* 0: disarmed */
@@ -28,5 +29,11 @@ bool slc_fault_hit(enum slc_fault_kind kind)
         return false;
     }
     ordinal = atomic_fetch_add(&seen[kind], 1) + 1;
-    return ordinal == atomic_load(&trigger[kind]);
+    if (ordinal != atomic_load(&trigger[kind])) {
+        return false;
+    }
+    if (kind == SLC_FAULT_ALLOCATION) {
+        errno = ENOMEM; /* as the allocation that is not made would have said */
+    }
+    return true;
 }

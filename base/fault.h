@@ -15,7 +15,10 @@ enum slc_fault_kind { SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD, SLC_FAULT_KINDS };
 void slc_fault_arm(enum slc_fault_kind kind, uint64_t k);
 /* Operations of `kind` seen since it was last armed. */
 uint64_t slc_fault_seen(enum slc_fault_kind kind);
-/* True when the operation about to be made must fail. Called by the operation itself. */
+/*
+ * True when the operation about to be made must fail. Called by the operation itself; errno is set
+ * where it is an allocation.
+ */
 bool slc_fault_hit(enum slc_fault_kind kind);
 
 #endif

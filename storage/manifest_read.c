@@ -398,9 +398,13 @@ parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, stru
     json_t *root;
 
     memset(&fault, 0, sizeof fault);
+    errno = 0;
     root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
     if (root == NULL) {
-        if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory) {
+        /* Of much that it has no memory for jansson says that the text is wrong, but errno is left
+         * as the refused allocation set it. */
+        if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
+            errno == ENOMEM) {
             return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
         }
         return slc_fail(err, SLC_ERR_FORMAT, "the manifest is not valid JSON: line %d: %s",
