@@ -477,6 +477,7 @@ static void check_manifest(struct verifier *verifier)
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_file_stat stat;
     char *path = slc_path_join(verifier->path, SLC_MANIFEST_NAME);
+    int rc;
 
     if (path == NULL) {
         slc_fail(&fault, SLC_ERR_MEMORY, "no memory for a path");
@@ -484,7 +485,10 @@ static void check_manifest(struct verifier *verifier)
                SLC_OK) {
         verifier->have_manifest = true;
         verifier->report.files++;
-        if (verifier->files->stat_path(verifier->files->self, path, &stat) == 0) {
+        rc = verifier->files->stat_path(verifier->files->self, path, &stat);
+        if (rc < 0) {
+            slc_fail_errno(&fault, -rc, path, "asking for the file's size");
+        } else {
             verifier->report.bytes += stat.bytes;
         }
     }
