@@ -4,6 +4,7 @@
 #include "console.h"
 #include "format.h"
 #include "info_checkpoint.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "session.h"
 #include "storage/labels.h"
@@ -11,7 +12,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct arguments {
     bool json;
@@ -232,7 +232,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     json_t *layouts = json_array();
     json_t *object;
-    char *text;
+    struct slc_error err = SLC_ERROR_INIT;
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         (void)json_array_append_new(
@@ -251,17 +251,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
         relabelled_to_json(manifest), "origin", origin_to_json(&manifest->origin));
-    text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (text == NULL) {
-        struct slc_error err = SLC_ERROR_INIT;
-
-        (void)slc_fail(&err, SLC_ERR_INPUT, "the store's texts are not UTF-8, or memory is short");
-        return console_error(&err);
-    }
-    printf("%s\n", text);
-    free(text);
-    return 0;
+    return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 static void print_modes(const struct slc_store *store, const struct used_range *ranges)

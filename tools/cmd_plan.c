@@ -3,13 +3,13 @@
 #include "console.h"
 #include "devices.h"
 #include "format.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "plan_products.h"
 #include "report.h"
 #include "session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct arguments {
     struct session_options session;
@@ -88,7 +88,7 @@ static int print_json(const struct session *session,
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     json_t *object = json_plan(&session->plan, manifest->order);
-    char *text;
+    struct slc_error err = SLC_ERROR_INIT;
 
     (void)json_object_set_new(object, "schema", json_string("sluice-plan-1"));
     (void)json_object_set_new(object, "feasible", json_boolean(feasible));
@@ -98,17 +98,7 @@ static int print_json(const struct session *session,
     if (devices != NULL) {
         (void)json_object_set_new(object, "devices", devices);
     }
-    text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    json_decref(object);
-    if (text == NULL) {
-        struct slc_error err = SLC_ERROR_INIT;
-
-        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for the plan as JSON");
-        return console_error(&err);
-    }
-    printf("%s\n", text);
-    free(text);
-    return 0;
+    return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "engine/ttm.h"
 #include "fiber_order.h"
 #include "format.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "products.h"
 #include "progress.h"
@@ -356,7 +357,7 @@ static const char *kernel_name(const struct product *product)
                                               : "device";
 }
 
-static void print_json(const struct product *product)
+static enum slc_status print_json(const struct product *product, struct slc_error *err)
 {
     const struct slc_ttm_report *report = &product->report;
     json_t *record = json_pack(
@@ -380,9 +381,7 @@ static void print_json(const struct product *product)
     put_device(product, true, record);
     (void)json_object_set_new(record, "gflops",
                               json_real(operations(product) / product->multiply_seconds * 1e-9));
-    (void)json_dumpf(record, stdout, JSON_INDENT(2));
-    (void)putchar('\n');
-    json_decref(record);
+    return json_out_print(record, err);
 }
 
 static void print_report(const struct product *product)
@@ -419,7 +418,7 @@ static void print_report(const struct product *product)
            format_memory(&b, product->plan.budget_bytes));
 }
 
-static void print_dry_run_json(const struct product *product)
+static enum slc_status print_dry_run_json(const struct product *product, struct slc_error *err)
 {
     const uint64_t fibers = fibers_most(product);
     json_t *record =
@@ -434,9 +433,7 @@ static void print_dry_run_json(const struct product *product)
                   (json_int_t)product->plan.budget_bytes);
 
     put_device(product, false, record);
-    (void)json_dumpf(record, stdout, JSON_INDENT(2));
-    (void)putchar('\n');
-    json_decref(record);
+    return json_out_print(record, err);
 }
 
 static void print_dry_run(const struct product *product)
@@ -463,6 +460,21 @@ static void print_dry_run(const struct product *product)
            format_memory(&a, product->plan.total_bytes), product->plan.threads,
            format_memory(&b, product->plan.minimum_bytes),
            format_memory(&c, product->plan.budget_bytes));
+}
+
+static enum slc_status print_result(const struct product *product, struct slc_error *err)
+{
+    const struct arguments *args = product->args;
+
+    if (args->json) {
+        return args->dry_run ? print_dry_run_json(product, err) : print_json(product, err);
+    }
+    if (args->dry_run) {
+        print_dry_run(product);
+    } else if (!args->quiet) {
+        print_report(product);
+    }
+    return SLC_OK;
 }
 
 /* The plan over the layout with whole fibers, if the store has it. */
@@ -560,16 +572,13 @@ static int run(const struct command *command, int argc, char **argv)
     product.folder = operands.text[1];
     status = compute(&product, operands.text[0], &err);
     product.total_seconds = slc_seconds_since(start_ns);
+    if (status == SLC_OK) {
+        status = print_result(&product, &err);
+    }
     if (status != SLC_OK) {
         console_settle();
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
-    } else if (args.dry_run) {
-        (args.json ? print_dry_run_json : print_dry_run)(&product);
-    } else if (args.json) {
-        print_json(&product);
-    } else if (!args.quiet) {
-        print_report(&product);
     }
     release(&product);
     return code;

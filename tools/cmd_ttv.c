@@ -12,6 +12,7 @@
 #include "engine/device_products.h"
 #include "engine/stream_supply.h"
 #include "format.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "products.h"
 #include "progress.h"
@@ -343,7 +344,7 @@ static json_t *device_json(const struct product *product)
     return products_json(&told);
 }
 
-static void print_json(const struct product *product)
+static enum slc_status print_json(const struct product *product, struct slc_error *err)
 {
     const struct slc_contract_report *report = &product->report;
     const bool dry_run = product->contract.dry_run;
@@ -382,9 +383,7 @@ static void print_json(const struct product *product)
         put_run(product, record);
         put_result(product, record);
     }
-    (void)json_dumpf(record, stdout, JSON_INDENT(2));
-    (void)putchar('\n');
-    json_decref(record);
+    return json_out_print(record, err);
 }
 
 /* A number is all that standard output gets: of the device, a note where it was not used. */
@@ -399,18 +398,17 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-static void print_result(const struct product *product)
+static enum slc_status print_result(const struct product *product, struct slc_error *err)
 {
     const struct arguments *args = &product->args;
     const bool is_number = product->contract.output == NULL;
 
     if (args->json) {
-        print_json(product);
-        return;
+        return print_json(product, err);
     }
     if (args->dry_run) {
         print_dry_run(product);
-        return;
+        return SLC_OK;
     }
     if (is_number) {
         char number[32];
@@ -424,6 +422,7 @@ static void print_result(const struct product *product)
     if (args->verbose && !args->build.quiet) {
         print_reading(product, is_number ? stderr : stdout);
     }
+    return SLC_OK;
 }
 
 /* What a signal has to remove. */
@@ -487,17 +486,20 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
+    enum slc_status status;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &product.args, &operands, &code)) {
         return code;
     }
-    if (multiply(&product, &operands, &err) != SLC_OK) {
-        code = console_error(&err);
-    } else {
+    status = multiply(&product, &operands, &err);
+    if (status == SLC_OK) {
         product.seconds = slc_seconds_since(start_ns);
         console_settle();
-        print_result(&product);
+        status = print_result(&product, &err);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
     }
     products_drop(&product.args.session, &product.choice);
     return code;

@@ -5,13 +5,14 @@
 #include "console.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "format.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "storage/checkpoint.h"
 #include "storage/store.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -199,18 +200,9 @@ static int print_json(const struct slc_checkpoint_reader *reader,
         (json_int_t)saved->checkpoints.resumes, "count", (json_int_t)saved->checkpoints.count,
         "seconds", saved->checkpoints.seconds, "identity", identity_json(identity), "sections",
         sections_json(info));
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    struct slc_error err = SLC_ERROR_INIT;
 
-    json_decref(object);
-    if (text == NULL) {
-        struct slc_error err = SLC_ERROR_INIT;
-
-        (void)slc_fail(&err, SLC_ERR_INPUT, "the path is not UTF-8, or memory is short");
-        return console_error(&err);
-    }
-    printf("%s\n", text);
-    free(text);
-    return 0;
+    return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 int info_checkpoint(const char *path, bool json)

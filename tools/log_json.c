@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "console.h"
 #include "cpu/cpu.h"
+#include "json_out.h"
 #include "share.h"
 #include "storage/outside.h"
 
@@ -88,8 +89,9 @@ void log_json_close(struct log_json *log)
 /* Writes one line and destroys `object` (NULL without memory). */
 static void write_event(struct log_json *log, json_t *object)
 {
-    char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    bool wrote = text != NULL && fputs(text, log->file) >= 0 && fputc('\n', log->file) != EOF &&
+    char *text;
+    bool wrote = json_out_text(object, true, &text, NULL) == SLC_OK &&
+                 fputs(text, log->file) >= 0 && fputc('\n', log->file) != EOF &&
                  fflush(log->file) == 0;
 
     if (!wrote && !log->failed) {
@@ -97,7 +99,6 @@ static void write_event(struct log_json *log, json_t *object)
         console_note("warning: %s: the JSON log cannot be written; going on without it", log->path);
     }
     free(text);
-    json_decref(object);
 }
 
 static json_t *event(const char *name)

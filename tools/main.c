@@ -1,6 +1,7 @@
 /* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
 #include "commands.h"
 #include "console.h"
+#include "json_out.h"
 
 #include "base/version.h"
 #include "cpu/cpu.h"
@@ -141,6 +142,7 @@ int main(int argc, char **argv)
     int failed;
 
     slc_dense_alone();
+    json_out_start();
     code = dispatch(argc, argv);
     failed = fflush(stdout) != 0 || ferror(stdout) != 0;
 

@@ -4,6 +4,7 @@
 #include "accelerator.h"
 #include "base/memory.h"
 #include "devices.h"
+#include "json_out.h"
 #include "log_json.h"
 #include "machine.h"
 #include "report.h"
@@ -169,17 +170,12 @@ static json_t *record_to_json(const struct run_record *record)
 enum slc_status
 run_json_write(const struct run_record *record, const char *path, struct slc_error *err)
 {
-    json_t *object = record_to_json(record);
-    /* 17 digits: a fit is compared between runs bit by bit. */
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-    enum slc_status status;
+    char *text;
+    enum slc_status status = json_out_text(record_to_json(record), false, &text, err);
 
-    if (text == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the run (%s)", path);
-    } else {
+    if (status == SLC_OK) {
         status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
     }
     free(text);
-    json_decref(object);
     return status;
 }
