@@ -344,13 +344,17 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     struct findings findings = {.layouts = {{.count = 0}}};
     struct operands operands;
+    bool checkpoint;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    if (info_checkpoint_is(operands.text[0])) {
+    if (info_checkpoint_find(operands.text[0], &checkpoint, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (checkpoint) {
         return info_checkpoint(operands.text[0], args.json);
     }
     if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||

@@ -16,25 +16,45 @@
 #include <string.h>
 #include <time.h>
 
-bool info_checkpoint_is(const char *path)
+/* What there is at `path`: a kind as in slc_file_stat, '-' for nothing. */
+static enum slc_status find_kind(const char *path, char *kind, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    bool found = false;
+    const int rc = files->stat_path(files->self, path, &stat);
 
-    if (files->stat_path(files->self, path, &stat) < 0) {
-        return false;
+    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
+        return slc_fail_errno(err, -rc, path, "looking for a checkpoint");
     }
-    if (stat.kind != 'd') {
-        return true;
-    }
-    for (unsigned k = 0; k < 2; k++) {
-        char *file = slc_checkpoint_path(path, k);
+    *kind = rc < 0 ? '-' : stat.kind;
+    return SLC_OK;
+}
 
-        found = found || (file != NULL && files->stat_path(files->self, file, &stat) >= 0);
+static char *generation_path(const char *folder, unsigned k, struct slc_error *err)
+{
+    char *path = slc_checkpoint_path(folder, k);
+
+    if (path == NULL) {
+        (void)slc_fail(err, SLC_ERR_MEMORY, "no memory for the name of a checkpoint");
+    }
+    return path;
+}
+
+enum slc_status info_checkpoint_find(const char *path, bool *found, struct slc_error *err)
+{
+    char kind = '-';
+    enum slc_status status = find_kind(path, &kind, err);
+
+    *found = status == SLC_OK && kind != '-' && kind != 'd';
+    for (unsigned k = 0; k < 2 && status == SLC_OK && kind == 'd'; k++) {
+        char *file = generation_path(path, k, err);
+        char kind_of_file = '-';
+
+        status = file != NULL ? find_kind(file, &kind_of_file, err) : SLC_ERR_MEMORY;
+        *found = *found || kind_of_file != '-';
         slc_free(file);
     }
-    return found;
+    return status;
 }
 
 /*
@@ -46,12 +66,15 @@ open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_
 {
     const struct slc_files *files = slc_files_system();
     struct slc_error fault = SLC_ERROR_INIT;
-    struct slc_file_stat stat;
+    char kind = '-';
+    enum slc_status status = find_kind(path, &kind, err);
 
     *reader = NULL;
-    if (files->stat_path(files->self, path, &stat) >= 0 && stat.kind != 'd') {
-        enum slc_status status = slc_checkpoint_reader_open(files, path, reader, &fault);
-
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (kind != 'd') {
+        status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
             status = slc_fail(err, SLC_ERR_FORMAT, "neither a store nor a checkpoint");
             slc_error_locate_file(err, path);
@@ -61,13 +84,13 @@ open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_
         return status;
     }
     for (unsigned k = 0; k < 2; k++) {
-        char *file = slc_checkpoint_path(path, k);
+        char *file = generation_path(path, k, err);
         struct slc_checkpoint_reader *other = NULL;
 
         if (file == NULL) {
             slc_checkpoint_reader_close(*reader);
             *reader = NULL;
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the name of a checkpoint");
+            return SLC_ERR_MEMORY;
         }
         if (slc_checkpoint_reader_open(files, file, &other, &fault) != SLC_OK) {
             console_note("warning: %s: %s", file, fault.message);

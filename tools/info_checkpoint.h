@@ -2,10 +2,14 @@
 #ifndef SLC_TOOLS_INFO_CHECKPOINT_H
 #define SLC_TOOLS_INFO_CHECKPOINT_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 
-/* Whether there is one at `path`: a file that is no folder, or a folder with such files. */
-bool info_checkpoint_is(const char *path);
+/* Whether there is one at `path`: a file that is no folder, or a folder with such files. Errors:
+ * the system does not say. */
+enum slc_status
+info_checkpoint_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
 /* Prints what it holds, as text or as one JSON object. The exit code. */
 int info_checkpoint(const char *path, bool json);
