@@ -33,6 +33,7 @@ static void release_names(struct names *names)
     slc_free(names->path);
     slc_free(names->part);
     slc_free(names->journal);
+    *names = (struct names){.path = NULL};
 }
 
 static enum slc_status make_names(const char *folder,

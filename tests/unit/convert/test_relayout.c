@@ -204,17 +204,16 @@ static void test_faults(void)
     }
 }
 
-static void test_memory(void)
+/* Every allocation of a change fails once, from a store with `before` layouts on to one with
+ * `after`. */
+static void fail_allocations(const struct fixture *f, bool add, int before, int after)
 {
-    struct fixture f;
-
-    make_fixture(&f);
     for (uint64_t k = 1;; k++) {
         struct slc_error err = SLC_ERROR_INIT;
         enum slc_status status;
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = change(&f, true, 1, &err);
+        status = change(f, add, 1, &err);
         if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
             slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
             SLC_ASSERT_OK(status, &err);
@@ -222,9 +221,18 @@ static void test_memory(void)
         }
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
-        CU_ASSERT_EQUAL(check_store(&f), 0);
+        CU_ASSERT_EQUAL(check_store(f), before);
     }
-    CU_ASSERT_EQUAL(check_store(&f), 2);
+    CU_ASSERT_EQUAL(check_store(f), after);
+}
+
+static void test_memory(void)
+{
+    struct fixture f;
+
+    make_fixture(&f);
+    fail_allocations(&f, true, 0, 2);
+    fail_allocations(&f, false, 2, 0);
 }
 
 static const struct slc_test tests[] = {
