@@ -112,6 +112,22 @@ open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error
     return status;
 }
 
+/* What may be there of a store that was not finished, or not said to be; another run's stays. */
+static void remove_left(const struct slc_fiber_order *order)
+{
+    const struct slc_files *files = slc_files_or_system(order->store->files);
+    int lock;
+    bool taken;
+
+    /* The fault that it is left by is told. */
+    if (slc_folder_lock(files, order->path, "another run's", &lock, &taken, NULL) == SLC_OK) {
+        const enum slc_status left = slc_folder_remove(files, order->path, NULL);
+
+        (void)left;
+    }
+    slc_folder_unlock(files, &lock);
+}
+
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,
@@ -133,6 +149,8 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
     status = make_store(order, options, err);
     if (status == SLC_OK) {
         status = open_made(order, room, err);
+    } else {
+        remove_left(order);
     }
     if (status != SLC_OK) {
         slc_free(order->path);
