@@ -34,6 +34,15 @@ struct bench_options {
     bool json;
 };
 
+/* Row of an option table for a field that bench_memory_set_bytes (ceiling.h) is given. */
+#define BENCH_OPTION_ROW_MEMORY_SET(type, field)                                                   \
+    {                                                                                              \
+        .name = "memory-set", .kind = OPTION_SIZE, .value = "SIZE",                                \
+        .help = "bytes swept for the bandwidth of memory, 1MiB at least; four times the last "     \
+                "cache, 256MiB at least, if not given",                                            \
+        .offset = offsetof(struct type, field)                                                     \
+    }
+
 /* Rows of an option table for the field `bench` of struct `type`. */
 #define BENCH_OPTION_ROWS(type, repeats_default)                                                   \
     {.name = "repeat",                                                                             \

@@ -42,6 +42,7 @@ struct arguments {
     const char *layouts;
     bool check;
     uint64_t memory;
+    uint64_t memory_set;
     struct bench_options bench;
 };
 
@@ -129,6 +130,7 @@ static const struct option options[] = {
      .help = "compare every result with naive loops over a list of coordinates",
      .offset = offsetof(struct arguments, check)},
     OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -225,7 +227,8 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
                                            group->threads, &set_rate, err);
 
     if (status == SLC_OK) {
-        status = bench_ceiling(&bench->ceilings, BENCH_READ, bench_memory_set_bytes(), 0,
+        status = bench_ceiling(&bench->ceilings, BENCH_READ,
+                               bench_memory_set_bytes(bench->ceilings.memory_set_bytes), 0,
                                group->threads, &memory_rate, err);
     }
     bench_set_real(row, "model_bytes_per_nnz", bytes_per_nnz);
@@ -461,6 +464,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->repeats = (unsigned)args->bench.repeats;
     group->check = args->check;
     bench->ceilings.repeats = group->repeats;
+    bench->ceilings.memory_set_bytes = args->memory_set;
     group->mode_begin = args->mode > 0 ? (unsigned)args->mode - 1 : 0;
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     status = measure_all(bench, err);

@@ -34,6 +34,7 @@ struct arguments {
     const char *svg;
     const char *temp_dir;
     uint64_t memory;
+    uint64_t memory_set;
     struct bench_options bench;
 };
 
@@ -90,6 +91,7 @@ static const struct option options[] = {
              "$TMPDIR or /tmp if not given",
      .offset = offsetof(struct arguments, temp_dir)},
     OPTION_ROW_MEMORY(arguments, memory),
+    BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -444,8 +446,8 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for what is measured");
     }
     if (status == SLC_OK) {
-        status =
-            bench_roofs_measure(&bench->roofs, isa, threads, (unsigned)args->bench.repeats, err);
+        status = bench_roofs_measure(&bench->roofs, isa, threads, args->memory_set,
+                                     (unsigned)args->bench.repeats, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -459,9 +461,9 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     bench_set(record, "left_out", bench->left_out = json_array());
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_tensor(bench, i, err);
-        if (status == SLC_OK) {
-            status = bench_roofs_raise(&bench->roofs, err);
-        }
+    }
+    if (status == SLC_OK) {
+        status = bench_roofs_raise(&bench->roofs, err);
     }
     if (status == SLC_OK) {
         bench_roofs_to_json(&bench->roofs, record);

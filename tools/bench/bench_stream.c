@@ -21,6 +21,7 @@
 struct arguments {
     uint64_t threads;
     uint64_t row_bytes;
+    uint64_t memory_set;
     const char *isa;
     const char *pin;
     struct bench_options bench;
@@ -47,6 +48,7 @@ static const struct option options[] = {
      .choices = isa_choices,
      .help = "instruction set: all, best, portable, avx2, avx512 or neon",
      .offset = offsetof(struct arguments, isa)},
+    BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -70,7 +72,8 @@ static enum slc_status measure_row(const struct arguments *args,
 {
     static const char *const keys[BENCH_ACCESSES] = {"read_gb_per_s", "copy_gb_per_s",
                                                      "triad_gb_per_s", "gather_gb_per_s"};
-    struct bench_traffic traffic = {.set_bytes = bench_level_bytes(level, threads),
+    struct bench_traffic traffic = {.set_bytes =
+                                        bench_level_bytes(level, threads, args->memory_set),
                                     .row_bytes = args->row_bytes,
                                     .threads = threads,
                                     .loops = loops};

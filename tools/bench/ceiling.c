@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A sample shorter than this would measure the clock and the start of the team. */
-#define SAMPLE_NS UINT64_C(10000000)
-
 /*
  * Samples of a ceiling: the fastest counts, and a busy moment spoils one or two. Who measures few
  * samples of what stands under it has two for each.
  */
 enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
+
+/* Less than this the first caches hold, of which other rows tell. */
+#define ASKED_LEAST (UINT64_C(1) << 20)
 
 /* What the threads of one measurement share. */
 struct sweep {
@@ -34,11 +34,14 @@ struct sweep {
     uint64_t sink[SLC_MAX_THREADS]; /* what reading has given: it must be used */
 };
 
-uint64_t bench_memory_set_bytes(void)
+uint64_t bench_memory_set_bytes(uint64_t asked)
 {
     const uint64_t least = UINT64_C(256) << 20;
     const uint64_t beyond_cache = 4 * slc_cache_bytes(SLC_CACHE_LEVELS);
 
+    if (asked > 0) {
+        return slc_max_u64(asked, ASKED_LEAST);
+    }
     return slc_min_u64(slc_max_u64(beyond_cache, least), slc_memory_total() / 4);
 }
 
@@ -49,14 +52,14 @@ const char *bench_level_name(unsigned level)
     return names[level - 1];
 }
 
-uint64_t bench_level_bytes(unsigned level, unsigned threads)
+uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes)
 {
     /* Room for the three arrays of a triad. */
     const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
     uint64_t bytes = slc_cache_bytes(level) / 2;
 
     if (level > SLC_CACHE_LEVELS) {
-        return slc_max_u64(bench_memory_set_bytes(), least);
+        return slc_max_u64(bench_memory_set_bytes(memory_set_bytes), least);
     }
     if (level < SLC_CACHE_LEVELS) {
         bytes *= threads;
@@ -184,19 +187,23 @@ static enum slc_status measure(struct sweep *sweep,
                                struct slc_error *err)
 {
     struct bench_times times = {0};
+    uint64_t elapsed_ns;
     enum slc_status status;
-    uint64_t elapsed_ns = 0;
 
-    for (sweep->rounds = 1; elapsed_ns < SAMPLE_NS; sweep->rounds *= 2) {
+    sweep->rounds = 1;
+    for (;;) {
         const uint64_t start_ns = slc_clock_ns();
 
         status = run_sample(sweep, err);
+        elapsed_ns = slc_clock_ns() - start_ns;
         if (status != SLC_OK) {
             return status;
         }
-        elapsed_ns = slc_clock_ns() - start_ns;
+        if (elapsed_ns >= BENCH_SAMPLE_NS) {
+            break;
+        }
+        sweep->rounds *= bench_sample_growth(elapsed_ns);
     }
-    sweep->rounds /= 2; /* of the last sample, which was long enough */
     status = bench_repeat(warm_up, repeats, run_sample, sweep, &times, err);
     if (status == SLC_OK) {
         const double bytes = (double)round_bytes(sweep) * (double)sweep->rounds;
@@ -258,6 +265,7 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
 {
     /* Three pages a thread at least: the arrays of a triad. */
     uint64_t rounded = slc_max_u64(UINT64_C(16384) * threads, row_bytes);
+    const uint64_t memory_set = bench_memory_set_bytes(ceilings->memory_set_bytes);
     struct bench_traffic traffic = {.access = access, .row_bytes = row_bytes, .threads = threads};
     struct bench_rate rate = {0};
     unsigned samples = CEILING_SAMPLES_MAX;
@@ -266,10 +274,10 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
     if (ceilings->repeats > 0 && ceilings->repeats < CEILING_SAMPLES_MAX / CEILING_SAMPLES) {
         samples = CEILING_SAMPLES * ceilings->repeats;
     }
-    while (rounded < set_bytes && rounded < bench_memory_set_bytes()) {
+    while (rounded < set_bytes && rounded < memory_set) {
         rounded *= 2;
     }
-    traffic.set_bytes = slc_min_u64(rounded, bench_memory_set_bytes());
+    traffic.set_bytes = slc_min_u64(rounded, memory_set);
     for (unsigned i = 0; i < ceilings->count; i++) {
         if (same_traffic(&ceilings->known[i].traffic, &traffic)) {
             *bytes_per_second = ceilings->known[i].bytes_per_second;

@@ -28,11 +28,11 @@ struct bench_traffic {
 };
 
 /*
- * Measures one kind of traffic: `repeats` samples of at least 10 ms each, after `warm_up` others
- * and one by which their length was found. *bytes_per_second are of the median sample in `median`
- * and of the fastest in `best`. A gather is measured with and without prefetching, and the faster
- * of the two counts. Memory: the set, and for a gather 4 bytes per row. Errors: SLC_ERR_MEMORY,
- * SLC_ERR_SYSTEM.
+ * Measures one kind of traffic: `repeats` samples of at least BENCH_SAMPLE_NS each, after `warm_up`
+ * others and one by which their length was found. *bytes_per_second are of the median sample in
+ * `median` and of the fastest in `best`. A gather is measured with and without prefetching, and the
+ * faster of the two counts. Memory: the set, and for a gather 4 bytes per row. Errors:
+ * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 struct bench_rate {
     double median, best; /* bytes per second */
@@ -47,6 +47,7 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
 enum { BENCH_CEILINGS_MAX = 64 };
 struct bench_ceilings {
     unsigned repeats; /* samples of what stands under them: few make few of a ceiling; 0: many */
+    uint64_t memory_set_bytes; /* as bench_memory_set_bytes takes it */
     unsigned count;
     struct {
         struct bench_traffic traffic;
@@ -67,15 +68,17 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* A set that no cache holds: four times the last level, at most a quarter of the memory. */
-uint64_t bench_memory_set_bytes(void);
+/* The set for memory: `asked`, or if that is 0 one that no cache holds: four times the last level,
+   at most a quarter of the memory. */
+uint64_t bench_memory_set_bytes(uint64_t asked);
 
 /*
  * Levels from 1 to SLC_CACHE_LEVELS, and memory after them: their names, and the bytes of a set
  * that all threads sweep together, 0 where there is no such level. A set takes half of its cache,
- * so that what else lives there does not push it out; all threads share the last one.
+ * so that what else lives there does not push it out; all threads share the last one. That of
+ * memory is as bench_memory_set_bytes has it for `memory_set_bytes`.
  */
 const char *bench_level_name(unsigned level);
-uint64_t bench_level_bytes(unsigned level, unsigned threads);
+uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes);
 
 #endif

@@ -19,9 +19,6 @@
  */
 enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
-/* A shorter sample would measure the clock and the start of the team. */
-#define SAMPLE_NS UINT64_C(10000000)
-
 /* What the threads of one sample share. */
 struct computing {
     bench_peak_fn *loop;
@@ -56,8 +53,8 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
         if (status != SLC_OK) {
             return status;
         }
-        if (elapsed_ns < SAMPLE_NS) {
-            computing.steps *= 2;
+        if (elapsed_ns < BENCH_SAMPLE_NS) {
+            computing.steps *= bench_sample_growth(elapsed_ns);
             samples = 0;
             best_ns = UINT64_MAX;
             continue;
@@ -77,10 +74,11 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
     enum slc_status status = SLC_OK;
 
     for (unsigned level = 1; level <= BENCH_LEVELS_MAX && status == SLC_OK; level++) {
-        const struct bench_traffic traffic = {.access = BENCH_READ,
-                                              .set_bytes = bench_level_bytes(level, roofs->threads),
-                                              .threads = roofs->threads,
-                                              .loops = loops};
+        const struct bench_traffic traffic = {
+            .access = BENCH_READ,
+            .set_bytes = bench_level_bytes(level, roofs->threads, roofs->memory_set_bytes),
+            .threads = roofs->threads,
+            .loops = loops};
         struct bench_rate rate;
 
         if (traffic.set_bytes == 0) {
@@ -101,6 +99,7 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     const char *instruction_set,
                                     unsigned threads,
+                                    uint64_t memory_set_bytes,
                                     unsigned repeats,
                                     struct slc_error *err)
 {
@@ -115,6 +114,7 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
     }
     *roofs = (struct bench_roofs){.instruction_set = instruction_set,
                                   .threads = threads,
+                                  .memory_set_bytes = memory_set_bytes,
                                   .repeats = repeats,
                                   .samples = repeats < ROOF_SAMPLES_MAX / ROOF_SAMPLES
                                                  ? ROOF_SAMPLES * repeats
@@ -136,7 +136,8 @@ enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *e
 {
     struct bench_roofs again;
     const enum slc_status status =
-        bench_roofs_measure(&again, roofs->instruction_set, roofs->threads, roofs->repeats, err);
+        bench_roofs_measure(&again, roofs->instruction_set, roofs->threads, roofs->memory_set_bytes,
+                            roofs->repeats, err);
 
     if (status != SLC_OK) {
         return status;

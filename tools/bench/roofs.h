@@ -28,6 +28,7 @@ struct bench_level {
 struct bench_roofs {
     const char *instruction_set;
     unsigned threads;
+    uint64_t memory_set_bytes; /* as bench_memory_set_bytes takes it */
     unsigned repeats, samples; /* as asked for, and of each roof */
     unsigned level_count;      /* the fastest first; the last one is memory */
     struct bench_level levels[BENCH_LEVELS_MAX];
@@ -42,6 +43,7 @@ struct bench_roofs {
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     const char *instruction_set,
                                     unsigned threads,
+                                    uint64_t memory_set_bytes,
                                     unsigned repeats,
                                     struct slc_error *err) SLC_NODISCARD;
 

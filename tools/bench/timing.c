@@ -1,6 +1,7 @@
 /* Repeated timing; see timing.h. */
 #include "timing.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -11,6 +12,14 @@ void bench_samples_add(struct bench_samples *samples, double seconds)
     if (samples->count < BENCH_REPEATS_MAX) {
         samples->seconds[samples->count++] = seconds;
     }
+}
+
+uint64_t bench_sample_growth(uint64_t elapsed_ns)
+{
+    /* What a clock of coarse steps calls no time may be some. */
+    const uint64_t most = 64;
+
+    return slc_min_u64(BENCH_SAMPLE_NS / slc_max_u64(elapsed_ns, 1) + 1, most);
 }
 
 static int ascending(const void *a, const void *b)

@@ -12,6 +12,15 @@
 
 enum { BENCH_REPEATS_MAX = 1000 };
 
+/*
+ * A sample of a ceiling takes as long at least: the start of a team and the clock are less than a
+ * hundredth of it, and the shorter it is, the more seldom is a busy moment in all of them.
+ */
+#define BENCH_SAMPLE_NS UINT64_C(4000000)
+
+/* By what the work of a sample that took `elapsed_ns`, which was too short, is to be multiplied. */
+uint64_t bench_sample_growth(uint64_t elapsed_ns);
+
 /* Wall times of one thing, for benchmarks that interleave several and cannot use bench_repeat. */
 struct bench_samples {
     unsigned count;
