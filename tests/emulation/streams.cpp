@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <thread>
 #include <vector>
 
 struct piece_of_work {
@@ -41,7 +42,9 @@ static std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
 slc_emulation_guard::slc_emulation_guard()
 {
+    /* Who holds it runs kernels: waiting threads leave it the processor. */
     while (busy.test_and_set(std::memory_order_acquire)) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     slc_fiber_ignore_begin();
 }
