@@ -7,6 +7,7 @@
 #include "gpu/state.h"
 
 #include <cinttypes>
+#include <cstring>
 
 static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct slc_error *err)
 {

@@ -46,6 +46,11 @@ __device__ static inline uint32_t slc_gpu_tile_of_chunk(const struct slc_gpu_bat
     return begin;
 }
 
+/* Shared memory of a warp that decodes: where high parts find the lanes of their numbers. */
+struct alignas(16) slc_decode_scratch {
+    uint32_t parts[SLC_GROUP_NNZ];
+};
+
 /* What kernels have met: the first contradiction; zero: none. In the device's memory. */
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */

@@ -1,7 +1,8 @@
 /*
  * The language of gpu/: CUDA C++ as nvcc compiles it, and as tests/emulation does with a compiler
  * of C++. What differs between the two is here: launches, dynamic shared memory, and pieces of
- * inline PTX, each with a plain twin.
+ * inline PTX, each with a plain twin. Sources that have no kernels are compiled as plain C++
+ * against CUDA's runtime (meson.build) and see nothing of these.
  */
 #ifndef SLC_GPU_CUDA_H
 #define SLC_GPU_CUDA_H
@@ -17,11 +18,6 @@ extern "C" {
 
 #ifndef SLC_EMULATED
 
-/* Dynamic shared memory of the thread block as an array. */
-#define SLC_DYNAMIC_SHARED(type, name)                                                             \
-    extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
-    type *name = reinterpret_cast<type *>(slc_dynamic_shared)
-
 /*
  * What tests leave out, or replace by something wrong, to see that it is noticed
  * (tests/unit/gpu/test_planted.py): a statement that kernels are not right without. Each has a name
@@ -29,6 +25,20 @@ extern "C" {
  */
 #define SLC_PLANT(fault, statement)              statement
 #define SLC_PLANT_OTHER(fault, statement, wrong) statement
+
+/* Device memory between two parts of one piece: tests see to it that nobody touches it. */
+static inline void slc_memory_gap(const void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+}
+
+#ifdef __CUDACC__
+
+/* Dynamic shared memory of the thread block as an array. */
+#define SLC_DYNAMIC_SHARED(type, name)                                                             \
+    extern __shared__ __align__(16) unsigned char slc_dynamic_shared[];                            \
+    type *name = reinterpret_cast<type *>(slc_dynamic_shared)
 
 /* kernel<<<grid, block, shared_bytes, stream>>>(arguments) */
 template <typename... Parameters, typename... Arguments>
@@ -43,13 +53,7 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
     return cudaGetLastError();
 }
 
-/* Device memory between two parts of one piece: tests see to it that nobody touches it. */
-static inline void slc_memory_gap(const void *memory, size_t bytes)
-{
-    (void)memory;
-    (void)bytes;
-}
-
+#endif
 #endif
 
 /* Before a loop: every turn has code of its own, or all have the same. */
@@ -63,6 +67,8 @@ static inline void slc_memory_gap(const void *memory, size_t bytes)
 
 enum { SLC_WARP = 32 };
 #define SLC_ALL_LANES 0xffffffffU
+
+#if defined(SLC_EMULATED) || defined(__CUDACC__)
 
 /* ---- reductions to memory that return nothing */
 
@@ -95,5 +101,7 @@ template <int count> __device__ static inline void slc_reduce_add(double *to, co
         SLC_PLANT_OTHER(plain_add_f64, atomicAdd(to + i, values[i]), to[i] += values[i]);
     }
 }
+
+#endif
 
 #endif

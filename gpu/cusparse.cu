@@ -7,6 +7,7 @@
 #include "gpu/check.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 /* Of cusparse.h and library_types.h. */
 enum {

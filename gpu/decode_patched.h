@@ -7,11 +7,6 @@
 
 #include "gpu/decode_bits.h"
 
-/* Shared memory of a warp that decodes: where high parts find the lanes of their numbers. */
-struct alignas(16) slc_decode_scratch {
-    uint32_t parts[SLC_GROUP_NNZ];
-};
-
 /* The next group of a sequence, and where it lies in the block. */
 struct slc_patched_cursor {
     uint32_t group, at;

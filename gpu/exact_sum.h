@@ -21,6 +21,8 @@
 
 #include "gpu/batch.h"
 
+#include <math.h>
+
 extern "C" {
 #include "base/matrix.h"
 }

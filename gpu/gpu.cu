@@ -10,6 +10,7 @@ extern "C" {
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 /*
  * The oldest architecture that there is machine code for: the build says so (-Dgpu_archs). Devices

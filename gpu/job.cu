@@ -3,6 +3,7 @@
 #include "gpu/state.h"
 
 #include <cinttypes>
+#include <cstring>
 
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err)
 {

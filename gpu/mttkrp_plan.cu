@@ -1,8 +1,6 @@
 /* See mttkrp_plan.h. Of the host alone. */
 #include "gpu/mttkrp_plan.h"
 
-#include "gpu/decode.h"
-
 enum {
     /* Shared memory of a multiprocessor that the system takes for each thread block. */
     RESERVED_BYTES = 1024,

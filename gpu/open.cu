@@ -3,6 +3,7 @@
 #include "gpu/state.h"
 
 #include <cinttypes>
+#include <cstring>
 
 /* Tiles of a slot at most: the runs of all of them, 128 each, are counted in 32 bits. */
 static const uint32_t slot_tiles_max = 1U << 24;

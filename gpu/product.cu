@@ -5,6 +5,7 @@
 #include "gpu/piece.h"
 
 #include <cinttypes>
+#include <cstring>
 
 static enum slc_value_type matrix_type(const struct slc_device_product *product)
 {

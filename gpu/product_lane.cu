@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include <cinttypes>
+#include <cstring>
 
 /* Of a result whose size nobody knows yet: what arrives in the time that a copy takes to begin. */
 static const uint64_t first_bytes = 64 << 10;

@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include <cinttypes>
+#include <cstring>
 
 /* Rows on their way: `count` of them from `first` on, between a piece and the host's memory. */
 typedef void (*move_rows)(unsigned char *piece, uint64_t first, uint64_t count, void *context);
