@@ -61,31 +61,51 @@ template <typename T> __device__ static inline void slc_mttkrp_add_one(T *to, T 
     }
 }
 
-template <typename T, bool exact_sums>
+/* Adds pairs of words to those of `count` columns from `to` on, of which `left` are there. */
+template <int count>
+__device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
+                                                   uint32_t left,
+                                                   const long long (&high)[count],
+                                                   const long long (&low)[count])
+{
+    SLC_UNROLL
+    for (int c = 0; c < count; c++) {
+        if ((uint32_t)c < left) {
+            atomicAdd(to + 2 * c, (unsigned long long)high[c]);
+            atomicAdd(to + 2 * c + 1, (unsigned long long)low[c]);
+        }
+    }
+}
+
+/*
+ * Adds sums of `count` columns, of which `left` are there, as words. What cannot be added counts in
+ * its column's word and adds nothing.
+ */
+template <typename T, bool exact_sums, int count>
 __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<T, exact_sums> *sums,
                                                    uint64_t row,
                                                    uint32_t column,
-                                                   T value,
+                                                   uint32_t left,
+                                                   const T *sum,
                                                    bool stashed,
                                                    uint32_t place)
 {
     unsigned long long *words = sums->exact.words;
-    long long high, low;
+    long long high[count] = {}, low[count] = {};
 
-    if (!slc_exact_split((double)value, sums->exact.scale[column], &high, &low)) {
-        atomicAdd(words + 2 * sums->rows * sums->rank + column, 1ULL);
-        return;
+    SLC_UNROLL
+    for (int c = 0; c < count; c++) {
+        if ((uint32_t)c < left &&
+            !slc_exact_split((double)sum[c], sums->exact.scale[column + c], &high[c], &low[c])) {
+            atomicAdd(words + 2 * sums->rows * sums->rank + column + c, 1ULL);
+        }
     }
     if (stashed) {
         unsigned long long *to = sums->stash_words + 2 * ((size_t)place * sums->rank + column);
 
-        atomicAdd(to, (unsigned long long)high);
-        atomicAdd(to + 1, (unsigned long long)low);
+        slc_mttkrp_add_words<count>(to, left, high, low);
     } else {
-        unsigned long long *to = words + 2 * (row * sums->rank + column);
-
-        atomicAdd(to, (unsigned long long)high);
-        atomicAdd(to + 1, (unsigned long long)low);
+        slc_mttkrp_add_words<count>(words + 2 * (row * sums->rank + column), left, high, low);
     }
 }
 
@@ -106,10 +126,15 @@ __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<T, ex
     const uint32_t left = sums->rank - column;
 
     if constexpr (exact_sums) {
+        /* Words of several f32 at once would spill: two blocks share a multiprocessor (launch
+         * bounds of mttkrp_kernel). */
+        constexpr int together = sizeof(T) == 4 ? 1 : width;
+
         SLC_UNROLL
-        for (int c = 0; c < width; c++) {
+        for (int c = 0; c < width; c += together) {
             if ((uint32_t)c < left) {
-                slc_mttkrp_add_exact(sums, row, column + (uint32_t)c, sum[c], stashed, place);
+                slc_mttkrp_add_exact<T, exact_sums, together>(sums, row, column + c, left - c,
+                                                              sum + c, stashed, place);
             }
         }
     } else if (stashed) {
