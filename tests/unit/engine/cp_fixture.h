@@ -66,9 +66,8 @@ enum slc_status fixture_open(struct fixture_run *run,
                              struct slc_error *err);
 
 /*
- * Plans for `extra` bytes beyond the smallest budget, which it sets. The resident process, which a
- * plan takes in steps of some MiB, may grow past one between two plans: then the smallest budget is
- * asked for again.
+ * Plans for `extra` bytes beyond the smallest budget, which it sets, for the process as resident as
+ * it is at the first such plan.
  */
 enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
