@@ -114,7 +114,7 @@ def altered(folder):
                "--block-bytes", "128KiB")
         files = [os.path.join(store, name) for name in sorted(os.listdir(store))]
         weights = [os.path.getsize(name) for name in files]
-        for _ in range(1000 if FULL else 40):
+        for _ in range(1000 if FULL else 10 if QUICK else 40):
             path = rng.choice(files) if rng.random() < 0.3 else rng.choices(files, weights)[0]
             position, bit = rng.randrange(os.path.getsize(path)), rng.randrange(8)
             flip(path, position, bit)
@@ -139,7 +139,7 @@ def cut_short(folder):
         shutil.copy(path, kept)
         size = os.path.getsize(path)
         for cut in [0, 1, size - 1, size - 4096, size // 2] + [rng.randrange(size)
-                                                               for _ in range(10)]:
+                                                               for _ in range(3 if QUICK else 10)]:
             with open(path, "r+b") as file:
                 file.truncate(max(cut, 0))
             for command in (("check", store), ("cpd", store, "-r", 2, "--nowrite")):
