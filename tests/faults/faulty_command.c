@@ -1,0 +1,296 @@
+/*
+ * See faulty_command.h.
+ *
+ * The linker sends what the libraries ask of the functions below to their __wrap_ versions, and the
+ * start of the program, too: main is the command's, __wrap_main the test's.
+ */
+#include "faulty_command.h"
+
+#include "base/fault.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef SLC_HAVE_URING
+#include <liburing.h>
+#endif
+
+/* Far beyond the longest run, under a sanitizer on a busy machine: whoever takes longer hangs. */
+enum { PATIENCE_SECONDS = 120, WORDS_MAX = 48, WORDS_BYTES = 1024 };
+
+/* In the child: what fails, and what was counted. */
+static struct slc_faulty faulty_files;
+static const struct slc_files *files_in_place; /* NULL: the system's */
+static struct command_fault fault_in_place;
+static uint64_t fault_at;
+static atomic_uint_fast64_t seen[COMMAND_KINDS];
+static atomic_int_fast64_t buffers;
+
+int __real_main(int argc, char **argv);
+const struct slc_files *__real_slc_files_system(void);
+const struct slc_files *__wrap_slc_files_system(void);
+const struct slc_files *__wrap_slc_files_or_system(const struct slc_files *files);
+int __real_pthread_create(pthread_t *thread,
+                          const pthread_attr_t *attributes,
+                          void *(*run)(void *context),
+                          void *context);
+int __wrap_pthread_create(pthread_t *thread,
+                          const pthread_attr_t *attributes,
+                          void *(*run)(void *context),
+                          void *context);
+enum slc_status __real_slc_buffer_create(struct slc_buffer *buffer,
+                                         size_t bytes,
+                                         enum slc_pages pages,
+                                         struct slc_error *err);
+enum slc_status __wrap_slc_buffer_create(struct slc_buffer *buffer,
+                                         size_t bytes,
+                                         enum slc_pages pages,
+                                         struct slc_error *err);
+void __real_slc_buffer_destroy(struct slc_buffer *buffer);
+void __wrap_slc_buffer_destroy(struct slc_buffer *buffer);
+void __real_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
+void __wrap_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
+/* Of LeakSanitizer, where there is one. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+const struct slc_files *__wrap_slc_files_system(void)
+{
+    return files_in_place != NULL ? files_in_place : __real_slc_files_system();
+}
+
+const struct slc_files *__wrap_slc_files_or_system(const struct slc_files *files)
+{
+    return files != NULL ? files : __wrap_slc_files_system();
+}
+
+/* Counts an operation; whether it is to fail. */
+static bool struck(unsigned kind)
+{
+    return atomic_fetch_add(&seen[kind], 1) + 1 == fault_at && fault_in_place.kind == kind;
+}
+
+int __wrap_pthread_create(pthread_t *thread,
+                          const pthread_attr_t *attributes,
+                          void *(*run)(void *context),
+                          void *context)
+{
+    return struck(COMMAND_THREAD) ? fault_in_place.error
+                                  : __real_pthread_create(thread, attributes, run, context);
+}
+
+enum slc_status __wrap_slc_buffer_create(struct slc_buffer *buffer,
+                                         size_t bytes,
+                                         enum slc_pages pages,
+                                         struct slc_error *err)
+{
+    enum slc_status status = __real_slc_buffer_create(buffer, bytes, pages, err);
+
+    atomic_fetch_add(&buffers, status == SLC_OK && buffer->data != NULL);
+    return status;
+}
+
+void __wrap_slc_buffer_destroy(struct slc_buffer *buffer)
+{
+    atomic_fetch_sub(&buffers, buffer->data != NULL);
+    __real_slc_buffer_destroy(buffer);
+}
+
+void __wrap_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes)
+{
+    const bool held = buffer->data != NULL;
+
+    __real_slc_buffer_shrink(buffer, bytes);
+    atomic_fetch_sub(&buffers, held && buffer->data == NULL);
+}
+
+#ifdef SLC_HAVE_URING
+int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __real_io_uring_register_buffers(struct io_uring *ring,
+                                     const struct iovec *vectors,
+                                     unsigned count);
+int __wrap_io_uring_register_buffers(struct io_uring *ring,
+                                     const struct iovec *vectors,
+                                     unsigned count);
+int __real_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned count);
+int __wrap_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned count);
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+    return struck(COMMAND_RING_SETUP) ? -fault_in_place.error
+                                      : __real_io_uring_queue_init(entries, ring, flags);
+}
+
+int __wrap_io_uring_register_buffers(struct io_uring *ring,
+                                     const struct iovec *vectors,
+                                     unsigned count)
+{
+    return struck(COMMAND_RING_SETUP) ? -fault_in_place.error
+                                      : __real_io_uring_register_buffers(ring, vectors, count);
+}
+
+int __wrap_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned count)
+{
+    return struck(COMMAND_RING_SETUP) ? -fault_in_place.error
+                                      : __real_io_uring_register_files(ring, fds, count);
+}
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+    return struck(COMMAND_RING_SUBMIT) ? -fault_in_place.error : __real_io_uring_submit(ring);
+}
+#endif
+
+static int64_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int64_t count = 0;
+
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+static void arm(const struct command_fault *fault, uint64_t k)
+{
+    slc_faulty_init(&faulty_files);
+    files_in_place = &faulty_files.table;
+    fault_at = k;
+    fault_in_place = fault != NULL ? *fault : (struct command_fault){0};
+    slc_fault_arm(SLC_FAULT_ALLOCATION, fault_in_place.kind == COMMAND_ALLOCATION ? k : 0);
+    json_set_alloc_funcs(slc_malloc, slc_free);
+    if (fault != NULL && fault->kind <= SLC_FAULTY_ANY) {
+        slc_faulty_fail(&faulty_files, (enum slc_faulty_kind)fault->kind, k, fault->error);
+        faulty_files.action = fault->action;
+        faulty_files.detail = fault->detail;
+        faulty_files.from_then = fault->from_then;
+    }
+}
+
+/* The rest of the run is the command's own: what it made and what it still has. */
+static void account(int64_t descriptors_before, struct command_end *end)
+{
+    for (unsigned kind = 0; kind <= SLC_FAULTY_ANY; kind++) {
+        end->seen[kind] = slc_faulty_seen(&faulty_files, (enum slc_faulty_kind)kind);
+    }
+    end->seen[COMMAND_ALLOCATION] = slc_fault_seen(SLC_FAULT_ALLOCATION);
+    for (unsigned kind = COMMAND_THREAD; kind < COMMAND_KINDS; kind++) {
+        end->seen[kind] = atomic_load(&seen[kind]);
+    }
+    end->fired = fault_at > 0 && (fault_in_place.kind <= SLC_FAULTY_ANY
+                                      ? slc_faulty_fired(&faulty_files)
+                                      : end->seen[fault_in_place.kind] >= fault_at);
+    end->open_files = slc_faulty_open_count(&faulty_files);
+    end->descriptors = count_descriptors() - descriptors_before;
+    end->buffers = atomic_load(&buffers);
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    end->leaked = __lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check();
+}
+
+static unsigned split(char *text, char **words)
+{
+    static char name[] = "sluice";
+    unsigned count = 0;
+    char *rest = text;
+
+    words[count++] = name;
+    while ((words[count] = strtok_r(rest, " ", &rest)) != NULL) {
+        if (++count == WORDS_MAX) {
+            printf("Bail out! too many words for the command\n");
+            exit(EXIT_FAILURE);
+        }
+    }
+    return count;
+}
+
+static _Noreturn void be_the_command(const char *folder,
+                                     const char *arguments,
+                                     const int outputs[2],
+                                     const struct command_fault *fault,
+                                     uint64_t k,
+                                     struct command_end *end)
+{
+    static char text[WORDS_BYTES];
+    static char *words[WORDS_MAX + 1];
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    unsigned count;
+    int64_t descriptors;
+
+    (void)snprintf(text, sizeof text, "%s", arguments);
+    count = split(text, words);
+    if (chdir(folder) != 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+        dup2(outputs[0], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0) {
+        _exit(EXIT_FAILURE);
+    }
+    (void)alarm(PATIENCE_SECONDS);
+    descriptors = count_descriptors();
+    arm(fault, k);
+    end->code = __real_main((int)count, words);
+    account(descriptors, end);
+    end->finished = true;
+    _exit(EXIT_SUCCESS);
+}
+
+static int new_output(const char *name)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC);
+
+    if (fd < 0) {
+        printf("Bail out! no memory for what the command says: %s\n", strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    return fd;
+}
+
+static void take_output(int fd, char *text, size_t text_bytes)
+{
+    ssize_t bytes = pread(fd, text, text_bytes - 1, 0);
+
+    text[bytes > 0 ? bytes : 0] = '\0';
+    (void)close(fd);
+}
+
+void command_run(const char *folder,
+                 const char *arguments,
+                 const struct command_fault *fault,
+                 uint64_t k,
+                 struct command_end *end)
+{
+    const int outputs[2] = {new_output("printed"), new_output("said")};
+    struct command_end *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = 0;
+    pid_t child;
+
+    (void)fflush(stdout);
+    child = shared != MAP_FAILED ? fork() : -1;
+    if (child == 0) {
+        be_the_command(folder, arguments, outputs, fault, k, shared);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        printf("Bail out! cannot run the command: %s\n", strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    *end = *shared;
+    (void)munmap(shared, sizeof *shared);
+    if (!end->finished) {
+        end->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    take_output(outputs[0], end->printed, sizeof end->printed);
+    take_output(outputs[1], end->said, sizeof end->said);
+}

@@ -1,0 +1,351 @@
+/*
+ * Every operation of every command fails once: sweep.h says what is looked at. The inputs are
+ * small, and have several blocks and partitions all the same.
+ */
+#include "base/topology.h"
+#include "faulty_command.h"
+#include "file_tree.h"
+#include "make_sorted.h"
+#include "make_store.h"
+#include "slc_test.h"
+#include "storage/npy.h"
+#include "sweep.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The linker takes the program's main for the command's: see faulty_command.c. */
+int __wrap_main(int argc, char **argv);
+
+enum {
+    PATH_BYTES = 512,
+    WORDS_BYTES = 256,
+    BLOCK_BYTES = 4096,
+    TILE_NNZ = 900,
+    PARTITION_NNZ = 1500
+};
+
+static const uint64_t dims[] = {60, 40, 30};
+static char inputs[PATH_BYTES]; /* the folder of them */
+static const char *folder;
+
+/* A path below the folder of the test, or that of the inputs. */
+static const char *beside(const char *name)
+{
+    static char path[2 * PATH_BYTES];
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static const char *input(const char *name)
+{
+    static char path[2 * PATH_BYTES];
+
+    (void)snprintf(path, sizeof path, "%s/%s", inputs, name);
+    return path;
+}
+
+/* Runs a command among the inputs, with nothing failing. */
+static void prepare(const char *arguments)
+{
+    static struct command_end end;
+
+    command_run(inputs, arguments, NULL, 0, &end);
+    if (!end.finished || end.code != 0) {
+        printf("Bail out! sluice %s: %d: %s\n", arguments, end.code, end.said);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void make_stores(void)
+{
+    struct slc_made_tensor tensor = {.order = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    slc_made_tensor_create(&tensor, 3, dims, 4000, SLC_MADE_COUNTS, 1);
+    tensor.tile_nnz = TILE_NNZ;
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, input("plain.slc"), SLC_CODEC_PACKED,
+                                       BLOCK_BYTES, &err),
+                  &err);
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, input("sorted.slc"), SLC_CODEC_PACKED,
+                                       BLOCK_BYTES, &err),
+                  &err);
+    for (unsigned mode = 0; mode < 3; mode++) {
+        SLC_ASSERT_OK(slc_made_store_add_sorted(&tensor, input("sorted.slc"), mode, PARTITION_NNZ,
+                                                SLC_CODEC_PACKED, BLOCK_BYTES, &err),
+                      &err);
+    }
+    slc_made_tensor_destroy(&tensor);
+}
+
+static void make_vector(const char *name, unsigned count)
+{
+    double values[200];
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (unsigned i = 0; i < count; i++) {
+        values[i] = i % 5;
+    }
+    SLC_ASSERT_OK(slc_npy_write_vector(NULL, input(name), values, count, &err), &err);
+}
+
+/* A folder beside the inputs that has a copy of the store `store`, by the name `as`. */
+static void make_folder_with(const char *name, const char *store, const char *as)
+{
+    file_tree_copy(NULL, beside(name));
+    file_tree_copy(input(store), beside(as));
+}
+
+static void compress(const char *name)
+{
+    char command[4 * PATH_BYTES];
+
+    (void)snprintf(command, sizeof command, "gzip -k %s", input(name));
+    CU_ASSERT_EQUAL_FATAL(system(command), 0);
+}
+
+/* The state in which a run leaves the folder `name` that nothing of `kind` works for from
+ * the `k`-th on. */
+static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
+{
+    const struct command_fault fault = {
+        .kind = kind, .action = SLC_FAULTY_ERRNO, .error = EIO, .from_then = true};
+    static struct command_end end;
+
+    file_tree_copy(NULL, beside(name));
+    command_run(beside(name), arguments, &fault, k, &end);
+    if (!end.finished || end.code != 5) {
+        printf("Bail out! sluice %s: %d: %s\n", arguments, end.code, end.said);
+        exit(EXIT_FAILURE);
+    }
+}
+
+#define CONVERT_COMMITTING                                                                         \
+    "convert ../in/t.tns out.slc -t 2 --checkpoint-interval 0.001 --memory 256MiB"
+#define CPD        "cpd ../in/sorted.slc -r 3 -i 2 --tol 0 --deterministic -t 2 --no-cache "
+#define CPD_SAVING CPD "-o out --checkpoint-interval 0"
+
+/* A conversion in the least memory that it says it needs, which depends on what else is resident.
+ */
+static char spilling[WORDS_BYTES];
+
+static void make_spilling(void)
+{
+    static const char command[] =
+        "convert ../in/big.tns out.slc -t 1 --checkpoint-interval 0.01 --memory";
+    static struct command_end end;
+    const char *least;
+
+    (void)snprintf(spilling, sizeof spilling, "%s 1MiB", command);
+    command_run(inputs, spilling, NULL, 0, &end);
+    least = strstr(end.said, "needs --memory ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(least);
+    /* Some more than now, for what is resident of libraries varies from run to run. */
+    (void)snprintf(spilling, sizeof spilling, "%s %luMiB", command,
+                   strtoul(least + strlen("needs --memory "), NULL, 10) + 4);
+}
+
+static void make_inputs(void)
+{
+    /* Which takes as long as a short run: children have it from here. */
+    (void)slc_topology();
+    folder = slc_test_folder();
+    (void)snprintf(inputs, sizeof inputs, "%s/in", folder);
+    file_tree_copy(NULL, inputs);
+    make_stores();
+    make_vector("v1.npy", 60);
+    make_vector("v2.npy", 40);
+    make_vector("v3.npy", 30);
+    make_vector("u.npy", 150);
+    prepare("generate t.tns --dims 60x40x30 --nnz 3000 -q");
+    compress("t.tns");
+    prepare("generate zipf.tns --dims 600x400x300 --nnz 3000 --dist zipf-shuffled:1.5 -q");
+    /* More than stay in memory with the smallest that a conversion works with. */
+    prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
+    make_spilling();
+    /* More than one tile, the least that a block has. */
+    prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
+    prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
+    prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");
+    make_folder_with("with-old", "old.slc", "with-old/out.slc");
+    make_folder_with("with-store", "real.slc", "with-store/x.slc");
+    prepare("layout real.slc --sorted 1 --fiber 2 -q");
+    make_folder_with("with-layouts", "real.slc", "with-layouts/x.slc");
+    prepare_left("half-converted", CONVERT_COMMITTING, SLC_FAULTY_RENAME, 2);
+    prepare_left("half-factored", CPD_SAVING, SLC_FAULTY_SYNC, 9);
+}
+
+static const struct sweep_case cases[] = {
+    {.name = "convert", .arguments = CONVERT_COMMITTING, .store = "out.slc/"},
+    {.name = "convert, compressed",
+     .arguments = "convert ../in/t.tns.gz out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, spilling", .arguments = spilling, .store = "out.slc/"},
+    {.name = "convert, resumed",
+     .arguments = CONVERT_COMMITTING,
+     .before = "half-converted",
+     .store = "out.slc/",
+     .resumes = true},
+    {.name = "convert, replacing",
+     .arguments = "convert ../in/zipf.tns out.slc -f --relabel frequency -t 2 --temp-dir .",
+     .before = "with-old",
+     .store = "out.slc/",
+     .replaces = true},
+    {.name = "generate",
+     .arguments = "generate out.slc --dims 60x40x30 --nnz 3000 --dist zipf:1.1 -t 2",
+     .store = "out.slc/"},
+    {.name = "layout, sorted",
+     .arguments = "layout x.slc --sorted 1 -t 2",
+     .before = "with-store",
+     .store = "x.slc/",
+     .replaces = true},
+    {.name = "layout, fibers",
+     .arguments = "layout x.slc --fiber 2 -t 2",
+     .before = "with-store",
+     .store = "x.slc/",
+     .replaces = true},
+    {.name = "layout, dropping",
+     .arguments = "layout x.slc --drop sorted-1",
+     .before = "with-layouts",
+     .store = "x.slc/"},
+    {.name = "check", .arguments = "check ../in/real.slc -t 2", .prints = true, .replaces = true},
+    {.name = "check, damaged",
+     .arguments = "check ../in/sorted.slc -t 2",
+     .replaces = true,
+     .code = 5},
+    {.name = "cpd", .arguments = CPD_SAVING, .replaces = true},
+    {.name = "cpd, pread", .arguments = CPD_SAVING " --io pread", .replaces = true},
+    {.name = "cpd, mmap", .arguments = CPD_SAVING " --io mmap", .replaces = true},
+    {.name = "cpd, resumed",
+     .arguments = CPD_SAVING,
+     .before = "half-factored",
+     .replaces = true,
+     .resumes = true},
+    {.name = "cpd, two modes in a pass",
+     .arguments = CPD_SAVING " --passes fused",
+     .replaces = true},
+    {.name = "cpd, devices", .arguments = CPD_SAVING " --devices 2", .replaces = true},
+    {.name = "cpd, other outputs",
+     .arguments = CPD "--ktensor k.txt -s stem --log-json log.json --init ../in/factors",
+     .replaces = true},
+    {.name = "mttkrp",
+     .arguments = "mttkrp ../in/sorted.slc --mode 1 --factors ../in/factors -o m.npy -t 2 "
+                  "--deterministic --io pread",
+     .replaces = true},
+    {.name = "ttv",
+     .arguments = "ttv ../in/plain.slc --mode 2 --vector ../in/v2.npy out.slc -t 2",
+     .store = "out.slc/"},
+    {.name = "ttv, sorting",
+     .arguments = "ttv ../in/plain.slc --mode 2 --vector ../in/v2.npy out.slc -t 2 --sort -f "
+                  "--io mmap",
+     .before = "with-old",
+     .store = "out.slc/",
+     .replaces = true},
+    {.name = "ttv, a number",
+     .arguments = "ttv ../in/plain.slc --mode 1 --vector ../in/v1.npy --mode 2 --vector "
+                  "../in/v2.npy --mode 3 --vector ../in/v3.npy -t 2 --io pread",
+     .prints = true,
+     .replaces = true},
+    {.name = "ttm",
+     .arguments = "ttm ../in/real.slc --mode 2 --matrix ../in/u.npy out -t 2",
+     .replaces = true},
+    {.name = "ttm, sorting",
+     .arguments = "ttm ../in/plain.slc --mode 2 --matrix ../in/v2.npy out -t 2 --io mmap",
+     .replaces = true},
+    {.name = "export", .arguments = "export ../in/plain.slc out.tns -t 2"},
+    {.name = "info", .arguments = "info ../in/sorted.slc", .prints = true, .replaces = true},
+    {.name = "info --json",
+     .arguments = "info ../in/sorted.slc --json",
+     .prints = true,
+     .replaces = true},
+    {.name = "info, a checkpoint",
+     .arguments = "info ../half-factored/out",
+     .prints = true,
+     .replaces = true},
+    {.name = "plan",
+     .arguments = "plan ../in/sorted.slc -r 3 --memory 256MiB --json",
+     .replaces = true},
+};
+
+/* All whose names begin so; with SLC_TEST_CASE those alone that it is part of the name of. */
+static void sweep_cases(const char *name)
+{
+    const char *part = getenv("SLC_TEST_CASE");
+
+    if (folder == NULL) {
+        make_inputs();
+    }
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        if (strncmp(cases[i].name, name, strlen(name)) == 0 &&
+            (part == NULL || strstr(cases[i].name, part) != NULL)) {
+            sweep(&cases[i], folder);
+        }
+    }
+}
+
+static void test_convert(void)
+{
+    sweep_cases("convert");
+}
+
+static void test_generate(void)
+{
+    sweep_cases("generate");
+}
+
+static void test_layout(void)
+{
+    sweep_cases("layout");
+}
+
+static void test_check(void)
+{
+    sweep_cases("check");
+}
+
+static void test_cpd(void)
+{
+    sweep_cases("cpd");
+}
+
+static void test_mttkrp(void)
+{
+    sweep_cases("mttkrp");
+}
+
+static void test_ttv(void)
+{
+    sweep_cases("ttv");
+}
+
+static void test_ttm(void)
+{
+    sweep_cases("ttm");
+}
+
+static void test_export(void)
+{
+    sweep_cases("export");
+}
+
+static void test_info(void)
+{
+    sweep_cases("info");
+    sweep_cases("plan");
+}
+
+int __wrap_main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"convert", test_convert}, {"generate", test_generate},
+        {"layout", test_layout},   {"check", test_check},
+        {"cpd", test_cpd},         {"mttkrp", test_mttkrp},
+        {"ttv", test_ttv},         {"ttm", test_ttm},
+        {"export", test_export},   {"info and plan", test_info},
+    };
+
+    return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);
+}
