@@ -343,7 +343,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     size_t width = record_bytes(plan, bucket);
     void *scratch = area;
     void *records = (uint8_t *)area + count * width;
-    void *slot_bytes = (uint8_t *)area + 2 * count * width;
+    void *slot_bytes = (uint8_t *)area + 2 * (count * width);
     struct run_slot *slots = slot_bytes;
     struct first_digit first = choose_digit(plan, bucket);
     enum slc_status status = load(plan, bucket, scratch, slots, source, &first, err);
