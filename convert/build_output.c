@@ -11,7 +11,6 @@
 #include "convert/build_memory.h"
 #include "convert/tile_cut.h"
 
-#include <assert.h>
 #include <string.h>
 
 struct stage {
@@ -19,6 +18,7 @@ struct stage {
     uint64_t hi[SLC_TILE_NNZ];
     double values[SLC_TILE_NNZ];
 };
+_Static_assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES, "the memory of a stage is foreseen");
 
 struct slc_output {
     const struct slc_sort_plan *plan;
@@ -77,7 +77,6 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
     }
     if (status == SLC_OK) {
-        assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES);
         status = slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
                                    SLC_PAGES_SMALL, err);
     }
