@@ -14,9 +14,10 @@
 #include <xxh_x86dispatch.h>
 #endif
 
-_Static_assert(sizeof(XXH3_state_t) <= sizeof(struct slc_hash_stream) &&
-                   _Alignof(XXH3_state_t) <= _Alignof(struct slc_hash_stream),
+_Static_assert(sizeof(XXH3_state_t) <= sizeof(struct slc_hash_stream),
                "a stream has room for the library's state");
+_Static_assert(_Alignof(XXH3_state_t) <= _Alignof(struct slc_hash_stream),
+               "a stream is aligned as the library's state");
 
 uint64_t slc_hash64(const void *data, size_t bytes)
 {

@@ -35,7 +35,7 @@ static bool take_processors(hwloc_topology_t machine, struct slc_topology *topol
     for (hwloc_obj_t processor = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, NULL);
          processor != NULL;
          processor = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, processor)) {
-        const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, processor);
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, processor);
         const int node = node_of(machine, processor);
 
         if (processor->os_index >= CPU_SETSIZE || topology->processor_count == CPU_SETSIZE) {
