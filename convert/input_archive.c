@@ -19,7 +19,9 @@
 
 enum {
     /* What one read asks of the source: large enough for sequential rates of any drive. */
-    READ_BYTES = 256 << 10
+    READ_BYTES = 256 << 10,
+    /* The compression, and the source itself. */
+    FILTER_COUNT = 2
 };
 
 struct archive_decoder {
@@ -143,6 +145,15 @@ start(struct archive_decoder *in, enum slc_compression compression, struct slc_e
     }
     if (archive_filter_code(in->archive, 0) != filters[compression].code) {
         return slc_input_damaged(in->source, "its header cannot be read", err);
+    }
+    /* libarchive would undo what has been compressed twice, and check_end see the outer end alone.
+     */
+    if (archive_filter_count(in->archive) != FILTER_COUNT) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "compressed more than once with %s: decompress it until it is the text",
+                       slc_compression_name(compression));
+        slc_error_locate_file(err, in->source->name);
+        return SLC_ERR_INPUT;
     }
     in->empty = result == ARCHIVE_EOF;
     return SLC_OK;
