@@ -187,6 +187,15 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
     return SLC_OK;
 }
 
+enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
+                                     const struct slc_chunk *chunk,
+                                     struct slc_error *err)
+{
+    return chunk->frame < plan->frame_count || chunk->frame == SLC_FRAME_FINAL
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
+}
+
 void slc_sort_keys(const struct slc_sort_plan *plan,
                    const struct slc_chunk *chunk,
                    uint32_t begin,
@@ -221,7 +230,23 @@ static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                 .mask = (1U << width) - 1};
 }
 
-static void load_records(const struct slc_sort_plan *plan,
+/* Whether keys are those of the bucket: sorting looks at no more bits than these differ in. `hi`:
+ * NULL where they have no more than 64. */
+static bool
+are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *hi, uint32_t count)
+{
+    bool within = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const slc_u128 key = slc_key_join(lo[i], hi != NULL ? hi[i] : 0);
+
+        within = within && key >= bucket->first && key <= bucket->last;
+    }
+    return within;
+}
+
+/* False where a key is of another bucket, in a build that goes on with what it found. */
+static bool load_records(const struct slc_sort_plan *plan,
                          const struct slc_bucket *bucket,
                          const struct slc_chunk *chunk,
                          void *records,
@@ -231,6 +256,7 @@ static void load_records(const struct slc_sort_plan *plan,
     bool wide = is_wide(plan, bucket);
     struct narrow_record *narrow = records;
     struct wide_record *whole = records;
+    const bool check = plan->resumed;
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     double values[SLC_KEY_BATCH];
@@ -240,7 +266,10 @@ static void load_records(const struct slc_sort_plan *plan,
         uint32_t count =
             chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
 
-        slc_sort_keys(plan, chunk, begin, count, wide, lo, hi);
+        slc_sort_keys(plan, chunk, begin, count, wide || (check && plan->tables.wide), lo, hi);
+        if (check && !are_within(bucket, lo, plan->tables.wide ? hi : NULL, count)) {
+            return false;
+        }
         slc_chunk_values(chunk, begin, count, values);
         if (wide) {
             for (i = 0; i < count; i++) {
@@ -259,6 +288,7 @@ static void load_records(const struct slc_sort_plan *plan,
             }
         }
     }
+    return true;
 }
 
 /* The chunk at `link`, read ahead or fetched now. */
@@ -279,6 +309,12 @@ static enum slc_status next_chunk(const struct slc_sort_plan *plan,
         }
     }
     return slc_spill_fetch(plan->spill, link, true, source->chunk_data, chunk, err);
+}
+
+static enum slc_status fail_bucket(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "the chunks of a bucket in the spill file are not those that were counted");
 }
 
 /* Loads every chunk of the bucket, newest first, and lists the runs. */
@@ -302,12 +338,17 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         uint32_t i;
         enum slc_status status = next_chunk(plan, source, link, &chunk, err);
 
+        if (status == SLC_OK) {
+            status = slc_sort_check_chunk(plan, &chunk, err);
+        }
         if (status != SLC_OK) {
             return status;
         }
-        assert(at + chunk.count <= bucket->chain.entries);
-        assert(slot + chunk.run_count <= bucket->chain.runs);
-        load_records(plan, bucket, &chunk, records, at, first);
+        if (chunk.count > bucket->chain.entries - at ||
+            chunk.run_count > bucket->chain.runs - slot ||
+            !load_records(plan, bucket, &chunk, records, at, first)) {
+            return fail_bucket(err);
+        }
         cursor = chunk.runs;
         for (i = 0; i < chunk.run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
@@ -318,8 +359,7 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         at += chunk.count;
         link = chunk.previous;
     }
-    assert(at == bucket->chain.entries && slot == bucket->chain.runs);
-    return SLC_OK;
+    return at == bucket->chain.entries && slot == bucket->chain.runs ? SLC_OK : fail_bucket(err);
 }
 
 static bool slot_less(const void *context, const void *a, const void *b)

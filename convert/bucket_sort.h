@@ -38,6 +38,8 @@ struct slc_bucket {
 struct slc_sort_plan {
     struct slc_spill *spill;
     struct slc_recoder *recoders; /* by the number of a frame; to `layout` */
+    uint32_t frame_count;
+    bool resumed; /* chunks may be those of another run: keys are checked against their bucket's */
     struct slc_key_layout layout;
     struct slc_key_tables tables;
     uint64_t index_base;
@@ -116,9 +118,14 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
                                 struct slc_sort_counts *counts,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/* Whether the plan knows the frame of a chunk that was fetched. Errors: SLC_ERR_DAMAGED. */
+enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
+                                     const struct slc_chunk *chunk,
+                                     struct slc_error *err) SLC_NODISCARD;
+
 /*
- * Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of a chunk. hi: room for
- * as many; written only where `want_hi`.
+ * Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of such a chunk. hi:
+ * room for as many; written only where `want_hi`.
  */
 void slc_sort_keys(const struct slc_sort_plan *plan,
                    const struct slc_chunk *chunk,

@@ -114,6 +114,10 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
         struct slc_chunk chunk;
 
         status = slc_spill_fetch(builder->spill, link, false, data, &chunk, err);
+        if (status == SLC_OK && chunk.frame >= builder->frames.count) {
+            status =
+                slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
+        }
         if (status == SLC_OK) {
             recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
             link = chunk.previous;

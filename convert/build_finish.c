@@ -308,6 +308,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     if (status == SLC_OK) {
         status = slc_tiles_create(&(struct slc_tiles_options){.layout = &finish->plan.layout,
                                                               .codec = builder->options.codec,
+                                                              .dims = dims,
                                                               .workers = workers,
                                                               .writer = finish->writer},
                                   &finish->tiles, err);
@@ -471,6 +472,8 @@ static enum slc_status make_recoders(struct finish *finish, struct slc_error *er
         }
     }
     finish->plan.recoders = finish->recoders;
+    finish->plan.frame_count = frames->count;
+    finish->plan.resumed = finish->builder->resumed;
     return status;
 }
 

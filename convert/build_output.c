@@ -45,6 +45,8 @@ struct slc_output {
     uint64_t nnz;     /* so far, those in the file already included */
     uint64_t written; /* of those to come, in the file already, up to .. */
     slc_u128 last_key;
+    bool any;          /* a nonzero was appended, now or by an earlier run, the last with .. */
+    slc_u128 previous; /* .. this key */
     struct slc_build_progress *progress;
 };
 
@@ -70,6 +72,8 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
     o->nnz = options->fact.nnz;
     o->written = options->written;
     o->last_key = options->last_key;
+    o->any = o->nnz + o->written > 0;
+    o->previous = o->last_key;
     o->progress = options->progress;
     slc_tile_cutter_init(&o->cutter, &o->plan->layout, options->dims);
     o->stage_borrowed = slc_calloc(o->workers + 1, sizeof *o->stage_borrowed);
@@ -168,6 +172,18 @@ static enum slc_status leave_out(struct slc_output *output,
                : SLC_OK;
 }
 
+/* Keys ascend from one call to the next, but for what another run may have left. */
+static enum slc_status
+go_on(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error *err)
+{
+    if (output->any && first <= output->previous) {
+        return fail_other(err);
+    }
+    output->any = true;
+    output->previous = last;
+    return SLC_OK;
+}
+
 /* Appends nonzeros to the stream of tiles; `upper`: as in struct slc_tile_source. */
 static enum slc_status append(struct slc_output *output,
                               const uint64_t *lo,
@@ -181,6 +197,10 @@ static enum slc_status append(struct slc_output *output,
     enum slc_status status = leave_out(output, lo, hi, upper, count, &i, err);
 
     output->nnz += count;
+    if (i < count && status == SLC_OK) {
+        status = go_on(output, slc_key_join(lo[i], hi == NULL ? upper : hi[i]),
+                       slc_key_join(lo[count - 1], hi == NULL ? upper : hi[count - 1]), err);
+    }
     while (i < count && status == SLC_OK) {
         bool started = output->stage_nnz > 0;
         uint32_t room = SLC_TILE_NNZ - output->stage_nnz;

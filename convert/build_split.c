@@ -38,6 +38,7 @@ struct split {
     const struct slc_bucket *buckets;
     uint32_t bucket_count;
     uint64_t entries;
+    uint64_t entries_left; /* not yet scattered */
 
     uint32_t splitter_count;
     struct place *splitters;
@@ -73,6 +74,13 @@ static bool place_less(const void *context, const void *a, const void *b)
 {
     (void)context;
     return compare_places(a, b) < 0;
+}
+
+/* Only of buckets that another run has left. */
+static enum slc_status fail_counts(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "the spill file has not the entries that were counted for its buckets");
 }
 
 /* Takes `want` entries of a chunk, evenly spread (all of them when it has no more). */
@@ -132,6 +140,9 @@ static enum slc_status take_sample(const struct split *split,
             uint32_t room = capacity - *count;
             uint32_t each = want / chunks + 1;
 
+            if (status == SLC_OK) {
+                status = slc_sort_check_chunk(plan, &chunk, err);
+            }
             if (status != SLC_OK) {
                 return status;
             }
@@ -265,6 +276,16 @@ static void part_keys(const struct split *split, uint32_t part, slc_u128 *first,
                 : slc_key_join(split->key_lo[part], split->key_hi[part]);
 }
 
+/* Takes a chunk's entries off those that are left. The lock is held. */
+static enum slc_status count_chunk(struct split *split, const struct slc_chunk *chunk)
+{
+    if (chunk->count > split->entries_left) {
+        return fail_counts(&split->fault);
+    }
+    split->entries_left -= chunk->count;
+    return SLC_OK;
+}
+
 /* Fetches the next chunk of any chain. False at the end or after a fault. The lock is held. */
 static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *chunk)
 {
@@ -277,7 +298,9 @@ static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *c
         return false;
     }
     if (slc_spill_fetch(plan->spill, split->link, true, split->options->chunk_data[worker], chunk,
-                        &split->fault) != SLC_OK) {
+                        &split->fault) != SLC_OK ||
+        slc_sort_check_chunk(plan, chunk, &split->fault) != SLC_OK ||
+        count_chunk(split, chunk) != SLC_OK) {
         split->stopped = true;
         return false;
     }
@@ -395,7 +418,11 @@ collect(const struct split *split, struct slc_bucket **parts, struct slc_error *
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", count);
     }
     for (i = 0; i < count; i++) {
-        assert(split->bucket_count > 1 || split->chains[i].entries < split->entries);
+        /* Each part has the entry that its splitter was sampled from, so none has all. */
+        if (split->bucket_count == 1 && split->chains[i].entries == split->entries) {
+            slc_free(list);
+            return fail_counts(err);
+        }
         list[i].chain = split->chains[i];
         part_keys(split, i, &list[i].first, &list[i].last);
         /* As long as only empty parts stand before it, a part is the bucket's beginning. */
@@ -428,10 +455,14 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
         split.entries += buckets[i].chain.entries;
         runs += buckets[i].chain.runs;
     }
+    split.entries_left = split.entries;
     wanted = parts_wanted(&split, runs);
     status = allocate(&split, wanted, err);
     if (status == SLC_OK) {
         status = take_sample(&split, places, (uint32_t)capacity, &sampled, err);
+    }
+    if (status == SLC_OK && sampled == 0) {
+        status = fail_counts(err);
     }
     if (status != SLC_OK) {
         goto cleanup;
@@ -442,6 +473,9 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
     assert(shape.entries > 0);
     slc_scatter_init(&split.scatter, &shape, options->plan->spill, split.chains, options->memory);
     status = scatter_all(&split, err);
+    if (status == SLC_OK && split.entries_left > 0) {
+        status = fail_counts(err);
+    }
     if (status == SLC_OK) {
         status = collect(&split, parts, err);
         *part_count = split.splitter_count + 1;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
 enum { TILES_MAX = 256 };
@@ -19,6 +20,8 @@ struct listed_tile {
 
 struct slc_tiles {
     struct slc_writer *writer;
+    const uint64_t *dims; /* NULL: keys are within them */
+    unsigned order;
     unsigned workers;
     struct slc_encoder **encoders;
     pthread_mutex_t lock;
@@ -44,6 +47,8 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of tiles");
     }
     t->writer = options->writer;
+    t->dims = options->dims;
+    t->order = options->layout->order;
     t->workers = options->workers;
     /* Default attributes: these two cannot fail on Linux. */
     pthread_mutex_init(&t->lock, NULL);
@@ -161,6 +166,21 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
     return status;
 }
 
+/* Only what another run has left can have keys beyond the lengths of the modes. */
+static enum slc_status
+check_within(const struct slc_tiles *tiles, const struct slc_tile_blob *blob, struct slc_error *err)
+{
+    for (unsigned n = 0; n < tiles->order && tiles->dims != NULL; n++) {
+        if (blob->max[n] >= tiles->dims[n]) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "index %" PRIu64 " of mode %u, of length %" PRIu64
+                            ": the spill file does not hold what was written to it",
+                            blob->max[n] + 1, n + 1, tiles->dims[n]);
+        }
+    }
+    return SLC_OK;
+}
+
 bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -177,6 +197,9 @@ bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
     pthread_mutex_unlock(&tiles->lock);
     start = slc_clock_ns();
     status = slc_tile_encode(tiles->encoders[worker], &tile->source, &blob, &err);
+    if (status == SLC_OK) {
+        status = check_within(tiles, &blob, &err);
+    }
     start = slc_clock_ns() - start;
     pthread_mutex_lock(&tiles->lock);
     tiles->encode_ns += start;

@@ -19,6 +19,9 @@
 struct slc_tiles_options {
     const struct slc_key_layout *layout;
     const struct slc_key_layout *content; /* of content sums; NULL: `layout` */
+    /* Lengths of the modes, borrowed, where keys may be others than those within them: that is an
+     * error then. NULL: they are within. */
+    const uint64_t *dims;
     enum slc_codec codec;
     unsigned workers;
     struct slc_writer *writer; /* borrowed */

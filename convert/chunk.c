@@ -1,5 +1,10 @@
-/* See convert/chunk.h. Packing and unpacking are a few cycles per coordinate: whole-word stores and
- * loads that overlap the neighbour, which is written next or masked off. */
+/*
+ * See convert/chunk.h. Packing and unpacking are a few cycles per coordinate: whole-word stores and
+ * loads that overlap the neighbour, which is written next or masked off.
+ *
+ * A chunk may come from a file that another run has left, where a right hash says little of who has
+ * made it: its parts are checked against its bytes before anything is read of them.
+ */
 #include "convert/chunk.h"
 
 #include "base/bytes.h"
@@ -273,17 +278,99 @@ void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
     slc_store_u64(chunk, slc_hash64(chunk + 8, slc_load_u32(chunk + AT_BYTES) - 8));
 }
 
+/* Whether the values have a form that there is, in the bytes that it takes. */
+static bool values_sound(const struct slc_chunk *chunk)
+{
+    switch (chunk->value_form) {
+    case FORM_CONSTANT:
+        return chunk->value_bytes == 0 && isfinite(chunk->low);
+    case FORM_INTEGER:
+        /* Integers are below 2^51, and so are their differences below 2^52. */
+        return chunk->value_bytes <= 7 && fabs(chunk->low) < 0x1p51;
+    case FORM_F32:
+        return chunk->value_bytes == 4;
+    case FORM_F64:
+        return chunk->value_bytes == 8;
+    default:
+        return false;
+    }
+}
+
+/* Moves behind a varint of at most 10 bytes, with all of it before `end`. */
+static bool skip_varint(const uint8_t **cursor, const uint8_t *end)
+{
+    const uint8_t *in = *cursor;
+
+    while (in < end && in - *cursor < 9 && (*in & 0x80) != 0) {
+        in++;
+    }
+    if (in == end || (*in & 0x80) != 0) {
+        return false;
+    }
+    *cursor = in + 1;
+    return true;
+}
+
+/* Whether the runs fill their bytes and have the chunk's entries, each of them some. */
+static bool runs_sound(const struct slc_chunk *chunk)
+{
+    const uint8_t *cursor = chunk->runs;
+    uint64_t left = chunk->count;
+
+    for (uint32_t r = 0; r < chunk->run_count; r++) {
+        const uint8_t *at;
+        uint64_t count;
+
+        if (!skip_varint(&cursor, chunk->lo) || !skip_varint(&cursor, chunk->lo)) {
+            return false;
+        }
+        at = cursor;
+        if (!skip_varint(&cursor, chunk->lo)) {
+            return false;
+        }
+        count = get_varint(&at);
+        if (count == 0 || count > left) {
+            return false;
+        }
+        left -= count;
+    }
+    return left == 0 && cursor == chunk->lo;
+}
+
+/* Whether the parts of a chunk, whose hash is right, lie in its bytes and go together. */
+static bool parts_sound(const struct slc_chunk *chunk, uint32_t run_bytes, uint32_t byte_count)
+{
+    const uint64_t entry_bytes = (uint64_t)chunk->lo_bytes + chunk->hi_bytes + chunk->value_bytes;
+
+    return chunk->count > 0 && chunk->lo_bytes <= 8 &&
+           (chunk->hi_bytes == 0 || chunk->hi_bytes == 8) && values_sound(chunk) &&
+           (uint64_t)AT_BODY + run_bytes + chunk->count * entry_bytes + SLC_CHUNK_SLACK_BYTES ==
+               byte_count &&
+           runs_sound(chunk);
+}
+
+static enum slc_status damaged(uint32_t byte_count, struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "a chunk of %u bytes in the spill file is not what was written there: the "
+                    "temporary disk is faulty or another program wrote to the file",
+                    byte_count);
+}
+
 enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                const uint8_t *bytes,
                                uint32_t byte_count,
                                struct slc_error *err)
 {
+    uint32_t run_bytes;
+
     if (byte_count < AT_BODY || slc_load_u32(bytes + AT_BYTES) != byte_count ||
         slc_hash64(bytes + 8, byte_count - 8) != slc_load_u64(bytes)) {
-        return slc_fail(err, SLC_ERR_DAMAGED,
-                        "a chunk of %u bytes in the spill file is not what was written there: the "
-                        "temporary disk is faulty or another program wrote to the file",
-                        byte_count);
+        return damaged(byte_count, err);
+    }
+    run_bytes = slc_load_u32(bytes + AT_RUN_BYTES);
+    if (run_bytes > byte_count - AT_BODY) {
+        return damaged(byte_count, err);
     }
     chunk->previous.segment = slc_load_u32(bytes + AT_LINK);
     chunk->previous.offset = slc_load_u32(bytes + AT_LINK + 4);
@@ -299,7 +386,10 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
     chunk->first_lo = slc_load_u64(bytes + AT_FIRST);
     chunk->first_hi = slc_load_u64(bytes + AT_FIRST + 8);
     chunk->runs = bytes + AT_BODY;
-    chunk->lo = chunk->runs + slc_load_u32(bytes + AT_RUN_BYTES);
+    chunk->lo = chunk->runs + run_bytes;
+    if (!parts_sound(chunk, run_bytes, byte_count)) {
+        return damaged(byte_count, err);
+    }
     chunk->hi = chunk->lo + (size_t)chunk->lo_bytes * chunk->count;
     chunk->values = chunk->hi + (size_t)chunk->hi_bytes * chunk->count;
     return SLC_OK;

@@ -8,7 +8,7 @@
  * first + j). Ordinals are unique and ascend with the input, so chunks may be written, read and
  * split again in any order by any thread, and duplicates still meet in input order.
  *
- * Layout (native endianness does not matter: the file never outlives the process):
+ * Layout (little-endian: a later run may go on with the file):
  *     0  u64 hash of the rest        8  link to the previous chunk of the chain (3 x u32)
  *    20  u32 bytes of the chunk     24  u32 entries, u32 runs, u32 bytes of runs, u32 frame
  *    40  u8 value form, u8 value bytes, u8 bytes of a key's low and of its high half, 4 zero
@@ -91,7 +91,10 @@ struct slc_chunk {
     const uint8_t *values;
 };
 
-/* Errors: SLC_ERR_DAMAGED when the bytes are not what was written. */
+/*
+ * What is opened can be decoded to its last entry; which keys it has, and in which frame, only the
+ * caller can tell from right ones. Errors: SLC_ERR_DAMAGED when the bytes are not what was written.
+ */
 enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                const uint8_t *bytes,
                                uint32_t byte_count,

@@ -400,6 +400,14 @@ void slc_spill_freeze(struct slc_spill *spill, bool frozen)
     pthread_mutex_unlock(&spill->mutex);
 }
 
+/* Whether a chunk can lie there; of a file that was kept, links are what somebody wrote to it. The
+ * lock is held. */
+static bool is_within(const struct slc_spill *spill, struct slc_chunk_link link)
+{
+    return link.segment <= spill->current && link.bytes <= spill->chunk_bytes &&
+           link.offset <= spill->segment_bytes - link.bytes;
+}
+
 enum slc_status slc_spill_fetch(struct slc_spill *spill,
                                 struct slc_chunk_link link,
                                 bool once,
@@ -409,16 +417,20 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
 {
     const struct slc_files *files = spill->files;
     enum slc_status status = SLC_OK;
-    bool resident;
+    bool resident, within;
 
     assert((uintptr_t)data % SLC_PAGE_BYTES == 0);
     pthread_mutex_lock(&spill->mutex);
     resident = link.segment >= spill->written;
-    if (resident && !spill->frozen) {
+    within = is_within(spill, link);
+    if (within && resident && !spill->frozen) {
         memcpy(data, slot_of(spill, link.segment) + link.offset, link.bytes);
     }
     pthread_mutex_unlock(&spill->mutex);
-    if (resident && spill->frozen) {
+    if (!within) {
+        status =
+            slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file names one outside of it");
+    } else if (resident && spill->frozen) {
         data = slot_of(spill, link.segment) + link.offset;
     } else if (!resident) {
         uint64_t offset = (uint64_t)link.segment * spill->segment_bytes + link.offset;
