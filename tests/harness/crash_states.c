@@ -325,12 +325,13 @@ static bool visit_sample(struct model *model, uint64_t seed, uint64_t sample)
 {
     const uint64_t stream = model->moment;
     uint64_t drawn = sample << 32;
-    const uint64_t missing[2] = {slc_random_below(seed, stream, drawn++, 100),
-                                 slc_random_below(seed, stream, drawn++, 100)};
-    const bool torn = slc_random_below(seed, stream, drawn++, 2) == 1;
+    const uint64_t missing[2] = {slc_random_below(seed, stream, drawn, 100),
+                                 slc_random_below(seed, stream, drawn + 1, 100)};
+    const bool torn = slc_random_below(seed, stream, drawn + 2, 2) == 1;
     const bool in_order = model->in_order;
     bool more;
 
+    drawn += 3;
     for (uint64_t i = 0; i < model->open_count; i++) {
         const uint64_t at = model->open[i];
         const unsigned fates = fate_count(model, at);
