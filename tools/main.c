@@ -19,28 +19,6 @@ static const struct command *const commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-bool command_begin(const struct command *command,
-                   int argc,
-                   char **argv,
-                   void *values,
-                   struct operands *operands,
-                   int *exit_code)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-    bool help;
-
-    if (options_parse(command, argc, argv, values, operands, &help, &err) != SLC_OK) {
-        *exit_code = console_error(&err);
-        return false;
-    }
-    if (help) {
-        options_print_help(command);
-        *exit_code = 0;
-        return false;
-    }
-    return true;
-}
-
 static void print_help(void)
 {
     printf("Example: sluice convert flights-4d.tns.xz flights-4d.slc &&\n"
