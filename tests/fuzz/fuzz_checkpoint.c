@@ -1,6 +1,9 @@
 /*
  * Any bytes as a generation of a checkpoint: as they are, and with every checksum made right where
  * what it is of lies within the file, so that what stands behind checksums is reached, too.
+ *
+ * Input: for each page of the file how many bytes of it are not the zeros behind them (u16), and
+ * these.
  */
 #include "fuzz_store.h"
 
@@ -12,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096, ENTRY = 40 };
+enum { PAGE = 4096, ENTRY = 40, FILE_BYTES_MAX = 64 * PAGE };
 
 static void seal(uint8_t *data, size_t bytes)
 {
@@ -72,19 +75,36 @@ static void look(void)
     }
 }
 
+/* Returns the bytes of the file. */
+static size_t expand(uint8_t *file, const uint8_t *data, size_t bytes)
+{
+    size_t size = 0;
+
+    while (bytes >= 2 && size < FILE_BYTES_MAX) {
+        size_t used = slc_load_u16(data) % (PAGE + 1);
+
+        data += 2;
+        bytes -= 2;
+        used = used < bytes ? used : bytes;
+        memcpy(file + size, data, used);
+        memset(file + size + used, 0, PAGE - used);
+        data += used;
+        bytes -= used;
+        size += PAGE;
+    }
+    /* A byte that is left cuts the last page. */
+    return size > 0 && bytes > 0 ? size - PAGE + data[0] : size;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    uint8_t *sealed = malloc(bytes + 1);
+    static uint8_t file[FILE_BYTES_MAX];
+    const size_t size = expand(file, data, bytes);
 
-    if (sealed == NULL) {
-        return 0;
-    }
-    memcpy(sealed, data, bytes);
-    seal(sealed, bytes);
-    fuzz_write(fuzz_path("checkpoint-1.ckpt"), data, bytes);
+    fuzz_write(fuzz_path("checkpoint-1.ckpt"), file, size);
     look();
-    fuzz_write(fuzz_path("checkpoint-1.ckpt"), sealed, bytes);
+    seal(file, size);
+    fuzz_write(fuzz_path("checkpoint-1.ckpt"), file, size);
     look();
-    free(sealed);
     return 0;
 }

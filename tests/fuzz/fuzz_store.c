@@ -1,6 +1,8 @@
 /* Shared parts of the store's fuzz targets. */
 #include "fuzz_store.h"
 
+#include "storage/files.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,13 +13,10 @@ static char path[128];
 
 static void remove_all(void)
 {
-    static const char *const names[] = {"fuzz.blk", "tensor.json", "fuzz.npy", "wide.blk",
-                                        "fibers.blk"};
+    /* What cannot be removed is the machine's to clean up. */
+    enum slc_status ignored = slc_folder_remove(slc_files_system(), folder, NULL);
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)unlink(fuzz_path(names[i]));
-    }
-    (void)rmdir(folder);
+    (void)ignored;
 }
 
 const char *fuzz_folder(void)

@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target without libFuzzer: every file of its corpus, then seeded mutations of them
- * (bytes changed, inserted, removed, cut, spliced). What a fuzzer once found stays found, and the
- * plain build sees the target too. SLC_TEST_FULL=1 tries a hundred times as many mutations.
+ * Runs a fuzz target without libFuzzer: every file of its corpus, then so many seeded mutations of
+ * each (bytes changed, inserted, removed, cut, spliced). What a fuzzer once found stays found, and
+ * the plain build sees the target too. SLC_TEST_FULL=1 tries a hundred times as many mutations.
  */
 #include "base/random.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUT_BYTES_MAX = 1 << 16, MUTATIONS = 500 };
+enum { INPUT_BYTES_MAX = 1 << 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -81,13 +81,14 @@ int main(int argc, char **argv)
 {
     static uint8_t original[INPUT_BYTES_MAX], data[INPUT_BYTES_MAX];
     const char *full = getenv("SLC_TEST_FULL");
-    const unsigned mutations = full && full[0] == '1' ? 100 * MUTATIONS : MUTATIONS;
+    const unsigned long asked = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    const unsigned long mutations = full && full[0] == '1' ? 100 * asked : asked;
     struct dirent **entries;
-    int count = argc == 2 ? scandir(argv[1], &entries, NULL, alphasort) : -1;
+    int count = argc == 3 ? scandir(argv[1], &entries, NULL, alphasort) : -1;
     unsigned replayed = 0;
 
     if (count < 0) {
-        (void)fprintf(stderr, "usage: %s CORPUS-FOLDER\n", argv[0]);
+        (void)fprintf(stderr, "usage: %s CORPUS-FOLDER MUTATIONS\n", argv[0]);
         return 2;
     }
     printf("1..1\n");
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
         if (bytes != SIZE_MAX) {
             (void)LLVMFuzzerTestOneInput(original, bytes);
             replayed++;
-            for (unsigned m = 0; m < mutations; m++) {
+            for (unsigned long m = 0; m < mutations; m++) {
                 memcpy(data, original, bytes);
                 (void)LLVMFuzzerTestOneInput(data, mutate(data, bytes));
             }
@@ -108,7 +109,7 @@ int main(int argc, char **argv)
     }
     free(entries);
     /* A target stops the process when something is wrong: to come here is to pass. */
-    printf("%sok 1 - fuzz: %u inputs of %s and %u mutations of each\n", replayed ? "" : "not ",
+    printf("%sok 1 - fuzz: %u inputs of %s and %lu mutations of each\n", replayed ? "" : "not ",
            replayed, argv[1], mutations);
     return replayed == 0;
 }
