@@ -154,15 +154,14 @@ lock_leftover(const struct slc_files *files, const char *path, int *lock, struct
     return slc_folder_lock(files, path, another_run, lock, &taken, err);
 }
 
-/* What a run that ended early left at `path`, if anything, goes. */
-static enum slc_status
-remove_leftover(const struct slc_files *files, const char *path, struct slc_error *err)
+enum slc_status
+slc_build_leftover_remove(const struct slc_files *files, const char *path, struct slc_error *err)
 {
     int lock;
     enum slc_status status = lock_leftover(files, path, &lock, err);
 
     if (status == SLC_OK && lock >= 0) {
-        slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish", path);
+        slc_log(SLC_LOG_NOTE, "removing %s, left by a run that did not finish", path);
         /* That run may just have moved it: a power cut is not to bring it back emptied. */
         status = slc_name_sync(files, path, err);
         if (status == SLC_OK) {
@@ -357,7 +356,7 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
         folder->found = folder->lock >= 0;
         folder->made = folder->keep = status == SLC_OK && folder->found;
     } else if (status == SLC_OK) {
-        status = remove_leftover(files, folder->part, err);
+        status = slc_build_leftover_remove(files, folder->part, err);
     }
     if (status == SLC_OK && !folder->found) {
         status = make_part(folder, err);
@@ -449,7 +448,7 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
         status = kind_of(files, folder->output, &kind, err);
     }
     if (status == SLC_OK && kind != 0) {
-        status = remove_leftover(files, folder->old, err);
+        status = slc_build_leftover_remove(files, folder->old, err);
     }
     if (status == SLC_OK) {
         status = swap(folder, kind != 0, err);
@@ -462,7 +461,7 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
         status = slc_folder_remove(files, folder->old, err);
     } else if (status == SLC_OK && folder->overwrite) {
         /* A run that was killed between the two renames left the store it replaced. */
-        status = remove_leftover(files, folder->old, err);
+        status = slc_build_leftover_remove(files, folder->old, err);
     }
 
 cleanup:

@@ -31,6 +31,15 @@ struct slc_build_folder {
 };
 
 /*
+ * Removes what a run that ended early left at `path`, a store or a part of one, which is logged;
+ * nothing happens where nothing is. Errors: SLC_ERR_IO when another run has it locked, it holds
+ * what no run writes, ..
+ */
+enum slc_status slc_build_leftover_remove(const struct slc_files *files,
+                                          const char *path,
+                                          struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that ended
  * early is locked first, if it holds nothing but what a run writes; with `resume` it is kept as it
  * is and `found` set, else it is removed first, which is logged.

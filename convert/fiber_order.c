@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/team.h"
+#include "convert/build_folder.h"
 #include "convert/contract.h"
 #include "storage/folder_lock.h"
 
@@ -70,12 +71,16 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
         .memory_bytes = options->memory_bytes,
         .temp_folder = options->temp_folder,
         .threads = options->threads != 0 ? options->threads : slc_team_default_workers(),
-        .overwrite = true, /* what a run that was killed has left */
         .progress = options->progress,
         .context = options->context};
     struct slc_contract_report report;
-    const enum slc_status status = slc_fiber_order_check(order->store, options->mode, err);
+    enum slc_status status = slc_fiber_order_check(order->store, options->mode, err);
 
+    /* Of a run that was killed, perhaps while it removed it. */
+    if (status == SLC_OK) {
+        status =
+            slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -112,22 +117,6 @@ open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error
     return status;
 }
 
-/* What may be there of a store that was not finished, or not said to be; another run's stays. */
-static void remove_left(const struct slc_fiber_order *order)
-{
-    const struct slc_files *files = slc_files_or_system(order->store->files);
-    int lock;
-    bool taken;
-
-    /* The fault that it is left by is told. */
-    if (slc_folder_lock(files, order->path, "another run's", &lock, &taken, NULL) == SLC_OK) {
-        const enum slc_status left = slc_folder_remove(files, order->path, NULL);
-
-        (void)left;
-    }
-    slc_folder_unlock(files, &lock);
-}
-
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,
@@ -150,7 +139,11 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
     if (status == SLC_OK) {
         status = open_made(order, room, err);
     } else {
-        remove_left(order);
+        /* It may be there, but not said to be finished. The first fault is told. */
+        const enum slc_status left =
+            slc_build_leftover_remove(slc_files_or_system(store->files), order->path, NULL);
+
+        (void)left;
     }
     if (status != SLC_OK) {
         slc_free(order->path);

@@ -109,6 +109,38 @@ static void test_two_runs(void)
     problem_destroy(&problem);
 }
 
+/* What a run that was killed left, also while it removed it, goes; what no run wrote stays. */
+static void test_leftovers(void)
+{
+    static const char *const names[] = {"tensor.json", "blco.blk", NULL, "thesis.tex"};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct problem problem;
+    char left[300];
+
+    create(&problem, false);
+    (void)snprintf(left, sizeof left, "%s", path_in(test_folder(), "out.fibers.tmp"));
+    for (unsigned i = 0; i < 4; i++) {
+        CU_ASSERT_EQUAL(mkdir(left, 0700), 0);
+        if (names[i] != NULL) {
+            FILE *file = fopen(path_in(left, names[i]), "w");
+
+            CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+            (void)fclose(file);
+        }
+        if (i < 3) {
+            SLC_ASSERT_OK(try_order(&problem, slc_quick_files(), &err), &err);
+            CU_ASSERT_FALSE(exists(left));
+        } else {
+            SLC_ASSERT_FAILS(try_order(&problem, slc_quick_files(), &err), SLC_ERR_IO, &err,
+                             "what no conversion wrote");
+            CU_ASSERT(exists(path_in(left, names[i])));
+        }
+    }
+    CU_ASSERT_EQUAL(unlink(path_in(left, "thesis.tex")), 0);
+    CU_ASSERT_EQUAL(rmdir(left), 0);
+    problem_destroy(&problem);
+}
+
 /* A mode too long for a temporary store is refused before anything is sorted. */
 static void test_long_mode(void)
 {
@@ -191,6 +223,7 @@ static void test_failing_memory(void)
 static const struct slc_test tests[] = {
     {"whole fibers that are there, and those that are sorted", test_orders},
     {"two runs", test_two_runs},
+    {"leftovers", test_leftovers},
     {"a mode that is too long", test_long_mode},
     {"failing file operations", test_failing_files},
     {"failing memory", test_failing_memory},
