@@ -1,8 +1,8 @@
 /*
- * A handler writes the signal's number into a pipe, a thread reads it; see signals.h. The signals
- * are blocked in every thread but that one, so that no system call of the others is interrupted;
- * sigwait alone would not do, because libraries (OpenBLAS) start threads before main, which block
- * nothing.
+ * A handler writes the signal and when it came into a pipe, a thread reads it; see signals.h. The
+ * signals are blocked in every thread but that one, so that no system call of the others is
+ * interrupted; sigwait alone would not do, because libraries (OpenBLAS) start threads before main,
+ * which block nothing.
  */
 #include "signals.h"
 
@@ -20,6 +20,15 @@
 /* A second signal within this time belongs to the first. */
 #define SAME_WISH_NS UINT64_C(500000000)
 
+/*
+ * What goes through the pipe, in one piece (POSIX: up to PIPE_BUF). When it came is told by the
+ * handler: a slow machine, or a terminal that what is said of the first one has to wait for, keeps
+ * the thread longer than that from the second.
+ */
+struct arrival {
+    uint64_t number, at_ns;
+};
+
 static volatile int stop_signal;
 static int wake_pipe[2];
 static sigset_t handled;
@@ -30,10 +39,10 @@ static void *abandon_context;
 static void handler(int number)
 {
     int saved = errno;
-    unsigned char byte = (unsigned char)number;
+    const struct arrival arrival = {.number = (uint64_t)number, .at_ns = slc_clock_ns()};
 
     /* A pipe that is full holds wishes enough, so a failed write changes nothing. */
-    ssize_t wrote = write(wake_pipe[1], &byte, 1);
+    ssize_t wrote = write(wake_pipe[1], &arrival, sizeof arrival);
 
     (void)wrote;
     errno = saved;
@@ -58,22 +67,22 @@ static void *signal_thread(void *unused)
 
     (void)pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
     for (;;) {
-        unsigned char number;
-        ssize_t got = read(wake_pipe[0], &number, 1);
+        struct arrival arrival;
+        ssize_t got = read(wake_pipe[0], &arrival, sizeof arrival);
 
-        if (got != 1) {
+        if (got != sizeof arrival) {
             if (got < 0 && errno == EINTR) {
                 continue;
             }
             return unused;
         }
-        if (number == SIGUSR1) {
+        if (arrival.number == SIGUSR1) {
             progress_print_state();
         } else if (stop_signal == 0) {
-            first_ns = slc_clock_ns();
-            first_stop(number);
-        } else if (slc_clock_ns() - first_ns > SAME_WISH_NS) {
-            _exit(128 + number);
+            first_ns = arrival.at_ns;
+            first_stop((int)arrival.number);
+        } else if (arrival.at_ns > first_ns + SAME_WISH_NS) {
+            _exit(128 + (int)arrival.number);
         }
     }
 }

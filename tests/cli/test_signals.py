@@ -9,16 +9,33 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, load_json, run, sluice  # noqa: E402
+from tap import QUICK, SLUICE, check, load_json, run, sluice  # noqa: E402
+
+
+templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
+
+
+def made(folder, dims, nnz):
+    """A store of the case's own, copied from one that was generated once."""
+    store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
+    if not os.path.exists(template):
+        sluice("generate", template, "--dims", dims, "--nnz", nnz, "-q")
+    shutil.copytree(template, store, dirs_exist_ok=True)
+    return store
+
+
+def large(folder):
+    """One that takes a while to be read."""
+    return made(folder, "3000x2000x1000", 1000000 if QUICK else 3000000)
 
 
 def long_run(folder, *more):
     """A factorization that goes on until it is stopped, after its first iteration."""
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", "300x200x100", "--nnz", 200000, "-q", "-f")
+    store = made(folder, "300x200x100", 200000)
     child = subprocess.Popen([SLUICE, "cpd", store, "-r", "4", "-i", "100000000", "--tol", "0", *more],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
     for line in child.stdout:
@@ -74,8 +91,7 @@ def twice(folder):
 
 def ignored(folder):
     """A signal that was ignored from the start (nohup, background jobs) stays ignored."""
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", "300x200x100", "--nnz", 200000, "-q")
+    store = made(folder, "300x200x100", 200000)
     child = subprocess.Popen([SLUICE, "cpd", store, "-r", "4", "-i", "100000000", "--tol", "0",
                               "--nowrite"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
@@ -112,8 +128,8 @@ def conversion(folder):
 
 def product(folder):
     """A product with a vector that is stopped leaves what a stopped conversion leaves: nothing."""
-    store, vector = os.path.join(folder, "t.slc"), os.path.join(folder, "v.npy")
-    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 3000000, "-q")
+    vector = os.path.join(folder, "v.npy")
+    large(folder)
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }".ljust(117) + b"\n"
     with open(vector, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
@@ -150,8 +166,7 @@ def stopped_while_it_writes(args, text):
 
 def text_outputs(folder):
     """generate and export of text: the unfinished file goes, what was there before stays."""
-    store, text = os.path.join(folder, "t.slc"), os.path.join(folder, "out.tns")
-    sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 3000000, "-q")
+    store, text = large(folder), os.path.join(folder, "out.tns")
     for args in (["generate", text, "--dims", "3000x2000x1000", "--nnz", "2000000000", "-f", "-q"],
                  ["export", store, text, "-f", "-t", "1"]):
         with open(text, "w") as file:
@@ -170,7 +185,7 @@ def benchmark(folder):
     sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 300000, "-q")
     sluice("convert", text, store, "-q")
     for args in (["convert", text], ["roofline", store, "-r", "1", "--bounds", "--kernel",
-                                     "mttkrp-stream", "--warm-up", "0"]):
+                                     "mttkrp-stream", "--warm-up", "0", "--memory-set", "1MiB"]):
         child = subprocess.Popen([SLUICE, "bench", *args, "-n", "50", "--temp-dir", temp],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
