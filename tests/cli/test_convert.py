@@ -6,9 +6,11 @@ import gzip
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
@@ -16,12 +18,16 @@ from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
 
 LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
 # Several pieces of text, and blocks.
-NNZ = 400000 if QUICK else 1000000
+NNZ = 250000 if QUICK else 400000
+templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
-def made(folder, name="in.tns", seed=1):
-    text = os.path.join(folder, name)
-    sluice("generate", text, "--dims", "3000x2000x90", "--nnz", NNZ, "--seed", seed, "-q", "-f")
+def made(folder, seed=1):
+    """A text of the case's own, which was generated once."""
+    text, template = os.path.join(folder, "in.tns"), os.path.join(templates.name, f"{seed}.tns")
+    if not os.path.exists(template):
+        sluice("generate", template, "--dims", "3000x2000x90", "--nnz", NNZ, "--seed", seed, "-q")
+    shutil.copyfile(template, text)
     return text
 
 

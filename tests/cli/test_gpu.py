@@ -144,7 +144,7 @@ def several(folder):
 def shared(folder):
     """The CPU and the device together: every nonzero once, the CPU's results, and what each did."""
     store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
-    sluice("generate", store, "--dims", "300x200x70", "--nnz", 200000, "-q", "-f", "--block-bytes", "64KiB")
+    sluice("generate", store, "--dims", "300x200x70", "--nnz", 100000, "-q", "-f", "--block-bytes", "16KiB")
     options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0]
     sluice(*options, "-o", os.path.join(folder, "cpu"), "-q")
     cpu, nnz = record(os.path.join(folder, "cpu")), 2 * record(os.path.join(folder, "cpu"))["tensor"]["nnz"]
