@@ -282,7 +282,7 @@ static enum slc_status reserve_file(struct slc_checkpoint *checkpoint,
         return write_zeros(checkpoint, which, stat.bytes, bytes, err);
     }
     return rc < 0 ? slc_fail_errno(err, -rc, path,
-                                   "reserving %" PRIu64 " bytes for a checkpoint; free some, name "
+                                   "reserving %" PRIu64 " bytes for a checkpoint; name "
                                    "another place (--checkpoint DIR) or do without (--checkpoint "
                                    "none)",
                                    bytes)

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +59,21 @@ void console_note(const char *format, ...)
     va_end(arguments);
 }
 
+/* What helps where a file cannot grow. */
+static const char *room_advice(int system_errno)
+{
+    switch (system_errno) {
+    case EFBIG:
+        return "files there may not grow so large: raise the limit (ulimit -f), or name another "
+               "place; then give the same command again";
+    case EDQUOT:
+        return "the quota there is used up: make room, or name another place; then give the same "
+               "command again";
+    default:
+        return "make room there, or name another place; then give the same command again";
+    }
+}
+
 int console_error(const struct slc_error *err)
 {
     char text[sizeof err->file + sizeof err->message + 128];
@@ -69,6 +85,9 @@ int console_error(const struct slc_error *err)
     wipe_locked();
     (void)fprintf(stderr, "%ssluice:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "",
                   text);
+    if (err->status == SLC_ERR_NOSPACE) {
+        (void)fprintf(stderr, "sluice: %s\n", room_advice(err->system_errno));
+    }
     (void)pthread_mutex_unlock(&console_lock);
     return slc_status_exit_code(err->status);
 }

@@ -9,6 +9,7 @@
 
 #include <archive.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,9 @@ int main(int argc, char **argv)
 
     slc_dense_alone();
     json_out_start();
+    /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,
+     * not the end of us. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     code = dispatch(argc, argv);
     failed = fflush(stdout) != 0 || ferror(stdout) != 0;
 

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Disks that are full, from outside: exit code 5, a message that names the file and what to do, what was there stays as it
+was, no half result under its final name, nothing left over but what is gone on from, and the same bytes once there is room.
+
+A limit of how large files may grow (ulimit -f) stands for the disk, and a tmpfs of a few pages where one may be mounted.
+"""
+
+import hashlib
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import FULL, QUICK, SLUICE, Skip, check, run, run_command, sluice  # noqa: E402
+
+KIB = 1 << 10
+DIMS = (3000, 2000, 50)
+templates = tempfile.TemporaryDirectory()
+
+
+def npy(path, rows, cols=None):
+    """A .npy file of ones, of f64."""
+    shape = f"({rows},)" if cols is None else f"({rows}, {cols})"
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+                   + struct.pack("<d", 1) * (rows * (cols or 1)))
+
+
+def inputs():
+    """A folder with a text, its store and operands, made once."""
+    if not os.listdir(templates.name):
+        at = os.path.join(templates.name, "")
+        sluice("generate", at + "t.tns", "--dims", "x".join(map(str, DIMS)), "--nnz", 100000, "-q")
+        sluice("convert", at + "t.tns", at + "t.slc", "-q", "--block-bytes", "64KiB")
+        shutil.copytree(at + "t.slc", at + "f.slc")
+        sluice("layout", at + "f.slc", "--fiber", 1, "-q")
+        npy(at + "v.npy", DIMS[0])
+        npy(at + "m.npy", DIMS[0], 4)
+        for number, length in enumerate(DIMS, 1):
+            npy(f"{at}mode-{number}.npy", length, 4)
+    return os.path.join(templates.name, "")
+
+
+def commands(out):
+    """Name: (arguments, the path of the result), with results in the folder `out`."""
+    at = inputs()
+    cpd = ("cpd", at + "t.slc", "-r", "4", "-i", "3", "--tol", "0", "--deterministic", "--checkpoint-interval", "0", "-q")
+    return {
+        "convert": (("convert", at + "t.tns", out + "a.slc", "-f"), "a.slc"),
+        "convert, committing": (("convert", at + "t.tns", out + "a.slc", "-f", "--checkpoint-interval", "0.001"), "a.slc"),
+        "generate a store": (("generate", out + "a.slc", "--dims", "300x200x50", "--nnz", "100000", "-f"), "a.slc"),
+        "generate text": (("generate", out + "a.tns", "--dims", "300x200x50", "--nnz", "30000", "-f"), "a.tns"),
+        "export": (("export", at + "t.slc", out + "a.tns", "-f"), "a.tns"),
+        "layout sorted": (("layout", out + "t.slc", "--sorted", "1"), "t.slc"),
+        "layout fiber": (("layout", out + "t.slc", "--fiber", "1"), "t.slc"),
+        "cpd": ((*cpd, "-o", out + "r"), "r"),
+        "cpd SPLATT text": ((*cpd, "-s", out + "r/"), "r"),
+        "cpd ktensor": ((*cpd, "--ktensor", out + "r.ktns"), "r.ktns"),
+        "mttkrp": (("mttkrp", at + "t.slc", "--mode", "1", "--factors", at, "-o", out + "a.npy"), "a.npy"),
+        "ttv": (("ttv", at + "t.slc", out + "a.slc", "-f", "--mode", "1", "--vector", at + "v.npy"), "a.slc"),
+        "ttm": (("ttm", at + "f.slc", out + "a", "--mode", "1", "--matrix", at + "m.npy"), "a"),
+        "ttm, sorting": (("ttm", at + "t.slc", out + "a", "--mode", "1", "--matrix", at + "m.npy"), "a"),
+    }
+
+
+def tree(folder):
+    """What every file below a folder holds; of run.json, which tells times, that it is there."""
+    found = {}
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(here, name), "rb") as file:
+                found[os.path.relpath(os.path.join(here, name), folder)] = \
+                    "" if name.endswith("run.json") else hashlib.md5(file.read()).hexdigest()
+    return found
+
+
+def prepared(name, out):
+    """The command; its result's folder is there where it adds to one."""
+    args, result = commands(out)[name]
+    if name.startswith("layout"):
+        shutil.copytree(inputs() + "t.slc", out + "t.slc", dirs_exist_ok=True)
+    if result == "r" and name != "cpd":
+        os.makedirs(out + "r", exist_ok=True)
+    return args
+
+
+def refused(args, what, limit=None):
+    """Runs the command, with files of `limit` bytes at most if given; True where there was room. Else it has to say so."""
+    def bound():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = run_command(args, 300) if limit is None else \
+        subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=300, preexec_fn=bound)
+    if done.returncode == 0:
+        return True
+    check(done.returncode == 5, f"{what}: exit {done.returncode}: {done.stderr}")
+    reason = "File too large" if limit is not None else "No space left on device"
+    lines = done.stderr.splitlines()
+    told = [number for number, line in enumerate(lines) if line.startswith("sluice: /") and reason in line]
+    check(len(told) == 1, f"{what}: no file is named: {done.stderr}")
+    check("give the same command again" in lines[told[0] + 1], f"{what}: not said what to do: {done.stderr}")
+    return False
+
+
+def looked_at(name, out, before, want, what):
+    """After a failure: what was there is as it was, what is new is whole, and nothing else is left but what is gone on from."""
+    after = tree(out)
+    for path, content in before.items():
+        check(after.get(path) in (content, want.get(path)), f"{what}: {path} is not what it was")
+    for path, content in after.items():
+        kept = ("checkpoint-" in path and name.startswith("cpd")
+                or path.startswith("a.slc.part/") and name == "convert, committing"
+                or path.endswith((".blk.tmp", ".blk.tmp.journal")) and name.startswith("layout"))
+        check(kept or path in before or content == want.get(path),
+              f"{what}: {path} was left")
+    if os.path.exists(out + "t.slc"):
+        sluice("check", out + "t.slc", "-q")
+
+
+wanted = {}
+
+
+def made_with_room(name, out):
+    """What the command makes where there is room, and how large the files are; made once."""
+    if name not in wanted:
+        check(refused(prepared(name, out), name), f"{name}: fails with room")
+        found = tree(out)
+        wanted[name] = found, [os.path.getsize(out + path) for path in found]
+        emptied(out)
+    return wanted[name]
+
+
+def emptied(out):
+    for path in os.listdir(out):
+        (shutil.rmtree if os.path.isdir(out + path) else os.remove)(out + path)
+
+
+def all_sizes(largest):
+    """From nothing to all but a page: closer together near both ends, where headers and closing pages are."""
+    return sorted({0, 4 * KIB, largest // 4096 * 4096 - 4096} | {largest * k // 24 // 4096 * 4096 for k in range(1, 24)})
+
+
+def by_limit(folder):
+    """The largest file may not grow as large as it has to."""
+    for name in ("convert, committing", "layout sorted", "cpd", "ttm") if QUICK else commands(""):
+        out = os.path.join(folder, name, "")
+        os.mkdir(out)
+        want, sizes = made_with_room(name, out)
+        for limit in all_sizes(max(sizes)) if FULL else [max(sizes) // 8192 * 4096]:
+            args = prepared(name, out)
+            before, what = tree(out), f"{name}, files of {limit} bytes"
+            if not refused(args, what, limit):
+                looked_at(name, out, before, want, what)
+                check(refused(args, what), f"{what}: fails with room")
+            check(tree(out) == want, f"{what}: another result than without: {sorted(tree(out))}")
+            emptied(out)
+
+
+class Disk:
+    """A tmpfs at `folder`, or Skip."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.mkdir(folder)
+        if subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode != 0:
+            raise Skip("no file system can be mounted here")
+
+    def resize(self, size):
+        """To so many bytes, at least what it holds; None: large."""
+        subprocess.run(["mount", "-o", f"remount,size={size or 1 << 30}", self.folder], check=True)
+
+    def held(self):
+        stat = os.statvfs(self.folder)
+        return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+
+    def remove(self):
+        subprocess.run(["umount", self.folder], check=True)
+
+
+def by_disk(folder):
+    """Less room than the command takes, beside an older result of another one."""
+    if QUICK:
+        raise Skip("sanitizers see as much where files may not grow")
+    try:
+        disk = Disk(os.path.join(folder, "disk"))
+    except FileNotFoundError as error:
+        raise Skip("no file system can be mounted here") from error
+    out = os.path.join(disk.folder, "")
+    try:
+        for name in commands(""):
+            disk.resize(None)
+            want, sizes = made_with_room(name, out)
+            for room in all_sizes(sum(sizes)) if FULL else [4 * KIB]:
+                disk.resize(None)
+                args = prepared(name, out)
+                before, what = tree(out), f"{name}, {room} bytes of room"
+                disk.resize(disk.held() + max(room, 4 * KIB))
+                if not refused(args, what):
+                    looked_at(name, out, before, want, what)
+                    disk.resize(None)
+                    check(refused(args, what), f"{what}: fails with room")
+                check(tree(out) == want, f"{what}: another result than without: {sorted(tree(out))}")
+                emptied(out)
+    finally:
+        disk.remove()
+
+
+def previous_results(folder):
+    """A run that finds no room leaves the results of the one before, and a conversion the store that it was to replace."""
+    out = os.path.join(folder, "")
+    for name in ("convert", "export", "mttkrp", "ttv", "ttm", "cpd"):
+        args = prepared(name, out)
+        check(refused(args, name), name)
+        before = tree(out)
+        # Of another result, so that a mixture would show.
+        other = {"convert": ("--codec", "blco"), "cpd": ("--seed", "7"), "export": ("--precision", "3")}.get(name, ())
+        for limit in (0, 4 * KIB) if name != "export" else (0,):
+            check(not refused((*args, *other) if name != "export" else args, name, limit), f"{name}: no limit is felt")
+            check(tree(out) == before, f"{name}: the result before is not what it was: {sorted(tree(out))}")
+
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+run([
+    ("files that may not grow", by_limit),
+    ("a full disk", by_disk),
+    ("results of the run before stay", previous_results),
+])
