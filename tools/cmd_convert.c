@@ -154,6 +154,11 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s of text)\n", "time",
            report->total_seconds, report->read_seconds, report->parse_seconds,
            format_data(&a, read > 0 ? (double)report->text_bytes / read : 0));
+    if (build->commit_seconds > 0) {
+        printf("  %-12s %.2fs, %.1f %% of the time, for what an interrupted run would go on with\n",
+               "commits", build->commit_seconds,
+               100 * build->commit_seconds / report->total_seconds);
+    }
     build_report_memory(args->build.memory);
 }
 

@@ -108,7 +108,9 @@ def killed(folder):
 def stopped(folder):
     """A signal keeps what is done, says so, and the same command line goes on."""
     made(folder)
-    expected, _ = finish(folder)
+    expected, said = finish(folder)
+    share = re.search(r"commits +\d+\.\d\ds, (\d+\.\d) % of the time", said)
+    check(share and 0 < float(share[1]) < 100, said)
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         for until in ("pushed.state", "sorted.state"):
             ended, said = leave(folder, until=until, number=number)
