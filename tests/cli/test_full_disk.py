@@ -9,26 +9,16 @@ import hashlib
 import os
 import resource
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, Skip, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, Skip, check, npy, run, run_command, sluice  # noqa: E402
 
 KIB = 1 << 10
 DIMS = (3000, 2000, 50)
 templates = tempfile.TemporaryDirectory()
-
-
-def npy(path, rows, cols=None):
-    """A .npy file of ones, of f64."""
-    shape = f"({rows},)" if cols is None else f"({rows}, {cols})"
-    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
-                   + struct.pack("<d", 1) * (rows * (cols or 1)))
 
 
 def inputs():
@@ -39,10 +29,10 @@ def inputs():
         sluice("convert", at + "t.tns", at + "t.slc", "-q", "--block-bytes", "64KiB")
         shutil.copytree(at + "t.slc", at + "f.slc")
         sluice("layout", at + "f.slc", "--fiber", 1, "-q")
-        npy(at + "v.npy", DIMS[0])
-        npy(at + "m.npy", DIMS[0], 4)
+        npy(at + "v.npy", [1] * DIMS[0], DIMS[0])
+        npy(at + "m.npy", [1] * 4 * DIMS[0], DIMS[0], 4)
         for number, length in enumerate(DIMS, 1):
-            npy(f"{at}mode-{number}.npy", length, 4)
+            npy(f"{at}mode-{number}.npy", [1] * 4 * length, length, 4)
     return os.path.join(templates.name, "")
 
 

@@ -10,17 +10,14 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, check, emulated, interrupted, run, sluice  # noqa: E402
+from tap import QUICK, check, emulated, interrupted, npy, run, sluice  # noqa: E402
 
 
 def matrix(folder, rows, cols, reals=False):
     """A file of small integers, or of numbers that are none."""
     path = os.path.join(folder, "u.npy")
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }" % (rows, cols)
     numbers = [(i * 7) % 11 - 5 if not reals else 0.1 + 1 / (1 + (i * 13) % 101) for i in range(rows * cols)]
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" +
-                   struct.pack(f"<{len(numbers)}d", *numbers))
+    npy(path, numbers, rows, cols)
     return path
 
 

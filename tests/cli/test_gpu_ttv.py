@@ -5,20 +5,17 @@ import json
 import os
 import re
 import shutil
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, check, emulated, interrupted, run, sluice  # noqa: E402
+from tap import QUICK, check, emulated, interrupted, npy, run, sluice  # noqa: E402
 
 
 def vector(folder, mode, length, reals=False):
     """A file of one number per index: small integers with zeros among them, or not."""
     path = os.path.join(folder, f"v{mode}{'r' if reals else ''}.npy")
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }" % length
     numbers = [(i * 7 + mode) % 5 - 2 if not reals else 0.1 + 1 / (1 + (i * 13 + mode) % 101) for i in range(length)]
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + struct.pack(f"<{length}d", *numbers))
+    npy(path, numbers, length)
     return path
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, Skip, check, load_json, run, sluice  # noqa: E402
+from tap import SLUICE, Skip, check, load_json, npy, run, sluice  # noqa: E402
 
 
 def small_store(folder, name="t.slc", dims="30x20x10", nnz=2000, *more):
@@ -514,25 +514,15 @@ def checked(folder):
     sluice("check", folder, status=3)
 
 
-
-def npy_of(path, numbers, *shape):
-    """A C-order array of f8, by the format's own rules."""
-    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
-    head += " " * (117 - len(head)) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
-                   + struct.pack(f"<{len(numbers)}d", *numbers))
-
-
 def not_finite(folder):
     """ttv, ttm, mttkrp and cpd refuse a NaN in what they are given, alike, and say where it is."""
     store, start, out = small_store(folder, dims="4x3x2", nnz=9), os.path.join(folder, "f"), os.path.join(folder, "o")
     os.mkdir(start)
     for mode, rows in ((1, 4), (2, 3), (3, 2)):
-        npy_of(f"{start}/mode-{mode}.npy", [1.0] * rows, rows, 1)
-    npy_of(f"{start}/mode-2.npy", [1.0, 1.0, float("nan")], 3, 1)
+        npy(f"{start}/mode-{mode}.npy", [1.0] * rows, rows, 1)
+    npy(f"{start}/mode-2.npy", [1.0, 1.0, float("nan")], 3, 1)
     wide = os.path.join(folder, "u.npy")
-    npy_of(wide, [1.0, 1.0, float("inf"), 1.0, 1.0, 1.0], 3, 2)
+    npy(wide, [1.0, 1.0, float("inf"), 1.0, 1.0, 1.0], 3, 2)
     for arguments, part in ((["ttv", store, "--mode", 2, "--vector", f"{start}/mode-2.npy", out], "number 3 of the"),
                             (["ttm", store, "--mode", 2, "--matrix", wide, out], "row 2, column 1, counting"),
                             (["mttkrp", store, "--mode", 1, "--factors", start, "-o", out], "number 3 of the"),
@@ -549,7 +539,7 @@ def long_mode(folder):
     length = (1 << 24) + 1000
     sluice("generate", store, "--dims", f"{length}x30x20", "--nnz", 40, "-q", "--fibers", "none")
     sums = {}
-    npy_of(matrix, [], length, 2)
+    npy(matrix, [], length, 2)
     with open(matrix, "r+b") as file:  # a row for each nonzero, and zeros
         for number, line in enumerate(sluice("export", store, "-")[0].splitlines()):
             i, j, k, value = line.split()

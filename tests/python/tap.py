@@ -7,6 +7,7 @@ import random
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,14 @@ def bundled(name):
         if os.path.exists(path):
             return path
     raise Skip(f"{name} is not bundled and not beside the checkout")
+
+
+def npy(path, numbers, *shape):
+    """A .npy file of f64, in C order, by that format's own rules."""
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+                   + struct.pack(f"<{len(numbers)}d", *numbers))
 
 
 UNPACKED = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))

@@ -6,53 +6,12 @@ cgroup of 256 MiB (memory and page cache).
 """
 
 import os
-import re
 import resource
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
-from tap import FULL, SLUICE, Skip, check, load_json, run, sluice  # noqa: E402
-
-MIB = 1 << 20
-
-
-def memory_cgroup(limit_bytes):
-    """A fresh cgroup with this limit, or Skip: (folder, remove)."""
-    for root, limit, procs in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "cgroup.procs"),
-                               ("/sys/fs/cgroup", "memory.max", "cgroup.procs")):
-        folder = os.path.join(root, f"slc-test-{os.getpid()}")
-        try:
-            os.mkdir(folder)
-            with open(os.path.join(folder, limit), "w") as file:
-                file.write(str(limit_bytes))
-            return os.path.join(folder, procs), lambda: os.rmdir(folder)
-        except OSError:
-            try:
-                os.rmdir(folder)
-            except OSError:
-                pass
-    raise Skip("no permission to make a memory cgroup here")
-
-
-def measured(args, cgroup=None):
-    """Runs sluice; returns (peak resident bytes, bytes read from the drive, stdout)."""
-    def enter():
-        if cgroup:
-            with open(cgroup, "w") as file:
-                file.write(str(os.getpid()))
-
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as messages:
-        child = subprocess.Popen([SLUICE, *map(str, args)], stdout=out, stderr=messages,
-                                 preexec_fn=enter)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        messages.seek(0)
-        if child.returncode != 0:
-            raise AssertionError(f"sluice {args}: exit {child.returncode}\n{messages.read()}")
-        return usage.ru_maxrss * 1024, usage.ru_inblock * 512, out.read()
+from measured import MIB, Cgroup, measured, works_as_named  # noqa: E402
+from tap import FULL, Skip, check, load_json, run, sluice  # noqa: E402
 
 
 def last_fit(folder):
@@ -62,9 +21,9 @@ def last_fit(folder):
 def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least, *more):
     text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
     sluice("generate", text, "--dims", dims, "--nnz", nnz, "--dist", "uniform", "--seed", 4, *more)
-    cgroup, remove = memory_cgroup(limit)
+    cgroup = Cgroup(limit)
     try:
-        peak, _, _ = measured(["convert", text, store, "--memory", memory], cgroup)
+        peak = measured(["convert", text, store, "--memory", memory], cgroup).resident
         print(f"# convert: peak {peak / MIB:.1f} MiB of {memory / MIB:.0f}")
         check(peak <= memory, f"convert: peak {peak} above the budget {memory}")
         os.remove(text)
@@ -74,17 +33,16 @@ def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least, *more):
         sluice("cpd", store, "-r", rank, "-i", 2, "--tol", 0, "-o", free, "--deterministic")
         for io in ("uring", "pread", "mmap"):
             run_folder = os.path.join(folder, io)
-            peak, read, _ = measured(["cpd", store, "-r", rank, "-i", 2, "--tol", 0, "--memory",
-                                      memory, "--io", io, "-o", run_folder, "--deterministic"],
-                                     cgroup)
+            done = measured(["cpd", store, "-r", rank, "-i", 2, "--tol", 0, "--memory",
+                             memory, "--io", io, "-o", run_folder, "--deterministic"], cgroup)
             passes = 2 * len(dims.split("x"))
-            share = read / (passes * blocks)
-            print(f"# cpd {io}: peak {peak / MIB:.1f} MiB, {share:.0%} of each pass from the drive")
-            check(peak <= memory, f"cpd {io}: peak {peak} above the budget {memory}")
+            share = done.read / (passes * blocks)
+            print(f"# cpd {io}: peak {done.resident / MIB:.1f} MiB, {share:.0%} of each pass from the drive")
+            check(done.resident <= memory, f"cpd {io}: peak {done.resident} above the budget {memory}")
             check(share >= 0.7, f"cpd {io}: only {share:.0%} of each pass read from the drive")
             check(last_fit(run_folder) == last_fit(free), "the fit depends on the budget")
     finally:
-        remove()
+        cgroup.remove()
 
 
 def small_out_of_core(folder):
@@ -99,33 +57,22 @@ def large_out_of_core(folder):
     out_of_core(folder, 200_000_000, "60000x50000x40000x300", 200 * MIB, 256 * MIB, 16, 800 * 10**6)
 
 
-def works_as_named(*command):
-    """Refused with a budget named that works. A budget counts the process in steps of some MiB: one that is
-    measured a few pages larger the next time may need, and name, a step more."""
-    memory = "1MiB"
-    for _ in range(3):
-        done = subprocess.run([SLUICE, *map(str, command), "--memory", memory], capture_output=True, text=True)
-        if done.returncode == 0:
-            break
-        check(done.returncode == 4, f"exit {done.returncode}: {done.stderr}")
-        found = re.search(r"--memory (\d+)([KMG]iB)?", done.stderr)
-        check(found, f"no budget is named: {done.stderr}")
-        memory = found[1] + (found[2] or "")
-    check(memory != "1MiB", "1 MiB is enough")
-    check(done.returncode == 0, f"{memory} was named and does not work: {done.stderr}")
+# A budget counts the process in steps of some MiB: one that is measured a few pages larger the next time may need, and
+# name, a step more.
+TRIES = 2
 
 
 def too_small(folder):
     """Refused at once with exit 4; the smallest budget that is named works, one below does not."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "300000", "--seed", 1)
-    works_as_named("cpd", store, "-r", 16, "-i", 1, "--nowrite")
-    works_as_named("plan", store, "-r", 16)
+    works_as_named(("cpd", store, "-r", 16, "-i", 1, "--nowrite"), TRIES)
+    works_as_named(("plan", store, "-r", 16), TRIES)
     text, other = os.path.join(folder, "t.tns"), os.path.join(folder, "u.slc")
     sluice("export", store, text)
     sluice("convert", text, other, "--memory", "1MiB", status=4)
     check(not os.path.exists(other), "a refused conversion left something")
-    works_as_named("convert", text, other)
+    works_as_named(("convert", text, other), TRIES)
     sluice("check", other)
 
 
@@ -133,12 +80,10 @@ def check_within_its_budget(folder):
     """Checking takes no more than the smallest budget that it names, the process included."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "1500000", "--seed", 1)
-    _, messages = sluice("check", store, "--memory", "1MiB", status=4)
-    found = re.search(r"--memory (\d+)MiB", messages)
-    check(found, f"no budget is named: {messages}")
-    for memory in (int(found[1]), int(found[1]) + 5):
-        peak, _, _ = measured(["check", store, "--threads", 4, "--memory", f"{memory}MiB"])
-        check(peak <= memory * MIB, f"check: peak {peak} above {memory} MiB")
+    _, least = works_as_named(("check", store, "--threads", 4), TRIES)
+    for memory in (least, least + 5 * MIB):
+        peak = measured(["check", store, "--threads", 4, "--memory", memory]).resident
+        check(peak <= memory, f"check: peak {peak} above {memory}")
 
 
 def same_store_from_any_budget(folder):

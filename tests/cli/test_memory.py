@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""With --memory B no command has more than B bytes: in a cgroup that has no more, page cache included, it is not killed,
+and its peak resident size is below, too.
+
+B goes from the smallest that is accepted (found by asking, then by halving) to eight times that. Where no cgroup can be
+made, or files are in memory, resident sizes alone are looked at. The plain form takes the smallest that is named and twice
+that, for one tensor; SLC_TEST_FULL=1 five values, three tensors and every I/O method.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from measured import MIB, Cgroup, measured, works_as_named  # noqa: E402
+from tap import FULL, Skip, check, npy, run, sluice, unpacked  # noqa: E402
+
+STEP = 256 << 10
+IO = ("uring", "pread", "mmap")
+RANK = 6
+# More than there are processors: threads have stacks and buffers, and have to be fewer where the budget is small.
+THREADS = 4
+TENSORS = {
+    "skewed": ("--dims", "20000x30000x7000", "--dist", "zipf-shuffled:1.1", "-r", 3, "--noise", 0.1),
+    "long modes, odd order": ("--dims", "500000x300000x9x100000x20", "--dist", "uniform"),
+}
+
+
+def generate(name, nnz):
+    """The arguments that make one of the tensors, but for the output."""
+    return ("--nnz", nnz, "--seed", 5, *TENSORS[name])
+
+
+class Inputs:
+    """A tensor as text and as stores of many blocks, and what it is multiplied by."""
+
+    def __init__(self, folder, name, nnz):
+        self.at, self.name, self.nnz = os.path.join(folder, ""), name, nnz
+        if name in TENSORS:
+            sluice("generate", self.at + "t.tns", *generate(name, nnz), "-q")
+        else:
+            shutil.copy(unpacked(name), self.at + "t.tns")
+        sluice("convert", self.at + "t.tns", self.at + "t.slc", "-q", "--block-bytes", "128KiB")
+        shutil.copytree(self.at + "t.slc", self.at + "all.slc")
+        sluice("layout", self.at + "all.slc", "--sorted", "all", "--fiber", "2", "-q")
+        # Factors of any tensor of these lengths; the vector has one column and one mode.
+        sluice("cpd", self.at + "t.slc", "-r", RANK, "-i", 0, "--tol", 0, "-o", self.at + "factors", "-q")
+        info = sluice("info", self.at + "t.slc", "--json")[0]
+        self.dims = [int(n) for n in info.split('"dims":')[1].split("[")[1].split("]")[0].split(",")]
+        npy(self.at + "v.npy", [1] * self.dims[1], self.dims[1])
+
+    def commands(self):
+        """Name: (arguments, whether it reads blocks by --io). Results go to the folder "out"."""
+        at, out = self.at, self.at + "out/"
+        cpd = ("cpd", at + "t.slc", "-r", RANK, "-i", 2, "--tol", 0, "-o", out + "r", "--checkpoint-interval", 0)
+        drawn = generate(self.name, self.nnz) if self.name in TENSORS else generate("skewed", self.nnz)
+        return {
+            "convert": (("convert", at + "t.tns", out + "a.slc"), False),
+            "convert --relabel": (("convert", at + "t.tns", out + "a.slc", "--relabel", "frequency"), False),
+            "generate a store": (("generate", out + "a.slc", *drawn), False),
+            "generate text": (("generate", out + "a.tns", *drawn), False),
+            "layout --sorted": (("layout", out + "t.slc", "--sorted", "1"), False),
+            "layout --fiber": (("layout", out + "t.slc", "--fiber", "2"), False),
+            "check": (("check", at + "all.slc"), False),
+            "export": (("export", at + "t.slc", out + "a.tns"), False),
+            "cpd": (cpd, True),
+            "cpd --passes fused": (("cpd", at + "all.slc", *cpd[2:], "--passes", "fused"), True),
+            "mttkrp": (("mttkrp", at + "t.slc", "--mode", 1, "--factors", at + "factors", "-o", out + "m.npy"), True),
+            "mttkrp, sorted": (("mttkrp", at + "all.slc", "--mode", 2, "--factors", at + "factors", "-o",
+                                out + "m.npy"), True),
+            "ttv": (("ttv", at + "t.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
+            "ttv, fibers": (("ttv", at + "all.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
+            "ttm": (("ttm", at + "t.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
+            "ttm, fibers": (("ttm", at + "all.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
+        }
+
+    def prepare(self, name):
+        """An empty folder for results, where layouts find their store."""
+        shutil.rmtree(self.at + "out", ignore_errors=True)
+        os.mkdir(self.at + "out")
+        if name.startswith("layout"):
+            shutil.copytree(self.at + "t.slc", self.at + "out/t.slc")
+
+    def leave_cache(self):
+        """Has the inputs written and dropped by the page cache, so that whoever reads them is charged."""
+        for here, _, names in os.walk(self.at):
+            for name in names:
+                fd = os.open(os.path.join(here, name), os.O_RDONLY)
+                os.fsync(fd)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(fd)
+
+
+def with_budget(args, budget):
+    return (*args, "-t", THREADS, "--memory", f"{budget >> 10}KiB")
+
+
+def accepted(inputs, name, args, budget):
+    """Whether the command takes this budget; it has to be done, or to refuse it."""
+    inputs.prepare(name)
+    done = measured(with_budget(args, budget), status=None)
+    check(done.status in (0, 4), f"{name}: exit {done.status}: {done.messages}")
+    return done.status == 0
+
+
+def smallest(inputs, name, args):
+    """The smallest budget that the command takes: what it names, which has to work; in the long form less, to STEP."""
+    low, high = works_as_named((*args, "-t", THREADS), THREADS + 1, lambda: inputs.prepare(name))
+    while FULL and high - low > STEP:
+        middle = (low + high) // 2 // STEP * STEP
+        low, high = (low, middle) if accepted(inputs, name, args, middle) else (middle, high)
+    return high
+
+
+def in_memory(folder):
+    """Whether what is written to the folder stays in memory, which a cgroup counts and cannot give back."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False).stdout.strip()
+    return kind in ("tmpfs", "ramfs")
+
+
+def peaks(inputs, name, args, budget):
+    """The command within the budget; (peak resident, charged). One that is refused at what was the least is given a
+    little more: the process is a few pages larger from run to run."""
+    for more in range(0, 17 * STEP, STEP):
+        inputs.prepare(name)
+        inputs.leave_cache()
+        cgroup = None if in_memory(inputs.at) else Cgroup(budget + more)
+        try:
+            done = measured(with_budget(args, budget + more), cgroup, status=None)
+            what = f"{name}, {budget + more} bytes, {' '.join(map(str, args))}"
+            check(cgroup is None or cgroup.killed() == 0, f"{what}: killed for want of memory")
+            check(done.status in (0, 4), f"{what}: exit {done.status}: {done.messages}")
+            if done.status == 0:
+                check(done.resident <= budget + more, f"{what}: {done.resident} bytes were resident")
+                return done.resident / (budget + more), done.resident, budget + more, cgroup.charged() if cgroup else None
+        finally:
+            if cgroup:
+                cgroup.remove()
+    raise AssertionError(f"{name}: {budget} bytes were accepted, and now 4 MiB more are not")
+
+
+def within(inputs):
+    """All commands with all budgets; says how near each came."""
+    for name, (args, reads) in inputs.commands().items():
+        least = smallest(inputs, name, args)
+        found = []
+        for number, times in enumerate((1, 1.5, 2, 4, 8) if FULL else (1, 2)):
+            for io in (IO if FULL else IO[number::3][:1]) if reads else (None,):
+                found.append(peaks(inputs, name, (*args, *(("--io", io) if io else ())), int(least * times)))
+        near, resident, budget, charged = max(found, key=lambda peak: peak[0])
+        print(f"# {inputs.name}: {name}: {len(found)} runs from {least / MIB:.2f} MiB on; nearest {resident / MIB:.1f} of "
+              f"{budget / MIB:.1f} MiB, {near:.0%}" + (f", charged {charged / MIB:.1f}" if charged else ""), flush=True)
+
+
+def tensor(name, nnz):
+    def test(folder):
+        if not FULL and name != "skewed":
+            raise Skip("takes minutes: SLC_TEST_FULL=1")
+        try:
+            Cgroup(64 * MIB).remove()
+        except Skip as reason:
+            print(f"# {reason}: resident sizes alone are looked at")
+        within(Inputs(folder, name, nnz))
+    return test
+
+
+run([
+    ("a skewed tensor", tensor("skewed", 400000 if FULL else 100000)),
+    ("long modes of odd order", tensor("long modes, odd order", 500000)),
+    ("a real tensor of five modes", tensor("gitlog-petsc-5d", None)),
+])
