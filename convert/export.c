@@ -22,7 +22,9 @@ enum {
     TEXT_BYTES_MIN = 64 << 10,
     TEXT_BYTES_MAX = 2 << 20,
     CHUNK_NNZ = 1024,
-    SMALL_OBJECTS_BYTES = 256 << 10
+    SMALL_OBJECTS_BYTES = 256 << 10,
+    /* Program, libraries and thread stacks first touched after planning. */
+    UNTOUCHED_BYTES = 2 << 20
 };
 
 struct export
@@ -226,7 +228,7 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
     const struct slc_layout_info *info = slc_reader_info(export->store.reader);
     uint64_t budget = export->options->memory_bytes;
     uint64_t each = slc_decoder_memory_bytes(info, SLC_F64);
-    uint64_t fixed = SMALL_OBJECTS_BYTES + slc_memory_resident() +
+    uint64_t fixed = SMALL_OBJECTS_BYTES + UNTOUCHED_BYTES + slc_memory_resident() +
                      slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
                      labels_bytes(&export->store.manifest);
     uint64_t least = fixed + each + TEXT_BYTES_MIN;

@@ -20,7 +20,7 @@ enum {
     PIECE_ENTRIES = 8192,
     SAMPLE_ENTRIES = 32768,
     TEXT_BYTES = 1 << 20,
-    OVERHEAD_BYTES = 1 << 20,
+    OVERHEAD_BYTES = 2 << 20,         /* program and libraries first touched after planning */
     WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
 };
 

@@ -278,7 +278,7 @@ static void test_round_trip(void)
             options.threads = threads;
             options.index_base = 1;
             /* Once with buffers that a tile's text outgrows. */
-            options.memory_bytes = threads == 2 ? slc_memory_resident() + (6 << 20) : 0;
+            options.memory_bytes = threads == 2 ? slc_memory_resident() + (8 << 20) : 0;
             SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
             CU_ASSERT_EQUAL(lines, tensor.nnz);
             text = load(text_path());
