@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum slc_status cpd_checkpoint_interval(const char *text, double *seconds, struct slc_error *err)
 {
@@ -63,6 +62,7 @@ void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint)
 
 enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint, struct slc_error *err)
 {
+    const struct slc_files *files = slc_files_system();
     enum slc_status status;
 
     if (checkpoint->file == NULL) {
@@ -71,7 +71,7 @@ enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint, struct 
     status = slc_checkpoint_remove(checkpoint->file, err);
     /* What somebody has put there stays, as the system sees to. */
     if (status == SLC_OK && checkpoint->own_folder) {
-        (void)rmdir(checkpoint->folder);
+        (void)files->remove_folder(files->self, checkpoint->folder);
     }
     return status;
 }

@@ -8,23 +8,22 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Fails unless a file or folder at `path` can be created or replaced and is none of a store. */
 static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
 {
-    struct stat stat_record;
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
     const char *slash = strrchr(path, '/');
     char parent[1024];
-    enum slc_status status = slc_check_outside_stores(slc_files_system(), path, err);
+    enum slc_status status = slc_check_outside_stores(files, path, err);
 
     if (status != SLC_OK) {
         return status;
     }
-
-    if (stat(path, &stat_record) == 0) {
-        if (folder != S_ISDIR(stat_record.st_mode)) {
+    if (files->stat_path(files->self, path, &stat) >= 0) {
+        if (folder != (stat.kind == 'd')) {
             return slc_fail(err, SLC_ERR_USAGE,
                             folder ? "%s is a file: the factors, or the checkpoint, need a folder"
                                    : "%s is a folder: a file is needed",
@@ -151,6 +150,31 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     return check_all(output, err);
 }
 
+/*
+ * Of an earlier run: with it gone, a record says that all files beside it are its own. Its name has
+ * to be off the drive before another file is there, also where a run that was killed has removed
+ * it.
+ */
+static enum slc_status remove_record(const char *path, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const int rc = files->unlink(files->self, path);
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    if (rc < 0 && rc != -ENOENT) {
+        return slc_fail_errno(err, -rc, path, "the old record cannot be removed");
+    }
+    status = slc_name_sync(files, path, &fault);
+    if (status == SLC_OK || fault.system_errno == ENOENT) {
+        return SLC_OK; /* or there is no folder yet */
+    }
+    if (err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}
+
 enum slc_status cpd_output_write(const struct cpd_output *output,
                                  const struct run_record *record,
                                  struct log_json *log,
@@ -167,30 +191,27 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
         {SLC_MODEL_SPLATT, output->stem},
         {SLC_MODEL_KTENSOR, output->ktensor},
     };
+    enum slc_status status;
 
     for (unsigned n = 0; n < result->order; n++) {
         model.factors[n] = &result->factors[n];
     }
-    /* Of an earlier run: with it gone, a record says that all files beside it are its own. */
-    if (output->run_path[0] != '\0' && unlink(output->run_path) != 0 && errno != ENOENT) {
-        return slc_fail_errno(err, errno, output->run_path, "the old record cannot be removed");
+    if (output->run_path[0] == '\0') {
+        return SLC_OK;
     }
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    status = remove_record(output->run_path, err);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && status == SLC_OK; i++) {
         uint64_t start_ns = slc_clock_ns();
-        enum slc_status status;
 
         if (forms[i].path == NULL) {
             continue;
         }
         status = slc_model_write(slc_files_system(), forms[i].form, forms[i].path, &model, err);
-        if (status != SLC_OK) {
-            return status;
-        }
-        if (forms[i].form == SLC_MODEL_NPY) {
+        if (status == SLC_OK && forms[i].form == SLC_MODEL_NPY) {
             log_json_results(log, result->iterations, forms[i].path, slc_seconds_since(start_ns));
         }
     }
-    return output->run_path[0] != '\0' ? run_json_write(record, output->run_path, err) : SLC_OK;
+    return status == SLC_OK ? run_json_write(record, output->run_path, err) : status;
 }
 
 void cpd_output_report(const struct cpd_output *output)

@@ -1,10 +1,11 @@
 /*
  * See faulty_command.h.
  *
- * The linker sends what the libraries ask of the functions below to their __wrap_ versions, and the
- * start of the program, too: main is the command's, __wrap_main the test's.
+ * The linker sends what the libraries ask of the functions below to their __wrap_ versions.
  */
 #include "faulty_command.h"
+
+#include "command_main.h"
 
 #include "base/fault.h"
 #include "base/memory.h"
@@ -25,20 +26,15 @@
 #endif
 
 /* Far beyond the longest run, under a sanitizer on a busy machine: whoever takes longer hangs. */
-enum { PATIENCE_SECONDS = 120, WORDS_MAX = 48, WORDS_BYTES = 1024 };
+enum { PATIENCE_SECONDS = 120 };
 
 /* In the child: what fails, and what was counted. */
 static struct slc_faulty faulty_files;
-static const struct slc_files *files_in_place; /* NULL: the system's */
 static struct command_fault fault_in_place;
 static uint64_t fault_at;
 static atomic_uint_fast64_t seen[COMMAND_KINDS];
 static atomic_int_fast64_t buffers;
 
-int __real_main(int argc, char **argv);
-const struct slc_files *__real_slc_files_system(void);
-const struct slc_files *__wrap_slc_files_system(void);
-const struct slc_files *__wrap_slc_files_or_system(const struct slc_files *files);
 int __real_pthread_create(pthread_t *thread,
                           const pthread_attr_t *attributes,
                           void *(*run)(void *context),
@@ -61,16 +57,6 @@ void __real_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 void __wrap_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 /* Of LeakSanitizer, where there is one. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
-
-const struct slc_files *__wrap_slc_files_system(void)
-{
-    return files_in_place != NULL ? files_in_place : __real_slc_files_system();
-}
-
-const struct slc_files *__wrap_slc_files_or_system(const struct slc_files *files)
-{
-    return files != NULL ? files : __wrap_slc_files_system();
-}
 
 /* Counts an operation; whether it is to fail. */
 static bool struck(unsigned kind)
@@ -169,7 +155,6 @@ static int64_t count_descriptors(void)
 static void arm(const struct command_fault *fault, uint64_t k)
 {
     slc_faulty_init(&faulty_files);
-    files_in_place = &faulty_files.table;
     fault_at = k;
     fault_in_place = fault != NULL ? *fault : (struct command_fault){0};
     slc_fault_arm(SLC_FAULT_ALLOCATION, fault_in_place.kind == COMMAND_ALLOCATION ? k : 0);
@@ -202,22 +187,6 @@ static void account(int64_t descriptors_before, struct command_end *end)
     end->leaked = __lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check();
 }
 
-static unsigned split(char *text, char **words)
-{
-    static char name[] = "sluice";
-    unsigned count = 0;
-    char *rest = text;
-
-    words[count++] = name;
-    while ((words[count] = strtok_r(rest, " ", &rest)) != NULL) {
-        if (++count == WORDS_MAX) {
-            printf("Bail out! too many words for the command\n");
-            exit(EXIT_FAILURE);
-        }
-    }
-    return count;
-}
-
 static _Noreturn void be_the_command(const char *folder,
                                      const char *arguments,
                                      const int outputs[2],
@@ -225,14 +194,9 @@ static _Noreturn void be_the_command(const char *folder,
                                      uint64_t k,
                                      struct command_end *end)
 {
-    static char text[WORDS_BYTES];
-    static char *words[WORDS_MAX + 1];
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    unsigned count;
     int64_t descriptors;
 
-    (void)snprintf(text, sizeof text, "%s", arguments);
-    count = split(text, words);
     if (chdir(folder) != 0 || dup2(nothing, STDIN_FILENO) < 0 ||
         dup2(outputs[0], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0) {
         _exit(EXIT_FAILURE);
@@ -240,7 +204,7 @@ static _Noreturn void be_the_command(const char *folder,
     (void)alarm(PATIENCE_SECONDS);
     descriptors = count_descriptors();
     arm(fault, k);
-    end->code = __real_main((int)count, words);
+    end->code = command_main(arguments, &faulty_files.table);
     account(descriptors, end);
     end->finished = true;
     _exit(EXIT_SUCCESS);

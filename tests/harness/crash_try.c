@@ -96,7 +96,7 @@ judge_rerun(struct trial *trial, const struct slc_recorded *disk, struct slc_cra
             return message;
         }
         trial->report->refused++;
-    } else if (slc_tree_hash(slc_recorded_tree(disk)) != trial->final_hash) {
+    } else if (slc_tree_hash(slc_recorded_tree(disk), operation->varies) != trial->final_hash) {
         if (trial->report->bad < PRINTED_MAX && !trial->bounds->expect_bad) {
             slc_tree_print(slc_recorded_tree(disk));
         }
@@ -166,7 +166,7 @@ static bool visit(void *context, const struct slc_crash_state *state)
             trial->operation->demand(trial->operation->context, trial->changes, state->moment);
     }
     trial->report->states++;
-    parts[0] = slc_tree_hash(state->tree);
+    parts[0] = slc_tree_hash(state->tree, NULL);
     parts[1] = moment.done;
     parts[2] = moment.demand;
     if (set_add(&trial->seen, slc_hash64(parts, sizeof parts))) {
@@ -206,7 +206,7 @@ void slc_crash_try(const struct slc_recorded *disk,
                           .operation = operation,
                           .bounds = bounds,
                           .report = report,
-                          .final_hash = slc_tree_hash(slc_recorded_tree(disk)),
+                          .final_hash = slc_tree_hash(slc_recorded_tree(disk), operation->varies),
                           .again_left = bounds->again};
     bool more = true;
 

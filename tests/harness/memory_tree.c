@@ -324,24 +324,30 @@ static uint64_t hash_bytes(const struct slc_tree_node *node)
 }
 
 /* Sums of hashes, so that the order of entries does not matter. */
-static uint64_t hash_node(const struct slc_tree *tree, uint32_t at, uint64_t path_hash)
+static uint64_t hash_node(const struct slc_tree *tree,
+                          uint32_t at,
+                          uint64_t path_hash,
+                          bool unread,
+                          const char *unread_name)
 {
     const struct slc_tree_node *node = &tree->nodes[at];
-    const uint64_t parts[] = {path_hash, (uint64_t)node->kind, node->bytes, hash_bytes(node)};
+    const uint64_t parts[] = {path_hash, (uint64_t)node->kind, unread ? 0 : node->bytes,
+                              unread ? 0 : hash_bytes(node)};
     uint64_t sum = slc_hash64(parts, sizeof parts);
 
     for (uint32_t e = 0; e < node->entry_count; e++) {
         const char *name = node->entries[e].name;
         const uint64_t below[] = {path_hash, slc_hash64(name, strlen(name))};
 
-        sum += hash_node(tree, node->entries[e].node, slc_hash64(below, sizeof below));
+        sum += hash_node(tree, node->entries[e].node, slc_hash64(below, sizeof below),
+                         unread_name != NULL && strcmp(name, unread_name) == 0, unread_name);
     }
     return sum;
 }
 
-uint64_t slc_tree_hash(const struct slc_tree *tree)
+uint64_t slc_tree_hash(const struct slc_tree *tree, const char *unread)
 {
-    return hash_node(tree, SLC_TREE_ROOT, 0);
+    return hash_node(tree, SLC_TREE_ROOT, 0, false, unread);
 }
 
 static void print_node(const struct slc_tree *tree, uint32_t at, unsigned depth)
