@@ -6,10 +6,66 @@
 #include "signals.h"
 #include "storage/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *watched_output;
+
+/* For a descriptor of this process that has `there` open. */
+struct search {
+    const struct slc_files *files;
+    struct slc_file_stat there;
+    bool found;
+};
+
+/* Of a file one that is written to; of a folder the one that it is locked by. */
+static int look_at(void *context, const char *name, char kind)
+{
+    struct search *search = context;
+    const struct slc_files *files = search->files;
+    const int fd = (int)strtol(name, NULL, 10);
+    struct slc_file_stat open;
+
+    (void)kind;
+    if (files->stat_fd(files->self, fd, &open) < 0 || open.inode != search->there.inode ||
+        open.device != search->there.device) {
+        return 0;
+    }
+    search->found = open.kind == 'd' ? files->lock(files->self, fd) != -EWOULDBLOCK
+                                     : (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    return search->found;
+}
+
+/* Whether anybody has the folder locked, or may have: not every file system has locks. */
+static bool is_locked(const struct slc_files *files, const char *folder)
+{
+    const int fd = files->open(files->self, folder, O_RDONLY | O_DIRECTORY, 0);
+    int code = fd;
+
+    if (fd >= 0) {
+        code = files->lock(files->self, fd);
+        (void)files->close(files->self, fd);
+    }
+    return code < 0;
+}
+
+/*
+ * Whether this process is writing what is at `path`. It may as well be another run's, of the same
+ * output, or have nothing to do with this program: the signal can come before that was looked at.
+ */
+static bool is_own(const struct slc_files *files, const char *path, struct slc_file_stat there)
+{
+    struct search search = {files, there, false};
+
+    if (there.kind == 'd' && !is_locked(files, path)) {
+        return false;
+    }
+    (void)files->list_folder(files->self, "/proc/self/fd", look_at, &search);
+    return search.found;
+}
 
 /* Whether the unfinished folder says how far its build has come. */
 static bool can_go_on(const struct slc_files *files, const char *folder)
@@ -19,6 +75,22 @@ static bool can_go_on(const struct slc_files *files, const char *folder)
 
     (void)snprintf(path, sizeof path, "%s/" SLC_PUSHED_STATE_NAME, folder);
     return files->stat_path(files->self, path, &stat) >= 0;
+}
+
+/* A folder `path`, of this run or of another. */
+static void leave_folder(const struct slc_files *files, const char *path, bool own)
+{
+    if (!own && is_locked(files, path)) {
+        return;
+    }
+    if (can_go_on(files, path)) {
+        console_note("what is done stays in %s: the same command line goes on with it", path);
+    } else if (!own) {
+        /* One that this run has made, but not come to lock, is empty. */
+        (void)files->remove_folder(files->self, path);
+    } else if (slc_folder_remove(files, path, NULL) != SLC_OK) {
+        console_note("%s is left over and can be removed", path);
+    }
 }
 
 static void remove_unfinished(void *unused)
@@ -37,18 +109,16 @@ static void remove_unfinished(void *unused)
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char path[4096];
         struct slc_file_stat stat;
+        bool own;
 
         (void)snprintf(path, sizeof path, "%.*s%s", (int)length, watched_output, suffixes[i]);
         if (files->stat_path(files->self, path, &stat) < 0) {
             continue;
         }
-        if (stat.kind == 'd' && can_go_on(files, path)) {
-            console_note("what is done stays in %s: the same command line goes on with it", path);
-        } else if (stat.kind == 'd') {
-            if (slc_folder_remove(files, path, NULL) != SLC_OK) {
-                console_note("%s is left over and can be removed", path);
-            }
-        } else {
+        own = is_own(files, path, stat);
+        if (stat.kind == 'd') {
+            leave_folder(files, path, own);
+        } else if (own) {
             (void)files->unlink(files->self, path);
         }
     }

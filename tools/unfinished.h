@@ -1,7 +1,7 @@
 /*
  * Outputs that are written beside their place: a signal removes what is unfinished and ends the
  * process, for operations that cannot stop half-way. A store that a later run can go on with stays,
- * which is said.
+ * which is said; so does whatever another run, or no run, has made there.
  */
 #ifndef SLC_TOOLS_UNFINISHED_H
 #define SLC_TOOLS_UNFINISHED_H

@@ -110,20 +110,56 @@ def ignored(folder):
     check(child.returncode == 143, f"exit {child.returncode}")
 
 
+def wait_for(condition, what):
+    deadline = time.monotonic() + 30
+    while not condition():
+        check(time.monotonic() < deadline, what)
+        time.sleep(0.01)
+
+
+def catches(child, number):
+    """Whether the process has a handler for the signal."""
+    with open(f"/proc/{child.pid}/status") as file:
+        return int(re.search(r"SigCgt:\s*(\w+)", file.read())[1], 16) >> number - 1 & 1
+
+
 def conversion(folder):
     """A conversion of what cannot be read again leaves neither a store nor a temporary folder."""
     feed = subprocess.Popen([SLUICE, "convert", "-", "out.slc"], stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     feed.stdin.write(b"".join(b"%d %d 1 1\n" % (i % 991 + 1, i + 1) for i in range(300000)))
     feed.stdin.flush()
-    deadline = time.monotonic() + 30
-    while not os.listdir(folder) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(lambda: os.listdir(folder), "nothing is written")
     feed.send_signal(signal.SIGINT)
     feed.wait(timeout=60)
     feed.stdin.close()
     check(feed.returncode == 130, f"exit {feed.returncode}: {feed.stderr.read()}")
     check(os.listdir(folder) == [], f"left behind: {os.listdir(folder)}")
+
+
+def what_is_anothers(folder):
+    """A signal to a conversion that has not come to its output yet removes nothing that is not its own."""
+    output, foreign = os.path.join(folder, "out.slc"), os.path.join(folder, "mine.slc.part")
+    os.mkdir(foreign)
+    with open(os.path.join(foreign, "work.txt"), "w") as file:
+        file.write("dear")
+    first = subprocess.Popen([SLUICE, "convert", "-", output, "-q"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    first.stdin.write(b"".join(b"%d %d 1 1\n" % (i % 991 + 1, i + 1) for i in range(300000)))
+    first.stdin.flush()
+    wait_for(lambda: os.path.exists(output + ".part"), "nothing is written")
+    for name in (output, os.path.join(folder, "mine.slc")):
+        with open(name + ".tmp", "w") as file:
+            file.write("dear")
+        second = subprocess.Popen([SLUICE, "convert", "-", name], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: catches(second, signal.SIGTERM), "no signal is caught")
+        second.send_signal(signal.SIGTERM)
+        _, messages = second.communicate(timeout=60)
+        check(second.returncode == 143 and b"goes on" not in messages, f"exit {second.returncode}: {messages}")
+        check(os.path.exists(name + ".tmp"), f"{name}.tmp is gone")
+    check(os.listdir(foreign) == ["work.txt"], f"left of a folder of others: {os.listdir(foreign)}")
+    _, messages = first.communicate(timeout=60)
+    check(first.returncode == 0, f"the other run was disturbed: {messages}")
+    sluice("check", output)
 
 
 def product(folder):
@@ -188,10 +224,7 @@ def benchmark(folder):
                                      "mttkrp-stream", "--warm-up", "0", "--memory-set", "1MiB"]):
         child = subprocess.Popen([SLUICE, "bench", *args, "-n", "50", "--temp-dir", temp],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 60
-        while not any(os.listdir(os.path.join(temp, name)) for name in os.listdir(temp)):
-            check(time.monotonic() < deadline, "no store is written")
-            time.sleep(0.01)
+        wait_for(lambda: any(os.listdir(os.path.join(temp, name)) for name in os.listdir(temp)), "no store is written")
         child.send_signal(signal.SIGINT)
         _, messages = child.communicate(timeout=60)
         check(child.returncode == 130, f"{args[0]}: exit {child.returncode}: {messages}")
@@ -205,6 +238,7 @@ run([
     ("a second signal ends at once", twice),
     ("an ignored signal stays ignored", ignored),
     ("a stopped conversion of a pipe leaves nothing", conversion),
+    ("what is another's stays", what_is_anothers),
     ("a stopped product with a vector leaves nothing", product),
     ("stopped text outputs leave nothing", text_outputs),
     ("a stopped benchmark leaves nothing", benchmark),
