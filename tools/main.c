@@ -9,9 +9,11 @@
 
 #include <archive.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
     &command_convert,  &command_info,   &command_check, &command_export,
@@ -115,11 +117,31 @@ static int dispatch(int argc, char **argv)
     return fail_unknown(word);
 }
 
+/*
+ * Standard streams that are closed (`>&-`) are opened for what they are not for: the numbers would
+ * else go to the first files that are opened, and what is printed into a store. They fail as
+ * before.
+ */
+static bool occupy_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) != fd) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     int code;
     int failed;
 
+    if (!occupy_standard_streams()) {
+        return 1;
+    }
     slc_dense_alone();
     json_out_start();
     /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,

@@ -125,6 +125,28 @@ def full_output(_folder):
     check("standard output" in done.stderr, done.stderr)
 
 
+def closed_streams(folder):
+    """What is printed does not go to the files that have the numbers of standard streams that are closed."""
+    def close():
+        for fd in range(3):
+            os.close(fd)
+
+    for name, status in (("open", 0), ("closed", 5)):
+        out = os.path.join(folder, name)
+        more = {"preexec_fn": close} if status else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        for args in (["generate", out + ".tns", "--dims", "30x20x10", "--nnz", "1000", "--progress", "always"],
+                     ["convert", out + ".tns", out + ".slc", "--progress", "always"],
+                     ["cpd", out + ".slc", "-r", "2", "-i", "3", "--deterministic", "--progress", "always", "-o", out]):
+            done = subprocess.run([SLUICE, *args], **more)
+            check(done.returncode == status, f"{name} {args[0]}: exit {done.returncode}")
+    for file in (".tns", ".slc/blco.blk", "/mode-1.npy", "/lambda.npy"):
+        written = []
+        for name in ("open", "closed"):
+            with open(os.path.join(folder, name + file), "rb") as there:
+                written.append(there.read())
+        check(written[0] == written[1], f"{file} has other bytes")
+
+
 run([
     ("help starts with an example", help_starts_with_an_example),
     ("examples parse", examples_parse),
@@ -177,4 +199,5 @@ run([
     ("names of choices", names_of_choices),
     ("man pages have the options of the help", man_pages),
     ("a full standard output is an error", full_output),
+    ("standard streams that are closed", closed_streams),
 ])
