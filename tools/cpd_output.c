@@ -2,6 +2,7 @@
 #include "cpd_output.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "storage/model.h"
 #include "storage/outside.h"
 
@@ -10,38 +11,50 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Fails unless `path`, where nothing is yet, can be created. */
+static enum slc_status check_new(const char *path, bool folder, struct slc_error *err)
+{
+    char *parent = slc_path_parent(path);
+    char target[1];
+    enum slc_status status = SLC_OK;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    if (folder && readlink(path, target, sizeof target) >= 0) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "a symbolic link that leads nowhere: make what it stands for, or name "
+                          "another output");
+        slc_error_locate_file(err, path);
+    } else if (access(parent, W_OK | X_OK) != 0) {
+        status = slc_fail_errno(err, errno, parent, "the results cannot be written there");
+    }
+    slc_free(parent);
+    return status;
+}
+
 /* Fails unless a file or folder at `path` can be created or replaced and is none of a store. */
 static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    const char *slash = strrchr(path, '/');
-    char parent[1024];
     enum slc_status status = slc_check_outside_stores(files, path, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    if (files->stat_path(files->self, path, &stat) >= 0) {
-        if (folder != (stat.kind == 'd')) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            folder ? "%s is a file: the factors, or the checkpoint, need a folder"
-                                   : "%s is a folder: a file is needed",
-                            path);
-        }
-        return access(path, W_OK) == 0
-                   ? SLC_OK
-                   : slc_fail_errno(err, errno, path, "the results cannot be written there");
+    if (files->stat_path(files->self, path, &stat) < 0) {
+        return check_new(path, folder, err);
     }
-    if (slash == NULL) {
-        (void)snprintf(parent, sizeof parent, ".");
-    } else {
-        (void)snprintf(parent, sizeof parent, "%.*s", (int)(slash == path ? 1 : slash - path),
-                       path);
+    if (folder != (stat.kind == 'd')) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        folder ? "%s is a file: the factors, or the checkpoint, need a folder"
+                               : "%s is a folder: a file is needed",
+                        path);
     }
-    return access(parent, W_OK | X_OK) == 0
+    return access(path, W_OK) == 0
                ? SLC_OK
-               : slc_fail_errno(err, errno, parent, "the results cannot be written there");
+               : slc_fail_errno(err, errno, path, "the results cannot be written there");
 }
 
 /* NAME.rR: the store's name without folders and ".slc". */

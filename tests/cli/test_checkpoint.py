@@ -192,7 +192,7 @@ def places(folder):
     path = store(folder)
     base = [SLUICE, "cpd", path, "-r", "3", "-q", "--maxsecs", "0.000001"]
     for more, place in ((["-s", "a-"], "a-checkpoint"), (["--ktensor", "b.txt"], "b.txt.checkpoint"),
-                        (["-o", "c"], "c"), (["-o", "d", "--checkpoint", "e"], "e"),
+                        (["-o", "c/"], "c"), (["-o", "d", "--checkpoint", "e//"], "e"),
                         (["--nowrite", "--checkpoint", "f"], "f")):
         done = ran([*base, *more], folder)
         check(done.returncode == 75, (more, done.returncode, done.stderr))
@@ -207,6 +207,10 @@ def places(folder):
         done = ran([*base, *more], folder)
         check(done.returncode == 75, done.stderr)
         check(sorted(os.listdir(folder)) == before and checkpoints(os.path.join(folder, "c")) == [], more)
+    os.symlink("nowhere", os.path.join(folder, "link"))
+    for option in ("-o", "--checkpoint"):
+        done = ran([*base, option, "link"], folder)
+        check(done.returncode == 5 and "link that leads nowhere" in done.stderr, done.stderr)
     done = ran([*base, "--checkpoint", path], folder)
     check(done.returncode == 2, f"a checkpoint was put into a store: {done.stderr}")
     done = ran([*base, "--checkpoint-interval", "-3"], folder)
