@@ -451,6 +451,29 @@ static enum slc_status begin(struct cp_state *state, struct slc_error *err)
     return status;
 }
 
+/*
+ * A run that goes on may be allowed fewer iterations than it has made: the model is then what the
+ * checkpoint holds. But within a pass for two modes some rows of a factor are new and some are not,
+ * so that this update is made to its end.
+ */
+static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_cp_result *result = state->result;
+    bool singular = false, stopped = false;
+    enum slc_status status = SLC_OK;
+
+    if (state->part.position != 0 && state->part.fused) {
+        state->iteration = result->iterations + 1;
+        status = update_mode(state, state->place, &singular, &stopped, err);
+        state->place += stopped ? 0 : 1;
+    }
+    if (stopped) {
+        result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
+    }
+    return status == SLC_OK && !stopped && state->place > 0 ? measure_fit(state, &result->fit, err)
+                                                            : status;
+}
+
 static enum slc_status run(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
@@ -460,10 +483,9 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    /* A run that goes on may be allowed fewer than it has made. */
     done = result->iterations >= state->options->iterations;
-    if (done && state->place > 0) {
-        status = measure_fit(state, &result->fit, err);
+    if (done) {
+        status = end_at_checkpoint(state, err);
     }
     while (!done) {
         if (copies_due(state)) {

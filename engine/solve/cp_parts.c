@@ -5,8 +5,9 @@
  *
  * Whether a pass can go on is told by its kind and strategies and by a hash of what was read before
  * it, blocks in their order or ranges of rows. Where a run that goes on has another order, by a
- * plan for less memory or another schedule, a pass for one mode begins anew. One for two modes
- * cannot: its factor's rows that have been solved for are as they were in no checkpoint.
+ * plan for less memory or another schedule, or another layout, a pass for one mode begins anew. One
+ * for two modes cannot: its factor's rows that have been solved for are as they were in no
+ * checkpoint.
  */
 #include "engine/solve/cp_checkpoint.h"
 
@@ -47,11 +48,14 @@ static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
     return entry.padded_bytes;
 }
 
-/* A hash of what the pass at hand has read when it stands at `position`. */
+/*
+ * A hash of what the pass at hand has read when it stands at `position`: numbers of blocks, of that
+ * file. The same tensor in another store has other blocks.
+ */
 static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 {
     const struct cp_passing *passing = &state->passing;
-    uint64_t hash = position;
+    uint64_t hash = slc_mix64(slc_reader_info(passing->reader)->header_hash + position);
 
     for (uint64_t p = 0; p < position; p++) {
         if (passing->fused) {

@@ -15,29 +15,37 @@
 
 enum { MODES = 3, ITERATIONS = 3, COMPONENTS = 5, TILE_NNZ = 900, NNZ = 24000, BLOCK_BYTES = 4096 };
 
-/* A store with a layout for each mode, partitions of several blocks, and rows of mode 1 split. */
-static const char *make_store(void)
+/* A store with a layout for each mode, partitions of several blocks, and rows of mode 1 split; or
+ * the same in blocks of several tiles. */
+static const char *make_store_in(bool large_blocks)
 {
     static const uint64_t dims[MODES] = {300, 5, 90};
-    static char path[512];
+    static char paths[2][512];
+    char *path = paths[large_blocks];
+    const uint64_t block_bytes = large_blocks ? 8 * BLOCK_BYTES : BLOCK_BYTES;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_made_tensor tensor;
 
     if (path[0] != '\0') {
         return path;
     }
-    (void)snprintf(path, sizeof path, "%s/parts.slc", slc_test_folder());
+    (void)snprintf(path, sizeof paths[0], "%s/parts%d.slc", slc_test_folder(), (int)large_blocks);
     slc_made_tensor_create(&tensor, MODES, dims, NNZ, SLC_MADE_DOUBLES, slc_test_seed());
     tensor.tile_nnz = TILE_NNZ;
-    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, path, SLC_CODEC_PACKED, BLOCK_BYTES, &err),
+    SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, path, SLC_CODEC_PACKED, block_bytes, &err),
                   &err);
     for (unsigned n = 0; n < MODES; n++) {
         SLC_ASSERT_OK(
-            slc_made_store_add_sorted(&tensor, path, n, 2500, SLC_CODEC_PACKED, BLOCK_BYTES, &err),
+            slc_made_store_add_sorted(&tensor, path, n, 2500, SLC_CODEC_PACKED, block_bytes, &err),
             &err);
     }
     slc_made_tensor_destroy(&tensor);
     return path;
+}
+
+static const char *make_store(void)
+{
+    return make_store_in(false);
 }
 
 /* A kind of run, but for threads and the like. */
@@ -75,6 +83,7 @@ static struct slc_plan_request request_of(const struct way *way, unsigned varian
 struct leaving {
     uint64_t checkpoints; /* after so many a stop is wanted; 0: never */
     uint64_t reads;       /* the read that fails; 0: none */
+    unsigned iterations;  /* that are allowed; 0: ITERATIONS */
     uint64_t seen;
     volatile int stop;
 };
@@ -98,7 +107,8 @@ static enum slc_status run_once(const char *path,
                                 uint64_t *bytes,
                                 struct slc_error *err)
 {
-    struct slc_cp_als_options options = fixture_options(COMPONENTS, ITERATIONS);
+    struct slc_cp_als_options options =
+        fixture_options(COMPONENTS, leaving->iterations != 0 ? leaving->iterations : ITERATIONS);
     struct slc_checkpoint *checkpoint = NULL;
     struct slc_stream_stats stats;
     struct slc_faulty faulty;
@@ -144,8 +154,8 @@ static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result 
     return same;
 }
 
-/* Whether the checkpoint in the folder stands within a pass. */
-static bool stands_in_a_pass(const char *folder)
+/* The state in the checkpoint in the folder. */
+static struct slc_cp_saved saved_in(const char *folder)
 {
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_checkpoint *checkpoint;
@@ -159,7 +169,12 @@ static bool stands_in_a_pass(const char *folder)
         SLC_ASSERT_OK(slc_cp_saved_read(reader, identity, &saved, &err), &err);
     }
     slc_checkpoint_close(checkpoint);
-    return saved.part.position != 0;
+    return saved;
+}
+
+static bool stands_in_a_pass(const char *folder)
+{
+    return saved_in(folder).part.position != 0;
 }
 
 /* Runs to the end, leaving again and again: after so many checkpoints, or at the read. */
@@ -263,10 +278,104 @@ static void other_passes(void)
     }
 }
 
+/* The same nonzeros in other blocks, read in the same order by their numbers: as above. */
+static void other_blocks(void)
+{
+    static const unsigned numbers[] = {0, 2, 4};
+
+    for (unsigned i = 0; i < SLC_COUNT(numbers); i++) {
+        struct slc_plan_request request = request_of(&ways[numbers[i]], 0);
+        struct leaving leaving = {.checkpoints = 2}, never = {0};
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_cp_result whole, result;
+        char folder[600];
+        uint64_t bytes = 0;
+
+        (void)snprintf(folder, sizeof folder, "%s/blocks%u.ckpt", slc_test_folder(), i);
+        request.deterministic = false;
+        request.schedule = SLC_SCHEDULE_FILE;
+        memcpy(request.mode_order, (const unsigned[]){0, 1, 2}, 3 * sizeof(unsigned));
+        request.mode_order_set = true;
+        SLC_ASSERT_OK(run_once(make_store(), folder, &request, &leaving, &result, &bytes, &err),
+                      &err);
+        CU_ASSERT_TRUE(stands_in_a_pass(folder));
+        slc_cp_result_destroy(&result);
+        if (ways[numbers[i]].passes == SLC_PASSES_FUSED) {
+            SLC_ASSERT_FAILS(
+                run_once(make_store_in(true), folder, &request, &never, &result, &bytes, &err),
+                SLC_ERR_USAGE, &err, "within a pass that updates mode");
+            continue;
+        }
+        SLC_ASSERT_OK(run_once(make_store_in(true), NULL, &request, &never, &whole, &bytes, &err),
+                      &err);
+        SLC_ASSERT_OK(
+            run_once(make_store_in(true), folder, &request, &never, &result, &bytes, &err), &err);
+        CU_ASSERT_DOUBLE_EQUAL(result.fit, whole.fit, 1e-10);
+        slc_cp_result_destroy(&whole);
+        slc_cp_result_destroy(&result);
+    }
+}
+
+/* Leaves a run in its second iteration, within a pass for its second mode and its third. */
+static void leave_in_second_iteration(const struct slc_plan_request *request, const char *folder)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_saved saved;
+    uint64_t bytes = 0;
+
+    do {
+        struct leaving leaving = {.checkpoints = 1};
+        struct slc_cp_result result;
+
+        SLC_ASSERT_OK(run_once(make_store(), folder, request, &leaving, &result, &bytes, &err),
+                      &err);
+        CU_ASSERT_EQUAL_FATAL(result.reason, SLC_STOP_SIGNAL);
+        slc_cp_result_destroy(&result);
+        saved = saved_in(folder);
+    } while (saved.iterations == 0 || saved.part.position == 0);
+    CU_ASSERT_TRUE_FATAL(saved.iterations == 1 && saved.place == 1 && saved.part.fused);
+}
+
+/* Within a pass for two modes, with no more iterations allowed than were made: of the factor some
+ * rows are new and some are not, so that its update is made to its end, as by a run that is stopped
+ * there. */
+static void no_more_iterations(void)
+{
+    const struct slc_plan_request request = request_of(&ways[4], 0);
+    struct leaving leaving = {.iterations = 1};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result done, stopped;
+    char folders[2][600];
+    uint64_t bytes = 0;
+    bool within = true;
+
+    for (unsigned i = 0; i < 2; i++) {
+        (void)snprintf(folders[i], sizeof folders[i], "%s/no-more%u.ckpt", slc_test_folder(), i);
+        leave_in_second_iteration(&request, folders[i]);
+    }
+    SLC_ASSERT_OK(run_once(make_store(), folders[0], &request, &leaving, &done, &bytes, &err),
+                  &err);
+    CU_ASSERT_EQUAL(done.reason, SLC_STOP_ITERATIONS);
+    while (within) {
+        leaving = (struct leaving){.checkpoints = 1};
+        SLC_ASSERT_OK(
+            run_once(make_store(), folders[1], &request, &leaving, &stopped, &bytes, &err), &err);
+        within = stands_in_a_pass(folders[1]);
+        if (within) {
+            slc_cp_result_destroy(&stopped);
+        }
+    }
+    CU_ASSERT_TRUE(same_bits(&done, &stopped));
+    slc_cp_result_destroy(&done);
+    slc_cp_result_destroy(&stopped);
+}
+
 static const struct slc_test tests[] = {
     {"stops within passes", stops_within_passes},
     {"failures within passes", failures_within_passes},
     {"other passes than those that were left", other_passes},
+    {"other blocks than those that were read", other_blocks},
+    {"no more iterations within a pass for two modes", no_more_iterations},
 };
 
 int main(int argc, char **argv)
