@@ -81,10 +81,11 @@ enum slc_status slc_io_wait(struct slc_io *io,
                             struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Whether the data of a completed request, not yet released, was there all the time: a map shows
- * zeros where its file was cut, or could not be read again, since. To be asked after the data was
- * used and before what came of it is. Cost: at most one atomic load. Threads: any. Errors:
- * SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset.
+ * Whether the data of a completed request, not yet released, was there all the time, and the same:
+ * a map shows zeros where its file was cut, or could not be read again, since, and other bytes
+ * where it was changed. To be asked after the data was used and before what came of it is. Cost: at
+ * most one question to the system. Threads: any. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, with file and
+ * offset.
  */
 enum slc_status slc_io_check(const struct slc_io *io,
                              const struct slc_io_request *request,

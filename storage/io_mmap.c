@@ -10,7 +10,8 @@
  * MADV_POPULATE_READ (Linux 5.14) turns that into an error; where it fails or is missing, one byte
  * of every page is read through the table instead, which finds the place and the reason and leaves
  * the pages in the cache. A file that is cut later, while its pages are in use, is caught by
- * storage/map_guard.h: the pages turn to zeros, and mmap_check tells.
+ * storage/map_guard.h: the pages turn to zeros, and mmap_check tells. So it does where the file was
+ * changed since the range was mapped: what was verified may not be what was computed with.
  *
  * The system's pages may be longer than those of the file (16 or 64 KiB on Arm): a map begins at
  * the system's page that holds the first byte, and a cut inside the last one is found by the file's
@@ -38,7 +39,8 @@ struct window {
     struct slc_io_request *request;
     void *address; /* NULL: not mapped */
     uint64_t bytes;
-    uint64_t lead; /* bytes of the map before the request's first */
+    uint64_t lead;       /* bytes of the map before the request's first */
+    int64_t modified_ns; /* when the file was changed last, as it was mapped */
 };
 
 struct mmap_backend {
@@ -65,9 +67,12 @@ static void window_drop(const struct slc_io *io, struct window *window)
     }
 }
 
-/* How many bytes of the request from `done` on the file still has, or an errno. */
-static int64_t
-bytes_left(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
+/* How many bytes of the request from `done` on the file still has, or an errno; and when it was
+ * changed last. */
+static int64_t bytes_left(const struct slc_io *io,
+                          const struct slc_io_request *request,
+                          uint64_t done,
+                          int64_t *modified_ns)
 {
     const uint64_t from = request->offset + done;
     struct slc_file_stat stat;
@@ -76,6 +81,7 @@ bytes_left(const struct slc_io *io, const struct slc_io_request *request, uint64
     if (rc < 0) {
         return rc;
     }
+    *modified_ns = stat.modified_ns;
     return stat.bytes > from ? (int64_t)slc_min_u64(stat.bytes - from, request->bytes - done) : 0;
 }
 
@@ -84,7 +90,7 @@ static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
     struct slc_guarded_range *range = range_of(io, window);
-    const int64_t left = bytes_left(io, request, 0);
+    const int64_t left = bytes_left(io, request, 0, &window->modified_ns);
     int rc;
 
     if (left < 0) {
@@ -138,14 +144,14 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
 {
     const struct slc_io_request *request = window->request;
     const uint64_t at = window->lead + done, from = at - at % slc_memory_page_bytes();
-    int64_t result;
+    int64_t result, modified_ns;
 
     if (io->files->advise(io->files->self, (char *)window->address + from, window->bytes - from,
                           MADV_POPULATE_READ) < 0) {
         result = touch_pages(io, request, done);
     } else {
         /* A page that the file ends in is resident, and an emulator may not have done anything. */
-        result = bytes_left(io, request, done);
+        result = bytes_left(io, request, done, &modified_ns);
     }
     return io->files->completed(io->files->self, slc_io_file_of(io, request)->fd,
                                 request->offset + done, request->bytes - done, result);
@@ -202,7 +208,8 @@ static enum slc_status
 mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
 {
     const struct mmap_backend *mmap = io->backend;
-    const int64_t left = bytes_left(io, request, 0);
+    int64_t modified_ns = mmap->windows[request->slot].modified_ns;
+    const int64_t left = bytes_left(io, request, 0, &modified_ns);
     enum slc_status status;
 
     if (left >= 0 && (uint64_t)left < request->bytes) {
@@ -211,6 +218,13 @@ mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct
                           " the file now has only %" PRId64
                           " bytes: it was cut while in use; restore or convert it again",
                           request->offset, request->offset + request->bytes, left);
+    } else if (modified_ns != mmap->windows[request->slot].modified_ns) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "the file was changed while bytes %" PRIu64 " to %" PRIu64
+                          " of it were mapped and in use: what was read may be neither the old nor "
+                          "the new; give the same command again once nobody changes it, or read "
+                          "another way (--io pread)",
+                          request->offset, request->offset + request->bytes);
     } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
     } else {
