@@ -6,13 +6,15 @@
  * which the first writes reach the drive does not matter: what a header claims is under checksums,
  * and the other generation, which was synced before, is whole. After a write or a sync that failed
  * nobody knows what a file holds: the system may have dropped pages and then show them as clean. So
- * that file is removed, and none is written again.
+ * that file is removed, and none is written again. Files that somebody else has removed are made
+ * anew: the run that they were of may have days of work in memory.
  */
 #include "storage/checkpoint.h"
 
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "storage/checkpoint_form.h"
 #include "storage/folder_lock.h"
@@ -34,7 +36,8 @@ struct slc_checkpoint {
     int fd[2];     /* for writing; -1 until space is reserved */
     int committed; /* the generation that counts, 0 or 1; -1: none */
     uint64_t generation;
-    bool folders_synced; /* since the files were made */
+    uint64_t reserved_bytes; /* of each file */
+    bool folders_synced;     /* since the files were made */
     struct slc_checkpoint_reader *found;
     struct slc_error other_fault;
 
@@ -300,6 +303,7 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
     if (status != SLC_OK) {
         return status;
     }
+    checkpoint->reserved_bytes = bytes;
     checkpoint->buffer = checkpoint->memory.data;
     checkpoint->stream =
         (struct slc_hash_stream *)(checkpoint->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
@@ -357,11 +361,60 @@ static void sync_target(struct slc_checkpoint *checkpoint)
     }
 }
 
+/* Whether the open file, or folder, is what is at `path`. */
+static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
+{
+    const struct slc_files *files = checkpoint->files;
+    struct slc_file_stat open, named;
+    int rc = fd < 0 ? -EBADF : files->stat_fd(files->self, fd, &open);
+
+    if (rc >= 0) {
+        rc = files->stat_path(files->self, path, &named);
+    }
+    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && checkpoint->fault.status == SLC_OK) {
+        (void)slc_fail_errno(&checkpoint->fault, -rc, path, "looking for the checkpoint");
+    }
+    return rc >= 0 && open.inode == named.inode && open.device == named.device;
+}
+
+/* Makes anew what has been removed since it was reserved. */
+static void make_again(struct slc_checkpoint *checkpoint)
+{
+    const struct slc_files *files = checkpoint->files;
+    enum slc_status status = SLC_OK;
+    bool gone[2];
+
+    for (unsigned k = 0; k < 2; k++) {
+        gone[k] = !is_at(checkpoint, checkpoint->fd[k], checkpoint->path[k]);
+    }
+    if (checkpoint->fault.status != SLC_OK || (!gone[0] && !gone[1])) {
+        return;
+    }
+    slc_log(SLC_LOG_WARNING,
+            "the checkpoint in %s was removed while the run went on: it is made anew",
+            checkpoint->folder);
+    if (!is_at(checkpoint, checkpoint->lock_fd, checkpoint->folder)) {
+        slc_folder_unlock(files, &checkpoint->lock_fd);
+        status = take_folder(checkpoint, checkpoint->folder, &checkpoint->fault);
+    }
+    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
+        if (gone[k]) {
+            (void)files->close(files->self, checkpoint->fd[k]);
+            checkpoint->committed = checkpoint->committed == (int)k ? -1 : checkpoint->committed;
+            status = reserve_file(checkpoint, k, checkpoint->reserved_bytes, &checkpoint->fault);
+        }
+    }
+    checkpoint->folders_synced = false;
+}
+
 void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
 {
     assert(checkpoint->buffer != NULL);
     slc_checkpoint_reader_close(checkpoint->found);
     checkpoint->found = NULL;
+    if (checkpoint->fault.status == SLC_OK) {
+        make_again(checkpoint);
+    }
     if (checkpoint->fault.status != SLC_OK) {
         return;
     }

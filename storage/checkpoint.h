@@ -118,7 +118,8 @@ enum slc_status slc_checkpoint_reserve(struct slc_checkpoint *checkpoint,
 /*
  * Writes a generation from front to back: begin, sections one after the other, commit. The first
  * fault is kept and `commit` tells it. Then the file at fault is removed, nothing is tried again
- * with this checkpoint, and the generation before stays. Needs: slc_checkpoint_reserve.
+ * with this checkpoint, and the generation before stays. Where somebody has removed the files, they
+ * are made anew, which is said. Needs: slc_checkpoint_reserve.
  */
 void slc_checkpoint_begin(struct slc_checkpoint *checkpoint);
 void slc_checkpoint_section(struct slc_checkpoint *checkpoint, const char *name);

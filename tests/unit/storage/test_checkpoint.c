@@ -535,6 +535,32 @@ static void beginning_anew(void)
     }
 }
 
+/* Removes one file or both, and with both the folder; then the next generation is there again. */
+static void removed_by_others(void)
+{
+    const struct slc_files *files = slc_quick_files();
+
+    for (unsigned which = 1; which <= 4; which++) {
+        const char *folder = fresh_folder("removed");
+        struct slc_checkpoint *checkpoint;
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_OK(slc_checkpoint_open(files, folder, true, &checkpoint, &err), &err);
+        SLC_ASSERT_OK(slc_checkpoint_reserve(checkpoint, reserve_bytes(), &err), &err);
+        SLC_ASSERT_OK(write_sections(checkpoint, 1, 1, &err), &err);
+        for (unsigned k = 0; k < 2; k++) {
+            if (which == 4 || (which >> k & 1U) != 0) {
+                CU_ASSERT_EQUAL(files->unlink(NULL, generation_path(folder, k)), 0);
+            }
+        }
+        CU_ASSERT_EQUAL(which == 4 ? files->remove_folder(NULL, folder) : 0, 0);
+        SLC_ASSERT_OK(write_sections(checkpoint, 2, 1, &err), &err);
+        SLC_ASSERT_OK(write_sections(checkpoint, 3, 1, &err), &err);
+        slc_checkpoint_close(checkpoint);
+        CU_ASSERT_EQUAL(found_generation(folder, 1), 3);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -549,6 +575,7 @@ int main(int argc, char **argv)
         {"space is reserved or refused", reserving},
         {"one process at a time", one_process_at_a_time},
         {"beginning anew and removing", beginning_anew},
+        {"others remove it meanwhile", removed_by_others},
     };
 
     return slc_test_main("storage: checkpoint", tests, SLC_COUNT(tests), argc, argv);
