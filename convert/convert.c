@@ -337,8 +337,17 @@ typedef enum slc_status run_fn(struct slc_conversion *c, struct slc_error *err);
 /* Parses everything and decides what was open. The builder, if there is one, is the job's. */
 static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
+    struct slc_error changed = SLC_ERROR_INIT;
     enum slc_status status = slc_parse_run(&c->job, err);
 
+    /* Of a file that others write to, no row is to blame, and what was read is of no one moment. */
+    if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
+        slc_input_check(c->input, &changed) != SLC_OK) {
+        status = changed.status;
+        if (err != NULL) {
+            *err = changed;
+        }
+    }
     if (status == SLC_OK) {
         status = settle_all(c, dims, err);
     }

@@ -31,6 +31,7 @@ struct slc_input {
     enum slc_compression compression;
     struct slc_input_decoder *decoder; /* NULL: plain text */
     uint64_t stored_bytes;             /* 0: unknown */
+    int64_t modified_ns;               /* of a file, as it was opened */
     bool owns_fd;
     bool at_end;
     uint64_t lines;          /* line ends delivered so far */
@@ -74,6 +75,7 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     source->by_offset = stat.kind == 'f';
     if (source->by_offset) {
         input->stored_bytes = stat.bytes;
+        input->modified_ns = stat.modified_ns;
         /* Advice only: a file system that knows no read-ahead is read all the same. */
         (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
@@ -297,6 +299,34 @@ enum slc_status slc_input_go_to(struct slc_input *input,
         status = slc_input_next(input, text, capacity, &bytes, err);
     }
     *there = status == SLC_OK && input->delivered == offset && input->lines == lines;
+    return status;
+}
+
+enum slc_status slc_input_check(const struct slc_input *input, struct slc_error *err)
+{
+    const struct slc_input_source *source = &input->source;
+    enum slc_status status = SLC_OK;
+    struct slc_file_stat stat;
+    int code;
+
+    if (!source->by_offset) {
+        return SLC_OK;
+    }
+    code = source->files->stat_fd(source->files->self, source->fd, &stat);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, source->name, "cannot inspect");
+    }
+    if (stat.bytes != input->stored_bytes) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the file had %" PRIu64 " bytes when it was opened and has %" PRIu64
+                          " now: give the same command again once nothing writes to it",
+                          input->stored_bytes, stat.bytes);
+    } else if (stat.modified_ns != input->modified_ns) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the file was changed while it was read: give the same command again "
+                          "once nothing writes to it");
+    }
+    slc_error_locate_file(err, source->name);
     return status;
 }
 

@@ -80,6 +80,13 @@ enum slc_status slc_input_identity(struct slc_input *input,
                                    uint64_t *identity,
                                    struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Whether the file is still what it was when it was opened, by its length and the time of its last
+ * change: what was read of one that others write to is of no one moment. Nothing is known of what
+ * is no regular file. Errors: SLC_ERR_INPUT, SLC_ERR_IO.
+ */
+enum slc_status slc_input_check(const struct slc_input *input, struct slc_error *err) SLC_NODISCARD;
+
 /* Bytes of the stored input consumed so far, for progress. */
 uint64_t slc_input_consumed(const struct slc_input *input);
 

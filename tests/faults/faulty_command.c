@@ -164,6 +164,7 @@ static void arm(const struct command_fault *fault, uint64_t k)
         faulty_files.action = fault->action;
         faulty_files.detail = fault->detail;
         faulty_files.from_then = fault->from_then;
+        faulty_files.call = fault->call;
     }
 }
 

@@ -28,9 +28,10 @@ enum {
 struct command_fault {
     unsigned kind;
     enum slc_faulty_action action;
-    int error;       /* ERRNO; allocations give NULL */
-    uint64_t detail; /* SHORT: bytes that are moved at most */
-    bool from_then;  /* the k-th and all after it; of files alone */
+    int error;          /* ERRNO; allocations give NULL */
+    uint64_t detail;    /* SHORT: bytes that are moved at most */
+    bool from_then;     /* the k-th and all after it; of files alone */
+    void (*call)(void); /* CALL: what happens before the operation; of files alone */
 };
 
 struct command_end {

@@ -17,7 +17,10 @@ static enum slc_faulty_action strike(struct slc_faulty *faulty, enum slc_faulty_
     }
     if (number == faulty->k || (faulty->from_then && number > faulty->k)) {
         atomic_fetch_add(&faulty->hits, 1);
-        return faulty->action;
+        if (faulty->action != SLC_FAULTY_CALL) {
+            return faulty->action;
+        }
+        faulty->call();
     }
     return SLC_FAULTY_NOTHING;
 }

@@ -47,7 +47,13 @@ enum slc_faulty_kind {
     SLC_FAULTY_ANY = SLC_FAULTY_KINDS /* counts operations of every kind together */
 };
 
-enum slc_faulty_action { SLC_FAULTY_NOTHING, SLC_FAULTY_ERRNO, SLC_FAULTY_SHORT, SLC_FAULTY_FLIP };
+enum slc_faulty_action {
+    SLC_FAULTY_NOTHING,
+    SLC_FAULTY_ERRNO,
+    SLC_FAULTY_SHORT,
+    SLC_FAULTY_FLIP,
+    SLC_FAULTY_CALL /* something happens before the operation, which is made as it is */
+};
 
 struct slc_faulty {
     struct slc_files table;        /* hand out &faulty.table */
@@ -55,10 +61,11 @@ struct slc_faulty {
 
     enum slc_faulty_action action;
     enum slc_faulty_kind kind;
-    uint64_t k;      /* the operation of `kind`, from 1, that is hit; 0: none */
-    bool from_then;  /* hit every later one, too */
-    int error;       /* ERRNO: the errno it gives */
-    uint64_t detail; /* SHORT: bytes it moves at most; FLIP: the bit of the data it flips */
+    uint64_t k;         /* the operation of `kind`, from 1, that is hit; 0: none */
+    bool from_then;     /* hit every later one, too */
+    int error;          /* ERRNO: the errno it gives */
+    uint64_t detail;    /* SHORT: bytes it moves at most; FLIP: the bit of the data it flips */
+    void (*call)(void); /* CALL: what happens */
 
     atomic_uint_fast64_t seen[SLC_FAULTY_KINDS + 1];
     atomic_uint_fast64_t hits;
