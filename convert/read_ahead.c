@@ -35,6 +35,7 @@ struct slc_read_ahead {
     struct slc_read_request *requests;
     struct buffer *buffers;
     struct buffer *free;
+    const struct slc_read_request *busy; /* whose chunk is being fetched */
     uint64_t begun;
     bool has_thread;
     bool stop;
@@ -80,10 +81,12 @@ static void read_chunk(struct slc_read_ahead *ahead, struct slc_read_request *re
     request->state = REQUEST_READING;
     ahead->free = buffer->next;
     buffer->next = NULL;
+    ahead->busy = request;
     pthread_mutex_unlock(&ahead->mutex);
     status = slc_spill_fetch(ahead->spill, request->link, true, buffer->data, &buffer->chunk,
                              &request->fault);
     pthread_mutex_lock(&ahead->mutex);
+    ahead->busy = NULL;
     if (status != SLC_OK) {
         request->state = REQUEST_READ;
         buffer->next = ahead->free;
@@ -210,6 +213,17 @@ static void give_back(struct slc_read_ahead *ahead, struct slc_read_request *req
     }
 }
 
+/* Moves to the next chunk that is fetched, if there is one. The lock is held. */
+static bool take_next(struct slc_read_ahead *ahead, struct slc_read_request *request)
+{
+    give_back(ahead, request);
+    request->taken = request->first;
+    if (request->taken != NULL) {
+        request->first = request->taken->next;
+    }
+    return request->taken != NULL;
+}
+
 enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
                                     struct slc_read_request *request,
                                     struct slc_chunk *chunk,
@@ -226,10 +240,8 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
     while (request->first == NULL && request->state == REQUEST_READING) {
         pthread_cond_wait(&ahead->changed, &ahead->mutex);
     }
-    *found = request->first != NULL;
+    *found = take_next(ahead, request);
     if (*found) {
-        request->taken = request->first;
-        request->first = request->taken->next;
         *chunk = request->taken->chunk;
     } else if (request->fault.status != SLC_OK) {
         status = request->fault.status;
@@ -244,8 +256,12 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
 void slc_read_ahead_end(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
     pthread_mutex_lock(&ahead->mutex);
-    assert(request->state == REQUEST_READ && request->first == NULL);
-    give_back(ahead, request);
+    request->state = REQUEST_READ;
+    while (ahead->busy == request) {
+        pthread_cond_wait(&ahead->changed, &ahead->mutex);
+    }
+    while (take_next(ahead, request)) {
+    }
     request->state = REQUEST_FREE;
     pthread_mutex_unlock(&ahead->mutex);
 }

@@ -54,7 +54,8 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
                                     bool *found,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* The chain is read to its end, or slc_read_ahead_next failed or found nothing. */
+/* Ends a request: what of its chain was read ahead and is not taken, as where the caller has found
+ * it wrong, is dropped. */
 void slc_read_ahead_end(struct slc_read_ahead *ahead, struct slc_read_request *request);
 
 #endif

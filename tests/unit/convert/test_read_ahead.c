@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHAINS = 4, CHUNKS = 60, ROWS_MAX = 900, BUFFER_BYTES = 32768, LARGE_ROWS = 4000 };
 
@@ -211,6 +212,40 @@ static void test_overtaking(void)
     unmake(&made);
 }
 
+/* A chain that is given up after any of its chunks: its buffers are there for the next one. */
+static void test_given_up(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_read_ahead *ahead = NULL;
+    struct made made;
+    uint32_t left;
+
+    make(&made, slc_quick_files(), false, UINT32_MAX);
+    SLC_ASSERT_OK(create(&made, 4, &ahead, &err), &err);
+    for (uint32_t taken = 0; taken < CHUNKS; taken += 1 + taken / 4) {
+        struct slc_read_request *request = slc_read_ahead_begin(ahead, made.chains[0].last);
+        bool found = true;
+
+        for (uint32_t i = 0; i < taken && found; i++) {
+            struct slc_chunk chunk;
+
+            SLC_ASSERT_OK(slc_read_ahead_next(ahead, request, &chunk, &found, &err), &err);
+        }
+        slc_read_ahead_end(ahead, request);
+    }
+    /* Until the thread comes to it first. */
+    left = CHUNKS;
+    for (unsigned tries = 0; tries < 10000 && left == CHUNKS; tries++) {
+        struct slc_read_request *request = slc_read_ahead_begin(ahead, made.chains[1].last);
+
+        usleep(100);
+        SLC_ASSERT_OK(take(&made, ahead, request, 1, &left, &err), &err);
+    }
+    CU_ASSERT(left < CHUNKS);
+    slc_read_ahead_destroy(ahead);
+    unmake(&made);
+}
+
 /* Every read fails once, or ends early; what was begun then is dropped. */
 static void test_faults(void)
 {
@@ -307,6 +342,7 @@ static const struct slc_test tests[] = {
     {"chains come in order", test_order},
     {"a chunk larger than a buffer", test_large_chunk},
     {"a request that is not begun", test_overtaking},
+    {"a chain that is given up", test_given_up},
     {"failing and short reads", test_faults},
     {"no memory, no thread", test_refused},
     {"within the budget", test_memory},
