@@ -207,7 +207,7 @@ static enum slc_status measure_products(struct sorted *sorted,
         status = slc_matrix_create(&sorted->result, type, slc_gpu_fiber_list_count(sorted->list),
                                    cols, err);
     }
-    for (int p = first; p < (int)end && status == SLC_OK; p++) {
+    for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {
         status = measure_product(
             sorted, (enum slc_gpu_product)p,
             sorted->keep_empty ? "sptv-all" : slc_gpu_product_name((enum slc_gpu_product)p), err);
