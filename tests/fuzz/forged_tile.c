@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_BYTES_MAX = 4096, HEAD_BYTES = 64 };
+enum { DATA_BYTES_MAX = 4096 };
 const uint64_t forged_dims[FORGED_MODES] = {1 << 24, 1 << 20, 1 << 18, 1 << 19, 1 << 12};
 static const struct slc_fiber_run runs[2] = {{0, 0}, {.mode = 3, .bits = 6}};
 
@@ -81,12 +81,12 @@ bool forged_tile_make(struct forged_tile *forged, const uint8_t *data, size_t by
     struct slc_block_view *view = &forged->view;
     uint8_t *block;
 
-    if (bytes < HEAD_BYTES || bytes - HEAD_BYTES > DATA_BYTES_MAX) {
+    if (bytes < FORGED_HEAD_BYTES || bytes - FORGED_HEAD_BYTES > DATA_BYTES_MAX) {
         return false;
     }
     memset(forged, 0, sizeof *forged);
     entry->data_offset = directory_end;
-    entry->data_bytes = ((uint32_t)(bytes - HEAD_BYTES) + 7) & ~7U;
+    entry->data_bytes = ((uint32_t)(bytes - FORGED_HEAD_BYTES) + 7) & ~7U;
     entry->nnz = slc_load_u16(data) + 1U;
     entry->first_lo = slc_load_u64(data + 8);
     entry->first_hi = slc_load_u64(data + 16) & 0x1fffffff;
@@ -104,7 +104,7 @@ bool forged_tile_make(struct forged_tile *forged, const uint8_t *data, size_t by
         return false;
     }
     slc_tile_entry_store(block + slc_tile_entry_offset(FORGED_MODES, 0), FORGED_MODES, entry);
-    memcpy(block + directory_end, data + HEAD_BYTES, bytes - HEAD_BYTES);
+    memcpy(block + directory_end, data + FORGED_HEAD_BYTES, bytes - FORGED_HEAD_BYTES);
     view->data = block;
     return true;
 }

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { FORGED_MODES = 5 };
+enum { FORGED_MODES = 5, FORGED_HEAD_BYTES = 64 };
 extern const uint64_t forged_dims[FORGED_MODES];
 
 struct forged_tile {

@@ -3,6 +3,7 @@
  * checksum is made right again. Whatever the reader then accepts is decoded to the last nonzero.
  */
 #include "forged_image.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "base/bytes.h"
@@ -102,4 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         slc_reader_close(reader);
     }
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    static const struct fuzz_changes form = {1, 3, 0};
+
+    return fuzz_mutate_changes(data, bytes, room, seed, &form);
 }

@@ -5,6 +5,7 @@
  * Input: for each page of the file how many bytes of it are not the zeros behind them (u16), and
  * these.
  */
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "base/bytes.h"
@@ -107,4 +108,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fuzz_write(fuzz_path("checkpoint-1.ckpt"), file, size);
     look();
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    return fuzz_mutate_pieces(data, bytes, room, seed, PAGE);
 }

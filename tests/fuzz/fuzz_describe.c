@@ -4,6 +4,7 @@
  * What storage's own decoder takes is the same nonzeros.
  */
 #include "forged_tile.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "naive_decode.h"
@@ -110,4 +111,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         forged_tile_free(&forged);
     }
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    return fuzz_mutate_behind(data, bytes, room, seed, FORGED_HEAD_BYTES);
 }

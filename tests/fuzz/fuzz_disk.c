@@ -3,7 +3,9 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "storage/file_layout.h"
+#include "storage/verify.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +16,12 @@ enum {
     /* storage/journal.c: the head, and a record's index entry behind the writer's state. */
     JOURNAL_HEAD = 64,
     JOURNAL_ENTRY = 40,
+    /* convert/state_file.c and convert/chunk.c. */
+    STATE_HEAD = 24,
+    CHUNK_BYTES = 20,
+    CHUNK_HEAD = 72,
+    /* Of the kinds that alter a bit the one that cuts the file, too. */
+    CUT = 249,
     /* Larger than any file that targets let the product write. */
     FILE_BYTES_MAX = 64 << 20
 };
@@ -63,6 +71,39 @@ void fuzz_disk_store(const struct slc_files *disk,
               "a file cannot be written");
 }
 
+/* Whether the word there or one beside it is not zero: most of files is padding. */
+static bool is_written(const uint8_t *data, uint64_t bytes, uint64_t word)
+{
+    const uint64_t words = bytes / 8;
+
+    return slc_load_u64(data + 8 * word) != 0 ||
+           (word > 0 && slc_load_u64(data + 8 * (word - 1)) != 0) ||
+           (word + 1 < words && slc_load_u64(data + 8 * (word + 1)) != 0);
+}
+
+/* The byte that `place` means, counted over where something is written, or from there back. */
+static uint64_t find_place(const uint8_t *data, uint64_t bytes, uint64_t place, bool back)
+{
+    const uint64_t words = bytes / 8;
+    uint64_t written = 0;
+
+    for (uint64_t word = 0; word < words; word++) {
+        written += is_written(data, bytes, word);
+    }
+    if (written == 0) {
+        return place % bytes;
+    }
+    place %= 8 * written;
+    place = back ? 8 * written - 1 - place : place;
+    for (uint64_t word = 0, before = 0; word < words; word++) {
+        before += is_written(data, bytes, word);
+        if (before > place / 8) {
+            return 8 * word + place % 8;
+        }
+    }
+    return 0;
+}
+
 /* One change of the bytes; what wider numbers there are in files begins at multiples of 8. */
 static void alter(uint8_t *data, uint64_t *bytes, uint64_t at, uint8_t kind, uint8_t argument)
 {
@@ -73,7 +114,7 @@ static void alter(uint8_t *data, uint64_t *bytes, uint64_t at, uint8_t kind, uin
         return;
     }
     if (kind % 8 == 1) {
-        *bytes = kind == 255 ? at : *bytes;
+        *bytes = kind == CUT ? at : *bytes;
         data[at] ^= (uint8_t)(1U << argument % 8);
         return;
     }
@@ -122,10 +163,8 @@ static void alter_file(const struct slc_files *disk,
         const uint64_t place = slc_load_u16(changes + i + 1);
 
         if ((changes[i] & 0x7fU) % count == number && bytes > 0) {
-            const uint64_t at = place % bytes;
-
-            alter(data, &bytes, changes[i] & 0x80U ? bytes - 1 - at : at, changes[i + 3],
-                  changes[i + 4]);
+            alter(data, &bytes, find_place(data, bytes, place, (changes[i] & 0x80U) != 0),
+                  changes[i + 3], changes[i + 4]);
             altered = true;
         }
     }
@@ -183,4 +222,59 @@ void fuzz_seal_journal(
         }
     }
     free(block_file);
+}
+
+void fuzz_seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
+{
+    (void)disk;
+    if (bytes >= STATE_HEAD) {
+        slc_store_u64(data + 16, bytes - STATE_HEAD);
+        slc_store_u64(data + 8, slc_hash64(data + 16, bytes - 16));
+    }
+}
+
+void fuzz_seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
+{
+    uint64_t at = 0;
+
+    (void)disk;
+    while (bytes - at >= CHUNK_HEAD) {
+        const uint64_t length = slc_load_u32(data + at + CHUNK_BYTES);
+
+        if (length >= CHUNK_HEAD && length <= bytes - at) {
+            slc_store_u64(data + at, slc_hash64(data + at + 8, length - 8));
+            at += length;
+        } else {
+            at = at / SLC_PAGE_BYTES * SLC_PAGE_BYTES + SLC_PAGE_BYTES;
+            at = at < bytes ? at : bytes;
+        }
+    }
+}
+
+static void no_log(void *context, enum slc_log_level level, const char *message)
+{
+    (void)context, (void)level, (void)message;
+}
+
+void fuzz_disk_quiet(void)
+{
+    slc_log_set_sink(no_log, NULL);
+}
+
+void fuzz_disk_check(const struct slc_files *disk,
+                     const char *output,
+                     enum slc_status status,
+                     bool altered)
+{
+    const struct slc_verify_options options = {.files = disk, .decode = true, .threads = 1};
+    struct slc_verify_report report;
+    struct slc_file_stat stat;
+    enum slc_status found;
+
+    if (disk->stat_path(disk->self, output, &stat) < 0) {
+        fuzz_must(status != SLC_OK && altered, "a build ends without a store");
+        return;
+    }
+    found = slc_verify_store(output, &options, &report, NULL);
+    fuzz_must(found == SLC_OK || altered, "what goes on makes no whole store");
 }

@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* u8 file, u16 place (from the end where bit 7 of the file is set), u8 kind, u8 argument. */
+/* u8 file, u16 place among bytes that are not padding (from the end where bit 7 of the file is
+ * set), u8 kind, u8 argument. */
 enum { FUZZ_CHANGE_BYTES = 5 };
 
 /* A file that may be altered, in the order in which checksums are made right: a journal's hashes
@@ -49,6 +50,22 @@ void fuzz_seal_journal(const struct slc_files *disk,
                        unsigned order,
                        uint8_t *data,
                        uint64_t bytes);
+
+/* The same of what convert/ notes about a build (convert/state_file.c), and of the chunks in a
+ * spill file (convert/chunk.c), which lie one behind the other from where a segment begins, up to
+ * zeros. */
+void fuzz_seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
+void fuzz_seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
+
+/* No more log: what is begun anew is told each time. */
+void fuzz_disk_quiet(void);
+
+/* What a build that ended with this status has to leave at `output`: of leftovers that were not
+ * altered comes the store; of others one that can be looked at, or none. */
+void fuzz_disk_check(const struct slc_files *disk,
+                     const char *output,
+                     enum slc_status status,
+                     bool altered);
 
 /* Stops the process, saying why, where that does not hold. */
 void fuzz_must(bool holds, const char *what);

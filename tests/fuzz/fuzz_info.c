@@ -4,6 +4,7 @@
  * tiles that decode.
  */
 #include "forged_image.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "base/bytes.h"
@@ -246,4 +247,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     remove_store(&forged, names);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    static const struct fuzz_changes form = {1, CHANGE_BYTES, 1};
+
+    return fuzz_mutate_changes(data, bytes, room, seed, &form);
 }

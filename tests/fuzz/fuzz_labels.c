@@ -2,6 +2,7 @@
  * Any bytes as the permutation of a mode, listed with the checksum that they have: what is taken
  * for one is one, and written again it is the same file.
  */
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "base/hash.h"
@@ -69,4 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     slc_labels_destroy(&labels);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    return fuzz_mutate_behind(data, bytes, room, seed, HEAD_BYTES);
 }

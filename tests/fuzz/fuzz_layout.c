@@ -4,10 +4,10 @@
  * either way.
  */
 #include "fuzz_disk.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 #include "make_store.h"
 
-#include "base/log.h"
 #include "convert/relayout.h"
 #include "storage/verify.h"
 
@@ -50,11 +50,6 @@ static void seal_fiber(const struct slc_files *disk, uint8_t *data, uint64_t byt
     fuzz_seal_journal(disk, layouts[1].blocks, ORDER, data, bytes);
 }
 
-static void no_log(void *context, enum slc_log_level level, const char *message)
-{
-    (void)context, (void)level, (void)message;
-}
-
 static struct slc_recorded *build_once(enum slc_layout_kind kind)
 {
     static const uint64_t dims[ORDER] = {30, 40, UINT64_C(1) << 30};
@@ -84,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     enum slc_status status;
 
     if (done[which] == NULL) {
-        slc_log_set_sink(no_log, NULL);
+        fuzz_disk_quiet();
         done[which] = build_once(layouts[which].kind);
     }
     disk = fuzz_disk_at(done[which], files[which], 2, data + (bytes > 0), bytes - (bytes > 0));
@@ -96,4 +91,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fuzz_must(report.layouts == (status == SLC_OK ? 2 : 1), "a layout is listed or it is not");
     slc_recorded_destroy(disk);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    static const struct fuzz_changes form = {3, FUZZ_CHANGE_BYTES, 1};
+
+    return fuzz_mutate_changes(data, bytes, room, seed, &form);
 }

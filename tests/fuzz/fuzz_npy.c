@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                     sum += slc_matrix_get(&matrix, i, r);
                 }
             }
-            slc_matrix_set(&matrix, 0, 0, sum);
+            if (matrix.rows > 0) {
+                slc_matrix_set(&matrix, 0, 0, sum);
+            }
         }
         slc_matrix_destroy(&matrix);
     }

@@ -3,16 +3,13 @@
  * again they go on, begin anew or refuse; of leftovers that were not altered comes the store.
  */
 #include "fuzz_disk.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
-#include "base/hash.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "convert/build_folder.h"
 #include "convert/convert.h"
-#include "storage/verify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,15 +19,7 @@
 #define OUTPUT "/out.slc"
 #define PART   OUTPUT ".part/"
 
-enum {
-    ORDER = 3,
-    ROWS = 900,
-    ROW_BYTES = 64,
-    /* convert/state_file.c and convert/chunk.c. */
-    STATE_HEAD = 24,
-    CHUNK_BYTES = 20,
-    CHUNK_HEAD = 72
-};
+enum { ORDER = 3, ROWS = 900, ROW_BYTES = 64 };
 
 static enum slc_status convert(const struct slc_files *files)
 {
@@ -50,49 +39,16 @@ static enum slc_status convert(const struct slc_files *files)
     return slc_convert(&options, &report, &err);
 }
 
-static void seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
-{
-    (void)disk;
-    if (bytes >= STATE_HEAD) {
-        slc_store_u64(data + 16, bytes - STATE_HEAD);
-        slc_store_u64(data + 8, slc_hash64(data + 16, bytes - 16));
-    }
-}
-
-/* Chunks lie one behind the other from where a segment begins, up to zeros. */
-static void seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
-{
-    uint64_t at = 0;
-
-    (void)disk;
-    while (bytes - at >= CHUNK_HEAD) {
-        const uint64_t length = slc_load_u32(data + at + CHUNK_BYTES);
-
-        if (length >= CHUNK_HEAD && length <= bytes - at) {
-            slc_store_u64(data + at, slc_hash64(data + at + 8, length - 8));
-            at += length;
-        } else {
-            at = at / SLC_PAGE_BYTES * SLC_PAGE_BYTES + SLC_PAGE_BYTES;
-            at = at < bytes ? at : bytes;
-        }
-    }
-}
-
 static void seal_journal(const struct slc_files *disk, uint8_t *data, uint64_t bytes)
 {
     fuzz_seal_journal(disk, PART SLC_BLCO_NAME, ORDER, data, bytes);
 }
 
-static const struct fuzz_file files[] = {{PART SLC_PUSHED_STATE_NAME, seal_state},
-                                         {PART SLC_SORTED_STATE_NAME, seal_state},
-                                         {PART SLC_SPILL_NAME, seal_chunks},
+static const struct fuzz_file files[] = {{PART SLC_PUSHED_STATE_NAME, fuzz_seal_state},
+                                         {PART SLC_SORTED_STATE_NAME, fuzz_seal_state},
+                                         {PART SLC_SPILL_NAME, fuzz_seal_chunks},
                                          {PART SLC_BLCO_NAME, NULL},
                                          {PART SLC_BLCO_NAME ".journal", seal_journal}};
-
-static void no_log(void *context, enum slc_log_level level, const char *message)
-{
-    (void)context, (void)level, (void)message;
-}
 
 /* Wide enough that there are several blocks. */
 static struct slc_recorded *convert_once(void)
@@ -115,22 +71,6 @@ static struct slc_recorded *convert_once(void)
     return disk;
 }
 
-/* Of what was not altered comes the store; of the rest one that can be looked at. */
-static void check(const struct slc_files *disk, enum slc_status status, bool altered)
-{
-    const struct slc_verify_options options = {.files = disk, .decode = true, .threads = 1};
-    struct slc_verify_report report;
-    struct slc_file_stat stat;
-    enum slc_status found;
-
-    if (disk->stat_path(disk->self, OUTPUT, &stat) < 0) {
-        fuzz_must(status != SLC_OK && altered, "a conversion ends without a store");
-        return;
-    }
-    found = slc_verify_store(OUTPUT, &options, &report, NULL);
-    fuzz_must(found == SLC_OK || altered, "what goes on makes no whole store");
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const struct slc_recorded *done;
@@ -138,13 +78,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     enum slc_status status;
 
     if (done == NULL) {
-        slc_log_set_sink(no_log, NULL);
+        fuzz_disk_quiet();
         done = convert_once();
     }
     disk = fuzz_disk_at(done, files, sizeof files / sizeof files[0], data, bytes);
     status = convert(slc_recorded_files(disk));
     fuzz_must(slc_recorded_open_count(disk) == 0, "a file is left open");
-    check(slc_recorded_files(disk), status, bytes >= 2 + FUZZ_CHANGE_BYTES);
+    fuzz_disk_check(slc_recorded_files(disk), OUTPUT, status, bytes >= 2 + FUZZ_CHANGE_BYTES);
     slc_recorded_destroy(disk);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    static const struct fuzz_changes form = {2, FUZZ_CHANGE_BYTES, 1};
+
+    return fuzz_mutate_changes(data, bytes, room, seed, &form);
 }

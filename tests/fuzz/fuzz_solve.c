@@ -4,6 +4,7 @@
  * run that was not ended.
  */
 #include "fuzz_disk.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 #include "make_sorted.h"
 
@@ -149,4 +150,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     slc_cp_result_destroy(&result);
     slc_recorded_destroy(disk);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    static const struct fuzz_changes form = {3, FUZZ_CHANGE_BYTES, 1};
+
+    return fuzz_mutate_changes(data, bytes, room, seed, &form);
 }

@@ -4,6 +4,7 @@
  * nonzero by nonzero to the same.
  */
 #include "forged_tile.h"
+#include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include <stdlib.h>
@@ -116,4 +117,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     decode(&forged, data[3] % 4 < 2 ? SLC_F64 : SLC_F32);
     forged_tile_free(&forged);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+    return fuzz_mutate_behind(data, bytes, room, seed, FORGED_HEAD_BYTES);
 }

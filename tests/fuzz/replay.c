@@ -1,8 +1,11 @@
 /*
  * Runs a fuzz target without libFuzzer: every file of its corpus, then so many seeded mutations of
  * each (bytes changed, inserted, removed, cut, spliced). What a fuzzer once found stays found, and
- * the plain build sees the target too. SLC_TEST_FULL=1 tries a hundred times as many mutations.
+ * the plain build sees the target too. A target that has its own way to alter inputs is asked for
+ * it half of the time. SLC_TEST_FULL=1 tries a hundred times as many mutations.
  */
+#include "fuzz_mutate.h"
+
 #include "base/random.h"
 
 #include <dirent.h>
@@ -14,6 +17,7 @@
 enum { INPUT_BYTES_MAX = 1 << 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+#pragma weak LLVMFuzzerCustomMutator
 
 static uint64_t drawn;
 
@@ -41,7 +45,7 @@ static size_t load(const char *folder, const char *name, uint8_t *data)
 }
 
 /* Changes `data` in one to four places; returns the new length. */
-static size_t mutate(uint8_t *data, size_t bytes)
+size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t room)
 {
     for (uint64_t change = 1 + draw(4); change > 0; change--) {
         size_t at = (size_t)draw(bytes + 1);
@@ -58,7 +62,7 @@ static size_t mutate(uint8_t *data, size_t bytes)
             }
             break;
         case 2:
-            if (bytes < INPUT_BYTES_MAX) {
+            if (bytes < room) {
                 memmove(data + at + 1, data + at, bytes - at);
                 data[at] = (uint8_t)draw(256);
                 bytes++;
@@ -75,6 +79,14 @@ static size_t mutate(uint8_t *data, size_t bytes)
         }
     }
     return bytes;
+}
+
+static size_t mutate(uint8_t *data, size_t bytes)
+{
+    if (LLVMFuzzerCustomMutator != NULL && draw(2) == 0) {
+        return LLVMFuzzerCustomMutator(data, bytes, INPUT_BYTES_MAX, (unsigned)draw(UINT32_MAX));
+    }
+    return LLVMFuzzerMutate(data, bytes, INPUT_BYTES_MAX);
 }
 
 int main(int argc, char **argv)
