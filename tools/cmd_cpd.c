@@ -259,6 +259,24 @@ static void show_start(struct cpd *cpd)
     progress_shape(&shape);
 }
 
+/*
+ * An order of modes that nobody asked for is the plan's, which depends on memory, threads and
+ * layouts; that of a run that goes on is the one that it was begun with.
+ */
+static enum slc_status keep_order(struct cpd *cpd, struct slc_error *err)
+{
+    const struct session_options *asked = &cpd->args.session;
+    const unsigned order = cpd->session.store.manifest.order;
+    unsigned modes[SLC_MAX_ORDER];
+
+    if (asked->deterministic || asked->mode_order.count != 0 ||
+        !cpd_checkpoint_order(&cpd->checkpoint, order, modes) ||
+        memcmp(modes, cpd->session.plan.mode_order, order * sizeof modes[0]) == 0) {
+        return SLC_OK;
+    }
+    return session_start_in_order(&cpd->session, modes, err);
+}
+
 /* Everything up to the first pass. */
 static enum slc_status
 prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
@@ -293,6 +311,9 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
                                      cpd->output.own_checkpoint, args->restart, err);
         cpd->als.checkpoint = cpd->checkpoint.file;
+    }
+    if (status == SLC_OK) {
+        status = keep_order(cpd, err);
     }
     if (status == SLC_OK) {
         if (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL) {

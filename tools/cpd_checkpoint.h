@@ -30,6 +30,8 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     bool own_folder,
                                     bool restart,
                                     struct slc_error *err) SLC_NODISCARD;
+/* The order in which the run that it is of updates its `order` modes; false where there is none. */
+bool cpd_checkpoint_order(const struct cpd_checkpoint *checkpoint, unsigned order, unsigned *modes);
 void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint);
 
 /* Removes it, once the results of a run that is through have been written. Errors: SLC_ERR_IO. */

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "accelerator.h"
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/accelerator.h"
 #include "engine/accelerators.h"
@@ -207,8 +208,9 @@ plan_for_device(struct session *session, struct slc_plan_request *request, struc
     return status;
 }
 
-/* Plans what is wished for. */
-static enum slc_status plan_wish(struct session *session, struct slc_error *err)
+/* Plans what is wished for, for a process with that many bytes resident; 0: as it is now. */
+static enum slc_status
+plan_wish(struct session *session, uint64_t resident_bytes, struct slc_error *err)
 {
     const struct session_wish *wish = &session->wish;
     const struct session_options *options = &wish->options;
@@ -220,6 +222,7 @@ static enum slc_status plan_wish(struct session *session, struct slc_error *err)
         .threads = (unsigned)options->threads,
         .deterministic = options->deterministic,
         .memory_bytes = options->memory,
+        .resident_bytes = resident_bytes,
         .read_limit = options->io_limit,
         .cache = !options->no_cache,
         .layouts = SLC_LAYOUTS_BLCO,
@@ -260,6 +263,7 @@ static enum slc_status plan_wish(struct session *session, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
+    session->resident_bytes = resident_bytes != 0 ? resident_bytes : slc_memory_resident();
     return plan_for_device(session, &request, err);
 }
 
@@ -272,7 +276,7 @@ enum slc_status session_plan(struct session *session,
 {
     drop_accelerators(session);
     session->wish = (struct session_wish){*options, operation, mode, rank};
-    return plan_wish(session, err);
+    return plan_wish(session, 0, err);
 }
 
 enum slc_status session_plan_request(struct session *session,
@@ -336,7 +340,7 @@ enum slc_status session_start(struct session *session, struct slc_error *err)
     }
     session->wish.options.device_memory = 0;
     session->wish.options.streams = 0;
-    status = plan_wish(session, err);
+    status = plan_wish(session, 0, err);
     session->no_accelerator = refused;
     return status == SLC_OK ? start(session, err) : status;
 }
@@ -359,6 +363,22 @@ void session_stop(struct session *session)
     slc_stream_close(session->stream);
     session->stream = NULL;
     slc_placement_leave();
+}
+
+enum slc_status
+session_start_in_order(struct session *session, const unsigned *mode_order, struct slc_error *err)
+{
+    struct option_modes *given = &session->wish.options.mode_order;
+    /* What has been opened since is in the plan; but the driver of a device is not. */
+    const bool device = session->accelerator != NULL || session->no_accelerator.status != SLC_OK;
+    enum slc_status status;
+
+    session_stop(session);
+    drop_accelerators(session);
+    given->count = session->store.manifest.order;
+    memcpy(given->mode, mode_order, given->count * sizeof given->mode[0]);
+    status = plan_wish(session, device ? 0 : session->resident_bytes, err);
+    return status == SLC_OK ? session_start(session, err) : status;
 }
 
 void session_close(struct session *session)

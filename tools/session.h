@@ -203,6 +203,7 @@ struct session {
     struct session_wish wish;
     struct slc_layouts layouts; /* those that the plan reads; none before session_plan */
     struct slc_plan plan;
+    uint64_t resident_bytes;                      /* of the process, when that was made */
     struct slc_stream *stream;                    /* NULL until session_start */
     struct slc_backend *backend;                  /* NULL until session_start */
     struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
@@ -262,6 +263,10 @@ enum slc_status session_plan_request(struct session *session,
  * plans for the CPU and starts that: tell of the plan after this.
  */
 enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
+/* After it: plans and starts once more, with modes updated in this order. */
+enum slc_status session_start_in_order(struct session *session,
+                                       const unsigned *mode_order,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Closes stream and devices, and undoes the placing; the store stays open for another plan. */
 void session_stop(struct session *session);

@@ -176,6 +176,29 @@ def other_options(folder):
     check(ran(command(path, out, "-q", "--restart")).returncode == 0, "not begun anew")
 
 
+def order_of_modes(folder):
+    """One that the plan has chosen stays, also where memory would now have another chosen."""
+    path, out = os.path.join(folder, "t.slc"), os.path.join(folder, "out")
+    sluice("generate", path, "--dims", "300x200x20x10", "--nnz", 50000, "--block-bytes", "8KiB", "-q")
+    sluice("layout", path, "--sorted", "1,2", "-q")
+    base = [SLUICE, "cpd", path, "-r", "3", "-i", "2", "--tol", "0", "-t", "2", "-o", out]
+
+    def fits():
+        return [i["fit"] for i in load_json(os.path.join(out, "run.json"))["iterations"]]
+
+    check(ran([*base, "-q", "--mode-order", "1,3,2,4"]).returncode == 0, "the run failed")
+    wanted = fits()
+    stop = ran([*base, "--no-cache", "--maxsecs", "0.000001"])
+    check(stop.returncode == 75 and "1,3,2,4 (the plan's" in stop.stdout, stop.stdout + stop.stderr)
+    for more in (["--mode-order", "1,2,3,4"], ["--deterministic"]):
+        done = ran([*base, "-q", *more])
+        check(done.returncode == 2 and "mode order is 1,2,3,4" in done.stderr, (more, done.stderr))
+    check("mode order" not in sluice("plan", path, "-r", 3, "-t", 2)[0], "memory does not matter")
+    done = ran(base)
+    check(done.returncode == 0 and "resumed at iteration 1" in done.stdout, done.stderr)
+    check(max(abs(a - b) for a, b in zip(wanted, fits(), strict=True)) < 1e-10, (wanted, fits()))
+
+
 def two_at_once(folder):
     """A second run with the same output is refused while the first goes on."""
     path = store(folder)
@@ -223,6 +246,7 @@ run([
     ("a stopped run goes on", stopped),
     ("a run that is out of time goes on", out_of_time),
     ("other options are refused", other_options),
+    ("an order of modes that the plan has chosen", order_of_modes),
     ("two runs with one output", two_at_once),
     ("places for checkpoints", places),
 ])
