@@ -2,6 +2,7 @@
 #include "convert/text_output.h"
 
 #include "base/memory.h"
+#include "storage/folder_lock.h"
 #include "storage/outside.h"
 
 #include <errno.h>
@@ -9,6 +10,30 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Another run that writes the same output has it locked; it is not this one's to empty or remove.
+ */
+static enum slc_status open_temporary(struct slc_text_output *output, struct slc_error *err)
+{
+    const struct slc_files *files = output->files;
+    bool taken;
+    const enum slc_status status =
+        slc_file_lock(files, output->temporary,
+                      "another run is writing this output: wait until it is done, or name another",
+                      &output->lock, &taken, err);
+
+    if (status != SLC_OK && (taken || output->lock < 0)) {
+        slc_free(output->temporary);
+        output->temporary = NULL;
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    output->fd = files->open(files->self, output->temporary, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+    return output->fd < 0
+               ? slc_fail_errno(err, -output->fd, output->temporary, "creating the output")
+               : SLC_OK;
+}
 
 static enum slc_status
 open_file(struct slc_text_output *output, const char *path, bool overwrite, struct slc_error *err)
@@ -53,13 +78,7 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
         return fd < 0 ? slc_fail_errno(err, -fd, path, "opening the output") : SLC_OK;
     }
     snprintf(output->temporary, length, "%s.tmp", path);
-    fd =
-        files->open(files->self, output->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, output->temporary, "creating the output");
-    }
-    output->fd = fd;
-    return SLC_OK;
+    return open_temporary(output, err);
 }
 
 enum slc_status slc_text_output_open(struct slc_text_output *output,
@@ -73,7 +92,7 @@ enum slc_status slc_text_output_open(struct slc_text_output *output,
     enum slc_status status;
 
     *output = (struct slc_text_output){
-        .files = files, .fd = -1, .workers = workers, .buffer_bytes = buffer_bytes};
+        .files = files, .fd = -1, .lock = -1, .workers = workers, .buffer_bytes = buffer_bytes};
     status = slc_buffer_create(&output->memory, workers * buffer_bytes, SLC_PAGES_SMALL, err);
     if (status == SLC_OK && strcmp(path, "-") == 0) {
         output->fd = STDOUT_FILENO;
@@ -174,8 +193,11 @@ void slc_text_output_abandon(struct slc_text_output *output)
     if (output->temporary != NULL) {
         files->unlink(files->self, output->temporary);
     }
+    if (files != NULL) {
+        slc_folder_unlock(files, &output->lock);
+    }
     slc_buffer_destroy(&output->memory);
     slc_free(output->path);
     slc_free(output->temporary);
-    *output = (struct slc_text_output){.fd = -1};
+    *output = (struct slc_text_output){.fd = -1, .lock = -1};
 }

@@ -18,6 +18,7 @@ struct slc_text_output {
     char *path;      /* NULL: standard output */
     char *temporary; /* PATH.tmp; NULL: written straight to its place */
     int fd;
+    int lock;       /* on the temporary file, until it is in its place */
     uint64_t bytes; /* written */
     unsigned workers;
     size_t buffer_bytes;

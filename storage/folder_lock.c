@@ -5,8 +5,8 @@
 #include <fcntl.h>
 
 /*
- * Locks the open folder, which was at `path`. *taken: another run has it locked, or has removed it.
- * Negated errno; 0 also where the file system has no locks.
+ * Locks the open folder or file, which was at `path`. *taken: another run has it locked, or has
+ * removed it. Negated errno; 0 also where the file system has no locks.
  */
 static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
 {
@@ -26,14 +26,16 @@ static int lock_open(const struct slc_files *files, int fd, const char *path, bo
     return *taken || code > 0 ? 0 : code;
 }
 
-enum slc_status slc_folder_lock(const struct slc_files *files,
-                                const char *path,
-                                const char *advice,
-                                int *fd,
-                                bool *taken,
-                                struct slc_error *err)
+static enum slc_status lock_path(const struct slc_files *files,
+                                 const char *path,
+                                 int flags,
+                                 const char *advice,
+                                 int *fd,
+                                 bool *taken,
+                                 struct slc_error *err)
 {
-    int opened = files->open(files->self, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int opened = files->open(files->self, path, flags | O_CLOEXEC, 0666);
+    const bool creates = (flags & O_CREAT) != 0;
     int code = opened;
 
     *taken = false;
@@ -43,14 +45,36 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
 
     *fd = opened;
     if (opened < 0) {
-        *taken = opened == -ENOENT;
+        *taken = opened == -ENOENT && !creates;
     }
     if (*taken) {
         (void)slc_fail(err, SLC_ERR_IO, "%s", advice);
         slc_error_locate_file(err, path);
         return SLC_ERR_IO;
     }
-    return code < 0 ? slc_fail_errno(err, -code, path, "locking the folder") : SLC_OK;
+    return code < 0 ? slc_fail_errno(err, -code, path,
+                                     creates ? "creating the file" : "locking the folder")
+                    : SLC_OK;
+}
+
+enum slc_status slc_folder_lock(const struct slc_files *files,
+                                const char *path,
+                                const char *advice,
+                                int *fd,
+                                bool *taken,
+                                struct slc_error *err)
+{
+    return lock_path(files, path, O_RDONLY | O_DIRECTORY, advice, fd, taken, err);
+}
+
+enum slc_status slc_file_lock(const struct slc_files *files,
+                              const char *path,
+                              const char *advice,
+                              int *fd,
+                              bool *taken,
+                              struct slc_error *err)
+{
+    return lock_path(files, path, O_WRONLY | O_CREAT, advice, fd, taken, err);
 }
 
 void slc_folder_unlock(const struct slc_files *files, int *fd)

@@ -1,4 +1,5 @@
-/* One writer at a time in a folder: a lock that lasts as long as a descriptor of it is open. */
+/* One writer at a time in a folder, or of a file: a lock that lasts as long as a descriptor of it
+ * is open. */
 #ifndef SLC_STORAGE_FOLDER_LOCK_H
 #define SLC_STORAGE_FOLDER_LOCK_H
 
@@ -18,6 +19,16 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
                                 int *fd,
                                 bool *taken,
                                 struct slc_error *err) SLC_NODISCARD;
+/*
+ * The same for the file at `path`, which is made where it is missing; what it holds stays. The
+ * descriptor is for the lock alone.
+ */
+enum slc_status slc_file_lock(const struct slc_files *files,
+                              const char *path,
+                              const char *advice,
+                              int *fd,
+                              bool *taken,
+                              struct slc_error *err) SLC_NODISCARD;
 /* Takes a descriptor that is -1, and leaves one. */
 void slc_folder_unlock(const struct slc_files *files, int *fd);
 

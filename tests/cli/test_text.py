@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, bundled, check, run, sluice  # noqa: E402
@@ -182,6 +183,24 @@ def outputs_are_kept(folder):
         check(file.read().endswith("oops\n"), "export replaced a file")
 
 
+def two_at_once(folder):
+    """A second run that would write the same text is refused, and takes nothing from the first."""
+    path = os.path.join(folder, "out.tns")
+    args = ["generate", path, "--dims", "3000x2000x1000", "-q", "--nnz"]
+    first = subprocess.Popen([SLUICE, *args, "1000000000"], stderr=subprocess.PIPE)
+    while not os.path.exists(path + ".tmp") or os.path.getsize(path + ".tmp") == 0:
+        check(first.poll() is None, "it ended by itself")
+        time.sleep(0.01)
+    _, message = sluice(*args, 10, status=5)
+    check("another run is writing this output" in message, message)
+    check(os.path.getsize(path + ".tmp") > 0, "the first run's text was cut")
+    first.terminate()
+    first.communicate(timeout=60)
+    check(os.listdir(folder) == [], f"left: {os.listdir(folder)}")
+    sluice(*args, 10)
+    check(os.listdir(folder) == ["out.tns"], f"left: {os.listdir(folder)}")
+
+
 def real(name):
     def test(folder):
         store = os.path.join(folder, "t.slc")
@@ -201,6 +220,7 @@ run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("duplicates and zeros", duplicates_and_zeros),
     ("values survive the round trip", values_survive),
     ("existing outputs are kept", outputs_are_kept),
+    ("two runs with one text", two_at_once),
     ("a bundled tensor: cmudict-wpp", real("cmudict-wpp")),
     ("a bundled tensor: genten-aminoacid_data", real("genten-aminoacid_data")),
 ])
