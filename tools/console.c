@@ -59,24 +59,35 @@ void console_note(const char *format, ...)
     va_end(arguments);
 }
 
-/* What helps where a file cannot grow. */
-static const char *room_advice(int system_errno)
+/* What helps where a file cannot grow, or this user may not do what was tried; NULL: who knows. */
+static const char *advice_for(const struct slc_error *err)
 {
-    switch (system_errno) {
+    switch (err->system_errno) {
+    case EACCES:
+    case EPERM:
+        return "this user may not do that there: grant it, or name another place; then give the "
+               "same command again";
+    case EROFS:
+        return "nothing can be written to that file system: name another place, or mount it for "
+               "writing; then give the same command again";
     case EFBIG:
         return "files there may not grow so large: raise the limit (ulimit -f), or name another "
                "place; then give the same command again";
     case EDQUOT:
         return "the quota there is used up: make room, or name another place; then give the same "
                "command again";
-    default:
+    case ENOSPC:
         return "make room there, or name another place; then give the same command again";
+    default:
+        return NULL;
     }
 }
 
 int console_error(const struct slc_error *err)
 {
     char text[sizeof err->file + sizeof err->message + 128];
+    const char *advice =
+        err->status == SLC_ERR_NOSPACE || err->status == SLC_ERR_IO ? advice_for(err) : NULL;
     bool colour = console_colour();
 
     (void)slc_error_format(err, text, sizeof text);
@@ -85,8 +96,8 @@ int console_error(const struct slc_error *err)
     wipe_locked();
     (void)fprintf(stderr, "%ssluice:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "",
                   text);
-    if (err->status == SLC_ERR_NOSPACE) {
-        (void)fprintf(stderr, "sluice: %s\n", room_advice(err->system_errno));
+    if (advice != NULL) {
+        (void)fprintf(stderr, "sluice: %s\n", advice);
     }
     (void)pthread_mutex_unlock(&console_lock);
     return slc_status_exit_code(err->status);

@@ -17,8 +17,8 @@ void console_start(enum console_level level);
 /* "sluice: MESSAGE", unless quiet. */
 void console_note(const char *format, ...) SLC_PRINTF(1, 2);
 
-/* "sluice: FILE:LINE:COLUMN: MESSAGE", always, and what to do about a full disk. Returns the exit
- * code of the status. */
+/* "sluice: FILE:LINE:COLUMN: MESSAGE", always, and what to do about a full disk or where this user
+ * may not write. Returns the exit code of the status. */
 int console_error(const struct slc_error *err);
 
 /* A whole line as it is, for progress without a terminal. */

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, ended, run, sluice  # noqa: E402
 
 LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
 # Several pieces of text, and blocks.
@@ -64,13 +64,9 @@ def finish(folder, *more, source="in.tns"):
 def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SIGKILL):
     """Ends a conversion once a file is in its folder; returns the exit code and what it said."""
     while True:
-        child = start(folder, *more, source=source)
-        while not os.path.exists(os.path.join(folder, "out.slc.part", until)) and child.poll() is None:
-            time.sleep(0.0005)
-        child.send_signal(number)
-        out, messages = child.communicate(timeout=60)
-        if child.returncode != 0:
-            return child.returncode, messages
+        code, messages = ended(command(*more, source=source), folder, os.path.join("out.slc.part", until), number)
+        if code != 0:
+            return code, messages
         sluice("check", "out.slc", "-q", cwd=folder)  # it was through before the signal came
         for name in os.listdir(os.path.join(folder, "out.slc")):
             os.remove(os.path.join(folder, "out.slc", name))

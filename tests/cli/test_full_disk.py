@@ -5,7 +5,6 @@ was, no half result under its final name, nothing left over but what is gone on 
 A limit of how large files may grow (ulimit -f) stands for the disk, and a tmpfs of a few pages where one may be mounted.
 """
 
-import hashlib
 import os
 import resource
 import shutil
@@ -14,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, Skip, check, npy, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, Skip, check, npy, run, run_command, sluice, tree  # noqa: E402
 
 KIB = 1 << 10
 DIMS = (3000, 2000, 50)
@@ -56,17 +55,6 @@ def commands(out):
         "ttm": (("ttm", at + "f.slc", out + "a", "--mode", "1", "--matrix", at + "m.npy"), "a"),
         "ttm, sorting": (("ttm", at + "t.slc", out + "a", "--mode", "1", "--matrix", at + "m.npy"), "a"),
     }
-
-
-def tree(folder):
-    """What every file below a folder holds; of run.json, which tells times, that it is there."""
-    found = {}
-    for here, _, names in os.walk(folder):
-        for name in names:
-            with open(os.path.join(here, name), "rb") as file:
-                found[os.path.relpath(os.path.join(here, name), folder)] = \
-                    "" if name.endswith("run.json") else hashlib.md5(file.read()).hexdigest()
-    return found
 
 
 def prepared(name, out):

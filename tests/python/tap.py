@@ -1,5 +1,6 @@
 """A few lines of TAP, and what the tests need to run the command."""
 
+import hashlib
 import json
 import lzma
 import os
@@ -83,6 +84,26 @@ def interrupted(args, folder, begun):
     check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
 
 
+def holds(path, size):
+    """Whether there is a file or folder of so many bytes at least."""
+    try:
+        return os.stat(path).st_size >= size
+    except FileNotFoundError:
+        return False
+
+
+def ended(args, folder, begun, number=signal.SIGKILL, size=0):
+    """Runs the command in `folder` and ends it by a signal once the path `begun` is there, with `size` bytes; returns
+    the exit code, 0 where it was through before, and what it said."""
+    child = subprocess.Popen([SLUICE, *map(str, args)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
+    while not holds(os.path.join(folder, begun), size) and child.poll() is None:
+        time.sleep(0.0005)
+    child.send_signal(number)
+    _, messages = child.communicate(timeout=60)
+    return child.returncode, messages
+
+
 def bundled(name):
     """Path of a real tensor: bundled, or among the data shared beside the checkout."""
     for folder in (os.path.join(SOURCE, "data"), os.path.join(SOURCE, "..", "shared", "data")):
@@ -90,6 +111,17 @@ def bundled(name):
         if os.path.exists(path):
             return path
     raise Skip(f"{name} is not bundled and not beside the checkout")
+
+
+def tree(folder):
+    """What every file below a folder holds; of run.json, which tells times, that it is there."""
+    found = {}
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(here, name), "rb") as file:
+                found[os.path.relpath(os.path.join(here, name), folder)] = \
+                    "" if name.endswith("run.json") else hashlib.md5(file.read()).hexdigest()
+    return found
 
 
 def npy(path, numbers, *shape):
