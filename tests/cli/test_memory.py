@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""With --memory B no command has more than B bytes: in a cgroup that has no more, page cache included, it is not killed,
-and its peak resident size is below, too.
+"""With --memory B no command has more than B bytes: in a cgroup that has no more, page cache included, it is not
+killed, and its peak resident size is below, too.
 
 B goes from the smallest that is accepted (found by asking, then by halving) to eight times that. Where no cgroup can be
-made, or files are in memory, resident sizes alone are looked at. The plain form takes the smallest that is named and twice
-that, for one tensor; SLC_TEST_FULL=1 five values, three tensors and every I/O method.
+made, or files are in memory, resident sizes alone are looked at. The plain form takes the smallest that is named and
+twice that, for one tensor; SLC_TEST_FULL=1 five values, three tensors and every I/O method.
 """
 
 import os
@@ -55,7 +55,7 @@ class Inputs:
         """Name: (arguments, whether it reads blocks by --io). Results go to the folder "out"."""
         at, out = self.at, self.at + "out/"
         cpd = ("cpd", at + "t.slc", "-r", RANK, "-i", 2, "--tol", 0, "-o", out + "r", "--checkpoint-interval", 0)
-        drawn = generate(self.name, self.nnz) if self.name in TENSORS else generate("skewed", self.nnz)
+        drawn = generate(self.name if self.name in TENSORS else "skewed", self.nnz)
         return {
             "convert": (("convert", at + "t.tns", out + "a.slc"), False),
             "convert --relabel": (("convert", at + "t.tns", out + "a.slc", "--relabel", "frequency"), False),
@@ -73,7 +73,8 @@ class Inputs:
             "ttv": (("ttv", at + "t.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
             "ttv, fibers": (("ttv", at + "all.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
             "ttm": (("ttm", at + "t.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
-            "ttm, fibers": (("ttm", at + "all.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
+            "ttm, fibers": (("ttm", at + "all.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"),
+                            True),
         }
 
     def prepare(self, name):
@@ -116,8 +117,8 @@ def smallest(inputs, name, args):
 
 def in_memory(folder):
     """Whether what is written to the folder stays in memory, which a cgroup counts and cannot give back."""
-    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False).stdout.strip()
-    return kind in ("tmpfs", "ramfs")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=False).stdout
+    return kind.strip() in ("tmpfs", "ramfs")
 
 
 def peaks(inputs, name, args, budget):
@@ -134,7 +135,8 @@ def peaks(inputs, name, args, budget):
             check(done.status in (0, 4), f"{what}: exit {done.status}: {done.messages}")
             if done.status == 0:
                 check(done.resident <= budget + more, f"{what}: {done.resident} bytes were resident")
-                return done.resident / (budget + more), done.resident, budget + more, cgroup.charged() if cgroup else None
+                charged = cgroup.charged() if cgroup else None
+                return done.resident / (budget + more), done.resident, budget + more, charged
         finally:
             if cgroup:
                 cgroup.remove()
@@ -150,8 +152,8 @@ def within(inputs):
             for io in (IO if FULL else IO[number::3][:1]) if reads else (None,):
                 found.append(peaks(inputs, name, (*args, *(("--io", io) if io else ())), int(least * times)))
         near, resident, budget, charged = max(found, key=lambda peak: peak[0])
-        print(f"# {inputs.name}: {name}: {len(found)} runs from {least / MIB:.2f} MiB on; nearest {resident / MIB:.1f} of "
-              f"{budget / MIB:.1f} MiB, {near:.0%}" + (f", charged {charged / MIB:.1f}" if charged else ""), flush=True)
+        print(f"# {inputs.name}: {name}: {len(found)} runs from {least / MIB:.2f} MiB on; nearest {resident / MIB:.1f} "
+              f"of {budget / MIB:.1f} MiB, {near:.0%}" + (f", charged {charged / MIB:.1f}" if charged else ""))
 
 
 def tensor(name, nnz):
@@ -169,5 +171,5 @@ def tensor(name, nnz):
 run([
     ("a skewed tensor", tensor("skewed", 400000 if FULL else 100000)),
     ("long modes of odd order", tensor("long modes, odd order", 500000)),
-    ("a real tensor of five modes", tensor("gitlog-petsc-5d", None)),
+    ("a real tensor of five modes", tensor("gitlog-petsc-5d", 200000)),
 ])
