@@ -451,6 +451,13 @@ static enum slc_status drop_spill(struct slc_builder *builder, struct slc_error 
                : status;
 }
 
+static void tell_publishing(const struct slc_builder *builder)
+{
+    if (builder->options.publishing != NULL) {
+        builder->options.publishing();
+    }
+}
+
 enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    unsigned index_base,
                                    const uint64_t *dims,
@@ -458,15 +465,23 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    struct slc_builder_report *report,
                                    struct slc_error *err)
 {
+    const bool relabels = builder->options.relabel != SLC_RELABEL_NONE;
     enum slc_status status;
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
     status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK && !relabels) {
+        /* Before what a later run would go on with is removed. */
+        tell_publishing(builder);
+    }
     if (status == SLC_OK && builder->options.resumable) {
         status = drop_spill(builder, err);
     }
-    if (status == SLC_OK && builder->options.relabel != SLC_RELABEL_NONE) {
+    if (status == SLC_OK && relabels) {
         status = relabel(builder, report, err);
+        if (status == SLC_OK) {
+            tell_publishing(builder);
+        }
     }
     if (status == SLC_OK) {
         status = slc_build_folder_publish(&builder->folder, err);

@@ -83,6 +83,7 @@ struct slc_builder_options {
     bool restart;              /* removes what an earlier run left */
     double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */
     uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
+    void (*publishing)(void);  /* as in struct slc_convert_options */
 };
 
 /* Coordinates of consecutive input entries, one array per mode (0-based) and the values. */

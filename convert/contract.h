@@ -49,6 +49,9 @@ struct slc_contract_options {
     bool dry_run; /* only plans: reads no vector and writes nothing */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What
+     * is unfinished is not to be removed from then on. */
+    void (*publishing)(void);
 };
 
 struct slc_contract_report {
@@ -66,15 +69,15 @@ struct slc_contract_report {
         uint64_t first, last;
         bool relabelled; /* the store numbers them otherwise than its input did */
     } used[SLC_MAX_ORDER];
-    uint64_t sums_most;   /* nonzeros of the result at most, as far as the layout tells */
+    uint64_t sums_most;     /* nonzeros of the result at most, as far as the layout tells */
     uint64_t least_bytes;   /* smallest budget that works, with fewer threads if need be */
     uint64_t process_bytes; /* of it the program and its libraries, as they were resident */
-    unsigned threads;     /* that multiplied by themselves .. */
-    unsigned workers;     /* .. of so many that took tiles */
-    double scan_seconds;  /* from the first block to the last sum */
-    uint64_t zero_sums;   /* runs of a fiber whose products added up to zero: not built */
-    double scalar;        /* order 0 */
-    bool ordered;         /* sums were written as they came */
+    unsigned threads;       /* that multiplied by themselves .. */
+    unsigned workers;       /* .. of so many that took tiles */
+    double scan_seconds;    /* from the first block to the last sum */
+    uint64_t zero_sums;     /* runs of a fiber whose products added up to zero: not built */
+    double scalar;          /* order 0 */
+    bool ordered;           /* sums were written as they came */
     struct slc_builder_report build; /* order 1 or more */
 };
 

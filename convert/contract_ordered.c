@@ -301,6 +301,9 @@ static enum slc_status finish(struct ordering *ordering, struct slc_error *err)
                                                                   .report = report},
                                      &origin, err);
     }
+    if (status == SLC_OK && run->options->publishing != NULL) {
+        run->options->publishing();
+    }
     return status == SLC_OK ? slc_build_folder_publish(&ordering->folder, err) : status;
 }
 

@@ -170,6 +170,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     const struct slc_contract_options *options = run->options;
     struct slc_builder_options build = {.files = options->files,
                                         .output = options->output,
+                                        .publishing = options->publishing,
                                         .temp_folder = options->temp_folder,
                                         .overwrite = options->overwrite,
                                         .codec = options->codec,

@@ -449,7 +449,8 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                            .run = options->run,
                                            .relabel = options->relabel,
                                            .block_bytes = options->block_bytes,
-                                           .max_temp = options->max_temp};
+                                           .max_temp = options->max_temp,
+                                           .publishing = options->publishing};
     status = slc_input_open(options->files, options->input, &c.input, err);
     if (status != SLC_OK) {
         return status;

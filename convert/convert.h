@@ -50,6 +50,9 @@ struct slc_convert_options {
     /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What
+     * is unfinished is not to be removed from then on. */
+    void (*publishing)(void);
 };
 
 struct slc_convert_report {

@@ -330,6 +330,7 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
     /* Equal coordinates of a model are one observation; without a model repeats add up. */
     struct slc_builder_options build = {.files = options->files,
                                         .output = options->output,
+                                        .publishing = options->publishing,
                                         .temp_folder = options->temp_folder,
                                         .overwrite = options->overwrite,
                                         .codec = options->codec,

@@ -48,6 +48,9 @@ struct slc_generate_options {
     bool overwrite;
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What
+     * is unfinished is not to be removed from then on. */
+    void (*publishing)(void);
 };
 
 struct slc_generate_report {

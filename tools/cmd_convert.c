@@ -5,6 +5,7 @@
 #include "convert/convert.h"
 #include "format.h"
 #include "progress.h"
+#include "unfinished.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,6 +104,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->restart = args->restart;
     out->commit_seconds = args->commit_seconds;
     out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 

@@ -6,6 +6,7 @@
 #include "convert/text.h"
 #include "format.h"
 #include "progress.h"
+#include "unfinished.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,7 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
     out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
                ? parse_distribution(args->dist, out, err)
                : SLC_ERR_USAGE;

@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "session.h"
 #include "storage/store.h"
+#include "unfinished.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,6 +158,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     out->overwrite = args->build.force;
     out->dry_run = args->dry_run;
     out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
@@ -356,12 +358,13 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
         modes |= UINT32_C(1) << product->contract.vectors[k].mode;
     }
     record = json_pack(
-        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1", "dry_run",
-        (int)dry_run, "modes", json_modes(modes), "nnz", (json_int_t)report->nnz, "layout",
-        session_layout_name(&name, report->layout, report->layout_mode), "blocks",
+        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1",
+        "dry_run", (int)dry_run, "modes", json_modes(modes), "nnz", (json_int_t)report->nnz,
+        "layout", session_layout_name(&name, report->layout, report->layout_mode), "blocks",
         (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
-        "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes", (json_int_t)product->contract.memory_bytes);
+        "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes",
+        (json_int_t)product->contract.memory_bytes);
     (void)json_object_set_new(record, "used", used_json(product));
     (void)json_object_set_new(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {

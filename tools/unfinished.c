@@ -129,3 +129,8 @@ enum slc_status unfinished_watch(const char *output, struct slc_error *err)
     watched_output = output;
     return signals_start(remove_unfinished, NULL, err);
 }
+
+void unfinished_publishing(void)
+{
+    signals_abandon_by(NULL, NULL);
+}

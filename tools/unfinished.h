@@ -14,4 +14,11 @@
  */
 enum slc_status unfinished_watch(const char *output, struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * What was unfinished is about to get its name: a signal no longer removes it, nor ends the
+ * process; where one is doing that, this does not return. For `publishing` of a conversion's
+ * options: a folder is not to be published while it is being emptied.
+ */
+void unfinished_publishing(void);
+
 #endif

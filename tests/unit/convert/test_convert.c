@@ -529,6 +529,42 @@ static void failing_resources(void)
     }
 }
 
+static unsigned times_told;
+
+static void is_complete(void)
+{
+    char manifest[300];
+    struct stat info;
+
+    times_told++;
+    snprintf(manifest, sizeof manifest, "%s.part/tensor.json", output_path);
+    CU_ASSERT(stat(manifest, &info) == 0 && stat(output_path, &info) != 0);
+}
+
+/* Who would remove what is unfinished is told before it is published, and where a store is built
+ * twice, not of the first. */
+static void told_of_publishing(void)
+{
+    static const enum slc_relabel ways[] = {SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY};
+
+    make_large(1);
+    write_input(large_text, large_bytes);
+    for (unsigned i = 0; i < SLC_COUNT(ways); i++) {
+        struct slc_convert_options options = make_options();
+        struct slc_convert_report report;
+        struct slc_error err = SLC_ERROR_INIT;
+
+        options.relabel = ways[i];
+        options.overwrite = true;
+        options.publishing = is_complete;
+        times_told = 0;
+        SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);
+        CU_ASSERT_EQUAL(times_told, 1);
+        CU_ASSERT_EQUAL(slc_folder_remove(slc_files_system(), output_path, &err), SLC_OK);
+    }
+    free_large();
+}
+
 static void bad_options(void)
 {
     struct slc_convert_options options = make_options();
@@ -564,6 +600,7 @@ static const struct slc_test tests[] = {
     {"the first fault of the input wins", first_fault_wins},
     {"budgets", budgets},
     {"failing allocations and threads", failing_resources},
+    {"told of publishing", told_of_publishing},
     {"bad options", bad_options},
 };
 
