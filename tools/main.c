@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "console.h"
 #include "json_out.h"
+#include "signals.h"
 
 #include "base/version.h"
 #include "cpu/cpu.h"
@@ -148,6 +149,9 @@ int main(int argc, char **argv)
      * not the end of us. */
     (void)signal(SIGXFSZ, SIG_IGN);
     code = dispatch(argc, argv);
+    /* A signal that is ending the process has taken something away from it: what it says of that
+     * is not how it ended. */
+    signals_abandon_by(NULL, NULL);
     failed = fflush(stdout) != 0 || ferror(stdout) != 0;
 
     if (failed && code == 0) {

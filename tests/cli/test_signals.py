@@ -153,7 +153,8 @@ def what_is_anothers(folder):
         second = subprocess.Popen([SLUICE, "convert", "-", name], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_for(lambda: catches(second, signal.SIGTERM), "no signal is caught")
         second.send_signal(signal.SIGTERM)
-        _, messages = second.communicate(timeout=60)
+        second.wait(timeout=60)  # and only then is its input closed
+        _, messages = second.communicate()
         check(second.returncode == 143 and b"goes on" not in messages, f"exit {second.returncode}: {messages}")
         check(os.path.exists(name + ".tmp"), f"{name}.tmp is gone")
     check(os.listdir(foreign) == ["work.txt"], f"left of a folder of others: {os.listdir(foreign)}")
