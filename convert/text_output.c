@@ -15,24 +15,14 @@
  */
 static enum slc_status open_temporary(struct slc_text_output *output, struct slc_error *err)
 {
-    const struct slc_files *files = output->files;
-    bool taken;
     const enum slc_status status =
-        slc_file_lock(files, output->temporary,
-                      "another run is writing this output: wait until it is done, or name another",
-                      &output->lock, &taken, err);
+        slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
 
-    if (status != SLC_OK && (taken || output->lock < 0)) {
+    if (status != SLC_OK) {
         slc_free(output->temporary);
         output->temporary = NULL;
     }
-    if (status != SLC_OK) {
-        return status;
-    }
-    output->fd = files->open(files->self, output->temporary, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
-    return output->fd < 0
-               ? slc_fail_errno(err, -output->fd, output->temporary, "creating the output")
-               : SLC_OK;
+    return status;
 }
 
 static enum slc_status

@@ -135,7 +135,8 @@ enum slc_status slc_file_read_pages(const struct slc_files *files,
 /*
  * Writes a small file atomically: PATH.tmp, sync, rename to PATH, sync of its folder. After an
  * error PATH.tmp is gone and PATH holds either what it held before or, when only the sync of the
- * folder failed, all of the new bytes.
+ * folder failed, all of the new bytes. Where another run is writing PATH.tmp:
+ * SLC_ERR_IO.
  */
 enum slc_status slc_file_replace(const struct slc_files *files,
                                  const char *path,

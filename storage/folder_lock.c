@@ -15,7 +15,7 @@ static int lock_open(const struct slc_files *files, int fd, const char *path, bo
 
     *taken = code == -EWOULDBLOCK;
     if (code < 0) {
-        return 0;
+        return code == -EIO ? code : 0;
     }
     code = files->stat_fd(files->self, fd, &locked);
     if (code >= 0) {
@@ -67,14 +67,31 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
     return lock_path(files, path, O_RDONLY | O_DIRECTORY, advice, fd, taken, err);
 }
 
-enum slc_status slc_file_lock(const struct slc_files *files,
-                              const char *path,
-                              const char *advice,
-                              int *fd,
-                              bool *taken,
-                              struct slc_error *err)
+enum slc_status slc_file_take(
+    const struct slc_files *files, const char *path, int *lock, int *fd, struct slc_error *err)
 {
-    return lock_path(files, path, O_WRONLY | O_CREAT, advice, fd, taken, err);
+    bool taken;
+    enum slc_status status =
+        lock_path(files, path, O_WRONLY | O_CREAT,
+                  "another run is writing this output: wait until it is done, or name another",
+                  lock, &taken, err);
+
+    *fd = -1;
+    if (status == SLC_OK) {
+        const int code = files->open(files->self, path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+
+        if (code >= 0) {
+            *fd = code;
+            return SLC_OK;
+        }
+        status = slc_fail_errno(err, -code, path, "creating the file");
+    }
+    if (*lock >= 0 && !taken) {
+        (void)files->unlink(files->self, path);
+    }
+    slc_folder_unlock(files, lock);
+    *lock = -1;
+    return status;
 }
 
 void slc_folder_unlock(const struct slc_files *files, int *fd)

@@ -20,14 +20,15 @@ enum slc_status slc_folder_lock(const struct slc_files *files,
                                 bool *taken,
                                 struct slc_error *err) SLC_NODISCARD;
 /*
- * The same for the file at `path`, which is made where it is missing; what it holds stays. The
- * descriptor is for the lock alone.
+ * Locks the file at `path`, which is made where it is missing, and opens it for writing, empty: *fd
+ * and *lock, which is for the lock alone and to be closed (slc_folder_unlock) when the file has
+ * been renamed or removed. After an error both are -1, and a file that no other run has is gone.
+ * Errors: SLC_ERR_IO, where another run is writing it, too.
  */
-enum slc_status slc_file_lock(const struct slc_files *files,
+enum slc_status slc_file_take(const struct slc_files *files,
                               const char *path,
-                              const char *advice,
+                              int *lock,
                               int *fd,
-                              bool *taken,
                               struct slc_error *err) SLC_NODISCARD;
 /* Takes a descriptor that is -1, and leaves one. */
 void slc_folder_unlock(const struct slc_files *files, int *fd);

@@ -2,6 +2,7 @@
 #include "storage/output.h"
 
 #include "base/memory.h"
+#include "storage/folder_lock.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -34,13 +35,10 @@ enum slc_status slc_output_open(struct slc_output *output,
     }
     memcpy(output->temporary, path, length);
     memcpy(output->temporary + length, ".tmp", sizeof ".tmp");
-    output->fd = output->files->open(output->files->self, output->temporary,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (output->fd < 0) {
-        status = slc_fail_errno(err, -output->fd, output->temporary, "creating the file");
-        goto fail;
+    status = slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
+    if (status == SLC_OK) {
+        return SLC_OK;
     }
-    return SLC_OK;
 fail:
     release(output);
     return status;
@@ -106,7 +104,9 @@ enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *e
     }
     if (status != SLC_OK) {
         (void)files->unlink(files->self, output->temporary);
-    } else {
+    }
+    slc_folder_unlock(files, &output->lock);
+    if (status == SLC_OK) {
         status = sync_folder_of(output, err);
     }
     release(output);
@@ -117,6 +117,7 @@ void slc_output_abandon(struct slc_output *output)
 {
     (void)output->files->close(output->files->self, output->fd);
     (void)output->files->unlink(output->files->self, output->temporary);
+    slc_folder_unlock(output->files, &output->lock);
     release(output);
 }
 

@@ -1,6 +1,7 @@
 /*
  * A file written from front to back through a bounded buffer and put in place atomically: PATH.tmp,
- * sync, rename, sync of the folder. slc_file_replace (files.h) does the same to bytes at hand.
+ * sync, rename, sync of the folder. PATH.tmp is locked meanwhile: of two runs with one output the
+ * second is refused. slc_file_replace (files.h) does the same to bytes at hand.
  */
 #ifndef SLC_STORAGE_OUTPUT_H
 #define SLC_STORAGE_OUTPUT_H
@@ -19,6 +20,7 @@ struct slc_output {
     char *path;
     char *temporary;
     int fd;
+    int lock; /* on the temporary file, until it is in its place */
     uint8_t *buffer;
     size_t used;
     uint64_t written;

@@ -313,6 +313,9 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         cpd->als.checkpoint = cpd->checkpoint.file;
     }
     if (status == SLC_OK) {
+        status = cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err);
+    }
+    if (status == SLC_OK) {
         status = keep_order(cpd, err);
     }
     if (status == SLC_OK) {
@@ -441,6 +444,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     slc_cp_result_destroy(&cpd.result);
     cpd_checkpoint_close(&cpd.checkpoint);
+    cpd_output_unlock(&cpd.output);
     session_close(&cpd.session);
     json_decref(cpd.iterations);
     log_json_close(cpd.log);

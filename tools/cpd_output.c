@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "storage/folder_lock.h"
 #include "storage/model.h"
 #include "storage/outside.h"
 
@@ -121,6 +122,12 @@ static void name_results(struct cpd_output *output,
     }
 }
 
+/* What stands for results that are files: their checkpoint's folder, and what is locked. */
+static void name_own_folder(bool stem, const char *name, char *folder, size_t bytes)
+{
+    (void)snprintf(folder, bytes, stem ? "%scheckpoint" : "%s.checkpoint", name);
+}
+
 /* Beside the results, unless another place is named. */
 static void place_checkpoint(struct cpd_output *output, const char *named)
 {
@@ -133,9 +140,8 @@ static void place_checkpoint(struct cpd_output *output, const char *named)
         (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", output->folder);
     } else if (output->run_path[0] != '\0') {
         output->own_checkpoint = true;
-        (void)snprintf(output->checkpoint, sizeof output->checkpoint,
-                       output->stem != NULL ? "%scheckpoint" : "%s.checkpoint",
-                       output->stem != NULL ? output->stem : output->ktensor);
+        name_own_folder(output->stem != NULL, output->stem != NULL ? output->stem : output->ktensor,
+                        output->checkpoint, sizeof output->checkpoint);
     }
 }
 
@@ -148,6 +154,9 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     const char *const named[] = {names->folder, names->stem, names->ktensor, names->checkpoint};
 
     memset(output, 0, sizeof *output);
+    for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
+        output->places[i].fd = -1;
+    }
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (named[i] != NULL && strlen(named[i]) >= sizeof output->folder) {
             return slc_fail(err, SLC_ERR_USAGE,
@@ -161,6 +170,81 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     }
     place_checkpoint(output, names->checkpoint);
     return check_all(output, err);
+}
+
+/* Whether two names are of one folder. */
+static bool same_folder(const char *one, const char *two)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat a, b;
+
+    return two != NULL && files->stat_path(files->self, one, &a) >= 0 &&
+           files->stat_path(files->self, two, &b) >= 0 && a.inode == b.inode &&
+           a.device == b.device;
+}
+
+static enum slc_status
+lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const int rc = files->make_folder(files->self, place->folder);
+    enum slc_status status;
+    bool taken;
+
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, place->folder, "the results cannot be written there");
+    }
+    if (same_folder(place->folder, checkpoint)) {
+        return SLC_OK;
+    }
+    status = slc_folder_lock(files, place->folder,
+                             "another sluice writes its results to the same place: wait for it, or "
+                             "name another output",
+                             &place->fd, &taken, err);
+    place->made = rc >= 0 && !taken;
+    return status;
+}
+
+enum slc_status
+cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    unsigned count = 0;
+
+    if (output->folder[0] != '\0') {
+        (void)snprintf(output->places[count++].folder, sizeof output->places[0].folder, "%s",
+                       output->folder);
+    }
+    if (output->stem != NULL) {
+        name_own_folder(true, output->stem, output->places[count++].folder,
+                        sizeof output->places[0].folder);
+    }
+    if (output->ktensor != NULL) {
+        name_own_folder(false, output->ktensor, output->places[count++].folder,
+                        sizeof output->places[0].folder);
+    }
+    for (unsigned i = 0; i < count && status == SLC_OK; i++) {
+        status = lock_place(&output->places[i], checkpoint, err);
+    }
+    return status;
+}
+
+void cpd_output_unlock(struct cpd_output *output)
+{
+    const struct slc_files *files = slc_files_system();
+
+    for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
+        struct cpd_output_place *place = &output->places[i];
+
+        /* One that holds anything stays, as the system sees to. While it is locked: nobody else
+         * can have begun to use it. */
+        if (place->made) {
+            (void)files->remove_folder(files->self, place->folder);
+        }
+        if (place->folder[0] != '\0') {
+            slc_folder_unlock(files, &place->fd);
+        }
+    }
 }
 
 /*

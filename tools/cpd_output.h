@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+enum { CPD_OUTPUT_PLACES = 3 };
+
 struct cpd_output {
     char folder[1024];          /* of .npy; "" for none */
     const char *stem;           /* of SPLATT text; NULL for none */
@@ -17,6 +19,13 @@ struct cpd_output {
     char run_path[1024 + 16];   /* run.json; "" when nothing is written */
     char checkpoint[1024 + 16]; /* folder; "" for none */
     bool own_checkpoint;        /* it is for nothing else, and named after the results */
+
+    /* Of cpd_output_lock: a folder for each kind of result that has none of its own. */
+    struct cpd_output_place {
+        char folder[1024 + 16];
+        int fd;    /* -1: not locked */
+        bool made; /* by this run */
+    } places[CPD_OUTPUT_PLACES];
 };
 
 /* What the options name; any of them but the last may be NULL. */
@@ -36,6 +45,17 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
                                   unsigned rank,
                                   const struct cpd_output_names *names,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Keeps other runs from writing the same results until cpd_output_unlock: locks the folder of the
+ * factors, STEMcheckpoint and KTENSOR.checkpoint, which are made where they are missing, but for
+ * the one that is the folder `checkpoint` (or NULL), which is locked already. Errors: SLC_ERR_IO.
+ */
+enum slc_status cpd_output_lock(struct cpd_output *output,
+                                const char *checkpoint,
+                                struct slc_error *err) SLC_NODISCARD;
+/* Takes what cpd_output_choose has filled in, locked or not, and all zero. */
+void cpd_output_unlock(struct cpd_output *output);
 
 /* Writes the model in every form chosen, and run.json; each is told to `log`. */
 enum slc_status cpd_output_write(const struct cpd_output *output,

@@ -200,14 +200,23 @@ def order_of_modes(folder):
 
 
 def two_at_once(folder):
-    """A second run with the same output is refused while the first goes on."""
+    """A second run with the same output is refused while the first goes on, wherever each keeps a checkpoint, if any."""
     path = store(folder)
-    args = [SLUICE, "cpd", path, "-r", "6", "-i", "1000000", "--tol", "0", "-o", "out"]
-    child = began(args, folder)
-    done = ran(args, folder)
-    check(done.returncode == 5 and "another sluice" in done.stderr, done.stderr)
-    child.terminate()
-    child.communicate(timeout=60)
+    args = [SLUICE, "cpd", path, "-r", "6", "-i", "1000000", "--tol", "0"]
+    for output, first, second in ((["-o", "out"], "auto", "auto"), (["-o", "out"], "none", "none"),
+                                  (["-o", "out"], "none", "auto"), (["-o", "out"], "a", "./out"),
+                                  (["-s", "stem-"], "none", "auto"), (["--ktensor", "k.txt"], "auto", "none")):
+        child = began([*args, *output, "--checkpoint", first], folder)
+        before = sorted(os.listdir(folder))
+        done = ran([*args, *output, "--checkpoint", second, "--seed", "1"], folder)
+        check(done.returncode == 5 and "another sluice" in done.stderr, (output, first, second, done.stderr))
+        check(sorted(os.listdir(folder)) == before, os.listdir(folder))
+        child.terminate()
+        child.communicate(timeout=60)
+        check(child.returncode == 143, (output, first, second))
+        done = ran([*args, *output, "--checkpoint", first, "-i", "1", "-q"], folder)
+        check(done.returncode == 0, (output, first, done.stderr))
+    check(not {"stem-checkpoint", "k.txt.checkpoint"} & set(os.listdir(folder)), os.listdir(folder))
 
 
 def places(folder):

@@ -320,6 +320,7 @@ static void faults(void)
     slc_faulty_init(&faulty);
     for (unsigned form = SLC_MODEL_NPY; form <= SLC_MODEL_KTENSOR; form++) {
         char path[300];
+        unsigned unharmed = 0;
 
         snprintf(path, sizeof path, "%s/m", slc_test_folder());
         for (uint64_t k = 1;; k++) {
@@ -335,8 +336,11 @@ static void faults(void)
                 CU_ASSERT(k > 5);
                 break;
             }
-            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+            CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK);
+            unharmed += status == SLC_OK;
         }
+        /* Closing what was open for the lock of each file alone is no fault. */
+        CU_ASSERT_EQUAL(unharmed, form == SLC_MODEL_KTENSOR ? 1 : sample.view.order + 1);
         for (uint64_t k = 1;; k++) {
             struct slc_error err = SLC_ERROR_INIT;
             enum slc_status status;

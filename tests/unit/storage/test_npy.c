@@ -395,9 +395,10 @@ static void write_faults(void)
                 SLC_ASSERT_OK(status, &err);
                 break;
             }
-            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+            /* Second is closed what was open for the lock alone. */
+            CU_ASSERT_EQUAL(status, kinds[i] == SLC_FAULTY_CLOSE && k == 2 ? SLC_OK : SLC_ERR_IO);
             CU_ASSERT_EQUAL(slc_npy_read(NULL, path, SLC_F64, 0, 0, &read, NULL), SLC_OK);
-            CU_ASSERT(read.rows == 1 || kinds[i] == SLC_FAULTY_SYNC);
+            CU_ASSERT((read.rows == 1) != (status == SLC_OK) || kinds[i] == SLC_FAULTY_SYNC);
             slc_matrix_destroy(&read);
         }
     }
