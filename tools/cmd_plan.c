@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "console.h"
 #include "devices.h"
+#include "engine/solve/cp_checkpoint.h"
 #include "format.h"
 #include "json_out.h"
 #include "log_json.h"
@@ -10,6 +11,9 @@
 #include "session.h"
 
 #include <stdio.h>
+
+/* Of a decomposition by default: what more of them take in a checkpoint is little. */
+enum { CPD_ITERATIONS = 50 };
 
 struct arguments {
     struct session_options session;
@@ -60,10 +64,20 @@ static double result_bytes(const struct slc_manifest *manifest, const struct slc
     return rows * plan->request.rank * slc_value_bytes(plan->request.precision);
 }
 
+/* Bytes that checkpoints take while a run has them. */
+static uint64_t checkpoint_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
+{
+    const uint64_t each =
+        slc_cp_checkpoint_bytes(plan, manifest->order, manifest->dims, CPD_ITERATIONS);
+
+    return plan->request.operation == SLC_OP_CPD && each <= INT64_MAX / 2 ? 2 * each : 0;
+}
+
 static void print_text(const struct session *session)
 {
     const struct slc_plan *plan = &session->plan;
-    struct format_text bytes;
+    const uint64_t checkpoints = checkpoint_bytes(&session->store.manifest, plan);
+    struct format_text bytes, kept;
 
     report_tensor(&session->store);
     if (plan->request.operation == SLC_OP_CPD) {
@@ -77,8 +91,13 @@ static void print_text(const struct session *session)
     report_plan(plan, session->store.manifest.order);
     report_not_fused(plan);
     report_copies_missed(plan);
-    printf("  %-12s %s of results, no temporary files\n", "disk",
+    printf("  %-12s %s of results, ", "disk",
            format_data(&bytes, result_bytes(&session->store.manifest, plan)));
+    if (checkpoints > 0) {
+        printf("%s of checkpoints until they are written, ",
+               format_data(&kept, (double)checkpoints));
+    }
+    printf("no temporary files\n");
 }
 
 static int print_json(const struct session *session,
@@ -94,6 +113,8 @@ static int print_json(const struct session *session,
     (void)json_object_set_new(object, "feasible", json_boolean(feasible));
     (void)json_object_set_new(object, "result_bytes",
                               json_integer((json_int_t)result_bytes(manifest, &session->plan)));
+    (void)json_object_set_new(object, "checkpoint_bytes",
+                              json_integer((json_int_t)checkpoint_bytes(manifest, &session->plan)));
     (void)json_object_set_new(object, "products", plan_products_json(manifest->order, products));
     if (devices != NULL) {
         (void)json_object_set_new(object, "devices", devices);

@@ -126,32 +126,46 @@ static void put_state(const struct cp_state *state, struct slc_checkpoint *check
     cp_saved_write(checkpoint, &saved);
 }
 
-/* Bytes of a checkpoint of this run, with `past` iterations. */
-static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
+/* Bytes of a generation of a run of this plan, with `past` iterations. */
+static uint64_t
+bytes_with(const struct slc_plan *plan, unsigned order, const uint64_t *dims, uint64_t past)
 {
-    const uint64_t item = slc_value_bytes(state->plan->request.precision);
-    const uint64_t rank = state->rank;
-    const uint64_t numbers = state->order * (rank * rank + 2 * rank) + rank;
+    const uint64_t item = slc_value_bytes(plan->request.precision);
+    const uint64_t rank = plan->request.rank;
+    const uint64_t numbers = order * (rank * rank + 2 * rank) + rank;
     uint64_t sections[SLC_MAX_ORDER + 5 + CP_PART_SECTIONS];
     unsigned count = 0;
 
     sections[count++] = SLC_CP_IDENTITY_BYTES;
     sections[count++] = STATE_NUMBERS * sizeof(uint64_t);
     sections[count++] = numbers * sizeof(double);
-    sections[count++] = past * (PAST_NUMBERS + state->order) * sizeof(uint64_t);
-    for (unsigned n = 0; n < state->order; n++) {
+    sections[count++] = past * (PAST_NUMBERS + order) * sizeof(uint64_t);
+    for (unsigned n = 0; n < order; n++) {
         /* A factor of that size is in memory. */
-        sections[count++] = state->dims[n] * rank * item;
+        sections[count++] = dims[n] * rank * item;
     }
     sections[count] = 0;
-    for (unsigned n = 0; n < state->order; n++) {
-        if ((state->plan->fusion.seconds >> n & 1U) != 0) {
-            sections[count] = slc_max_u64(sections[count], state->dims[n] * rank * item);
+    for (unsigned n = 0; n < order; n++) {
+        if ((plan->fusion.seconds >> n & 1U) != 0) {
+            sections[count] = slc_max_u64(sections[count], dims[n] * rank * item);
         }
     }
     count++;
-    count += cp_part_bytes(state, &sections[count]);
+    count += cp_part_bytes(plan, order, dims, &sections[count]);
     return slc_checkpoint_file_bytes(sections, count);
+}
+
+static uint64_t file_bytes(const struct cp_state *state, uint64_t past)
+{
+    return bytes_with(state->plan, state->order, state->dims, past);
+}
+
+uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
+                                 unsigned order,
+                                 const uint64_t *dims,
+                                 unsigned iterations)
+{
+    return bytes_with(plan, order, dims, slc_min_u64(iterations, PAST_RESERVED));
 }
 
 enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *err)

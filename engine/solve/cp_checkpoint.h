@@ -52,6 +52,15 @@ struct slc_cp_saved {
 };
 
 /*
+ * Bytes that the disk keeps for each of the two generations of a run of the plan, of `iterations`
+ * at most; UINT64_MAX on overflow.
+ */
+uint64_t slc_cp_checkpoint_bytes(const struct slc_plan *plan,
+                                 unsigned order,
+                                 const uint64_t *dims,
+                                 unsigned iterations);
+
+/*
  * Reads identity (SLC_CP_IDENTITY_BYTES of room, text) and state of a generation. Errors: those of
  * reading it; SLC_ERR_UNSUPPORTED for a newer one, SLC_ERR_FORMAT for what no run writes.
  */

@@ -339,18 +339,20 @@ enum slc_status cp_pass_begin(struct cp_state *state,
     pass->progress = watch_pass;
     return SLC_OK;
 }
-unsigned cp_part_bytes(const struct cp_state *state, uint64_t bytes[CP_PART_SECTIONS])
+unsigned cp_part_bytes(const struct slc_plan *plan,
+                       unsigned order,
+                       const uint64_t *dims,
+                       uint64_t bytes[CP_PART_SECTIONS])
 {
-    const struct slc_plan *plan = state->plan;
-    const uint64_t pitch = slc_matrix_pitch(plan->request.precision, state->rank);
+    const uint64_t pitch = slc_matrix_pitch(plan->request.precision, plan->request.rank);
     const unsigned jobs = plan->fusion.modes != 0 ? 2 : 1;
 
     memset(bytes, 0, CP_PART_SECTIONS * sizeof bytes[0]);
-    for (unsigned n = 0; n < state->order; n++) {
-        const uint64_t partitions = slc_max_u64(plan->partitions[n], state->ranges[n].count);
+    for (unsigned n = 0; n < order; n++) {
+        const uint64_t partitions = slc_max_u64(plan->partitions[n], plan->fusion.ranges[n]);
 
         /* Sums are f64, whatever the factors are. */
-        bytes[0] = slc_max_u64(bytes[0], state->dims[n] * pitch * sizeof(double));
+        bytes[0] = slc_max_u64(bytes[0], dims[n] * pitch * sizeof(double));
         bytes[1] = slc_max_u64(bytes[1], partitions * sizeof(uint64_t));
         bytes[2] = slc_max_u64(bytes[2], partitions * pitch * sizeof(double));
     }

@@ -190,7 +190,10 @@ struct slc_cp_part cp_part_saved(const struct cp_state *state);
 enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_part_put(const struct cp_state *state);
 /* How long these may get. Returns how many there are. */
-unsigned cp_part_bytes(const struct cp_state *state, uint64_t bytes[CP_PART_SECTIONS]);
+unsigned cp_part_bytes(const struct slc_plan *plan,
+                       unsigned order,
+                       const uint64_t *dims,
+                       uint64_t bytes[CP_PART_SECTIONS]);
 
 /* A view of an output buffer with the shape of factor `mode`. */
 struct slc_matrix

@@ -219,6 +219,22 @@ def two_at_once(folder):
     check(not {"stem-checkpoint", "k.txt.checkpoint"} & set(os.listdir(folder)), os.listdir(folder))
 
 
+def planned(folder):
+    """What plan says of the disk is what is reserved, for passes of one mode and of two, with and without layouts."""
+    path = store(folder)
+    for more in ([], ["--precision", "f32", "-r", "9"], ["--layouts", "sorted"], ["--passes", "fused"]):
+        if "sorted" in more:
+            sluice("layout", path, "--sorted", "1,2,3", "-q")
+        plan = json.loads(sluice("plan", path, "-r", "6", "--json", *more, "--no-cache")[0])
+        out = os.path.join(folder, f"out-{len(os.listdir(folder))}")
+        done = run_command(["cpd", path, "-r", "6", "-o", out, "-q", "--maxsecs", "0.000001", *more, "--no-cache"])
+        check(done.returncode == 75, done.stderr)
+        sizes = [os.path.getsize(os.path.join(out, name)) for name in checkpoints(out)]
+        check(len(sizes) == 2 and plan["checkpoint_bytes"] == sum(sizes), (more, sizes, plan["checkpoint_bytes"]))
+        check("of checkpoints until they are written" in sluice("plan", path, "-r", "6", *more)[0], more)
+    check(json.loads(sluice("plan", path, "-r", "6", "--mode", "1", "--json")[0])["checkpoint_bytes"] == 0, "of an MTTKRP")
+
+
 def places(folder):
     """Beside each kind of result, in a folder that is named, or nowhere."""
     path = store(folder)
@@ -257,5 +273,6 @@ run([
     ("other options are refused", other_options),
     ("an order of modes that the plan has chosen", order_of_modes),
     ("two runs with one output", two_at_once),
+    ("what is planned for checkpoints", planned),
     ("places for checkpoints", places),
 ])
