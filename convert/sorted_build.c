@@ -322,6 +322,30 @@ static enum slc_status take_memory(struct build *build, struct slc_error *err)
     return status;
 }
 
+/*
+ * Whether what was kept may be the beginning of this layout: its checksums say little of who has
+ * made it.
+ */
+static bool kept_fits(const struct build *build)
+{
+    const struct slc_sorted_cuts *cuts = &build->plan.cuts;
+    const struct slc_writer_kept *kept = &build->kept;
+    uint64_t nnz = 0;
+
+    if (build->options->layout == SLC_LAYOUT_FIBER) {
+        return kept->nnz <= build->info->nnz;
+    }
+    for (uint64_t part = 0; part < kept->partitions; part++) {
+        nnz += cuts->parts[part].nnz;
+    }
+    if (nnz != kept->nnz || kept->partitions == 0 || kept->partitions == cuts->count) {
+        return nnz == kept->nnz;
+    }
+    return cuts->parts[kept->partitions].continued
+               ? cuts->parts[kept->partitions].first_row == kept->last_row
+               : cuts->parts[kept->partitions].first_row > kept->last_row;
+}
+
 static enum slc_status open_writer(struct build *build, struct slc_error *err)
 {
     const struct slc_layout_info *info = build->info;
@@ -339,6 +363,13 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
     enum slc_status status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count,
                                                &build->writer, &build->kept, err);
 
+    if (status == SLC_OK && !kept_fits(build)) {
+        /* Gone, so that it is begun anew. */
+        slc_writer_abandon(build->writer);
+        build->writer = NULL;
+        status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count, &build->writer,
+                                   &build->kept, err);
+    }
     build->part = build->kept.partitions;
     if (build->options->layout == SLC_LAYOUT_FIBER) {
         build->part_done = build->kept.nnz; /* of the one that there is */

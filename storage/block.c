@@ -294,3 +294,37 @@ enum slc_status slc_block_open(const struct slc_reader *reader,
     }
     return status;
 }
+
+/* Whether what check_header and check_directory go by is possible; a checked index has nothing
+ * else. */
+static bool entry_possible(const struct slc_layout_info *info, const struct slc_block_entry *entry)
+{
+    uint64_t least = slc_tile_entry_offset(info->order, entry->tile_count) +
+                     8 * (uint64_t)entry->tile_count + SLC_BLOCK_SLACK_BYTES;
+
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        if (entry->min[mode] > entry->max[mode] || entry->max[mode] >= info->dims[mode]) {
+            return false;
+        }
+    }
+    return entry->tile_count > 0 && entry->bytes >= least && entry->bytes <= entry->padded_bytes &&
+           entry->codec >= SLC_CODEC_PACKED && entry->codec <= SLC_CODEC_BLCO;
+}
+
+bool slc_block_agrees(const struct slc_layout_info *info,
+                      uint64_t block,
+                      const struct slc_block_entry *entry,
+                      const void *data,
+                      slc_u128 *last_key)
+{
+    const struct slc_block_view view = {.block = block, .entry = *entry, .data = data};
+    struct check check = {.info = info, .view = &view};
+    struct directory_totals totals = {0};
+
+    if (!entry_possible(info, entry) || check_hash(&check) != SLC_OK ||
+        check_header(&check) != SLC_OK || check_directory(&check, &totals) != SLC_OK) {
+        return false;
+    }
+    *last_key = totals.last_key;
+    return true;
+}

@@ -92,6 +92,16 @@ static inline bool slc_keys_go_on(const struct slc_layout_info *info,
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
+/*
+ * Whether a block of hash entry->hash, the file's `block`-th, holds what its entry says: for
+ * entries that no index has been checked with. *last_key: of its nonzeros, if so. Threads: any.
+ */
+bool slc_block_agrees(const struct slc_layout_info *info,
+                      uint64_t block,
+                      const struct slc_block_entry *entry,
+                      const void *data,
+                      slc_u128 *last_key);
+
 /* The header with what only the file's own structure needs. */
 struct slc_file_header {
     struct slc_layout_info info; /* the largest block and all of partitions come from the index */

@@ -77,6 +77,7 @@ struct slc_writer_kept {
     uint64_t nnz;
     uint64_t file_bytes; /* up to the end of these blocks */
     slc_u128 last_key;   /* of the last one, where there is any */
+    uint64_t last_row;   /* of sorted-n: of the last partition, where there is any */
 };
 
 /*

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/hash.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -232,21 +231,28 @@ struct resume_point {
     struct slc_journal_record last;
 };
 
-/* Whether the block of `record` lies behind those before it, within the file, and is sound. */
+/*
+ * Whether the block of `record` lies behind those before it, within the file, and is sound; so
+ * much of it may be coordinates (`coordinate_bytes`: of the blocks before).
+ */
 static enum slc_status check_block(struct slc_writer *writer,
                                    const struct slc_journal_record *record,
+                                   uint64_t coordinate_bytes,
                                    uint64_t file_bytes,
                                    bool *sound,
                                    struct slc_error *err)
 {
     const struct slc_block_entry *entry = &record->entry;
     uint64_t offset = writer->header.index_offset;
+    slc_u128 last_key = 0;
     enum slc_status status;
 
     *sound = false;
     if (entry->offset != offset || offset > file_bytes ||
         entry->padded_bytes > slc_min_u64(file_bytes - offset, SLC_MAX_BLOCK_BYTES) ||
         entry->first_tile != writer->header.info.tile_count ||
+        record->coordinate_bytes < coordinate_bytes ||
+        record->coordinate_bytes - coordinate_bytes > entry->padded_bytes ||
         (writer->header.info.layout == SLC_LAYOUT_SORTED &&
          entry->partition != writer->partition.ordinal)) {
         return SLC_OK;
@@ -256,7 +262,10 @@ static enum slc_status check_block(struct slc_writer *writer,
         status = slc_file_read_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
                                      writer->block.data, entry->padded_bytes, entry->offset, err);
     }
-    *sound = status == SLC_OK && slc_hash64(writer->block.data, entry->padded_bytes) == entry->hash;
+    *sound = status == SLC_OK &&
+             slc_block_agrees(&writer->header.info, writer->header.info.block_count, entry,
+                              writer->block.data, &last_key) &&
+             last_key == record->last_key;
     return status;
 }
 
@@ -267,6 +276,7 @@ static enum slc_status take_blocks(struct slc_writer *writer,
                                    struct slc_error *err)
 {
     struct slc_file_stat stat;
+    uint64_t coordinate_bytes = 0;
     int rc = writer->files->stat_fd(writer->files->self, writer->fd, &stat);
 
     *point = (struct resume_point){.header = writer->header, .partition = writer->partition};
@@ -279,7 +289,8 @@ static enum slc_status take_blocks(struct slc_writer *writer,
         enum slc_status status = slc_journal_next(writer->journal, &record, &found, err);
 
         if (status == SLC_OK && found) {
-            status = check_block(writer, &record, stat.bytes, &found, err);
+            status = check_block(writer, &record, coordinate_bytes, stat.bytes, &found, err);
+            coordinate_bytes = record.coordinate_bytes;
         }
         if (status == SLC_OK && found) {
             status = slc_writer_note_block(writer, &record.entry, err);
@@ -377,6 +388,7 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                      .blocks = opened->header.info.block_count,
                                      .nnz = opened->header.info.nnz,
                                      .file_bytes = opened->header.index_offset,
+                                     .last_row = opened->partition.before,
                                      .last_key = opened->last_key};
     *writer = opened;
     return SLC_OK;
