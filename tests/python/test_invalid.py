@@ -15,56 +15,11 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import slc_format as f  # noqa: E402
+from forged import PAGE, Forgery, write_manifest  # noqa: E402
 from tap import FULL, QUICK, check, run, run_command, sluice  # noqa: E402
 
-PAGE = f.PAGE
 DIMS = [50, 40, 30]
 CHANGES = (0x01, 0x80, 0xFF)
-
-
-class Forgery:
-    """A block file taken apart, to be changed and put together with right checksums."""
-
-    def __init__(self, path):
-        with open(path, "rb") as file:
-            raw = file.read()
-        self.path = path
-        self.original = raw
-        self.header = bytearray(raw[:PAGE])
-        self.index_at, self.index_bytes = struct.unpack_from("<QQ", raw, 72)
-        self.blocks = bytearray(raw[PAGE:self.index_at])
-        self.index = bytearray(raw[self.index_at:self.index_at + self.index_bytes])
-        self.end = bytearray(raw[-PAGE:])
-        self.entry_bytes = 88 + 16 * raw[35]
-        self.keep_hash = set()
-
-    def set(self, part, offset, form, *values):
-        struct.pack_into("<" + form, getattr(self, part), offset, *values)
-        return self
-
-    def write(self):
-        count = len(self.index) // self.entry_bytes
-        offsets = [struct.unpack_from("<QQ", self.original, self.index_at + b * self.entry_bytes)
-                   for b in range(min(count, struct.unpack_from("<Q", self.original, 56)[0]))]
-        if "block" not in self.keep_hash:
-            for b, (offset, size) in enumerate(offsets):
-                at = offset - PAGE
-                data = self.blocks[at:at + f.round_up(size, PAGE)]
-                struct.pack_into("<Q", self.index, b * self.entry_bytes + 24, f.hash64(data))
-        if "index" not in self.keep_hash:
-            struct.pack_into("<Q", self.header, 88, f.hash64(self.index))
-            struct.pack_into("<Q", self.end, 32, f.hash64(self.index))
-        if "header" not in self.keep_hash:
-            struct.pack_into("<Q", self.header, 4088, f.hash64(self.header[:4088]))
-            struct.pack_into("<Q", self.end, 8, struct.unpack_from("<Q", self.header, 4088)[0])
-        if "end" not in self.keep_hash:
-            struct.pack_into("<Q", self.end, 4088, f.hash64(self.end[:4088]))
-        with open(self.path, "wb") as file:
-            file.write(self.header + self.blocks + self.index + self.end)
-
-    def restore(self):
-        with open(self.path, "wb") as file:
-            file.write(self.original)
 
 
 def make_store(folder, codec, gap=0):
@@ -239,12 +194,6 @@ def manifests(folder):
     with open(path, "rb") as file:
         good = file.read()
 
-    def write(text):
-        start = b'{"checksum":"xxh3-64:'
-        zeroed = start + b"0" * 16 + text[len(start) + 16:]
-        with open(path, "wb") as file:
-            file.write(start + b"%016x" % f.hash64(zeroed) + text[len(start) + 16:])
-
     changes = [
         (b'"sluice-store"', b'"other-store"', {3}), (b'"version":1', b'"version":3', {3}),
         (b'"version":1', b'"version":2', {3}),
@@ -260,13 +209,13 @@ def manifests(folder):
     ]
     for old, new, statuses in changes:
         check(old in good, f"{old} is not in the manifest")
-        write(good.replace(old, new, 1))
+        write_manifest(path, good.replace(old, new, 1))
         refused(store, statuses, f"manifest {old} -> {new}")
     for text in (b"", b"{", b"\0" * 100, good[:len(good) // 2], good + b"x", b"[" * 100000):
         with open(path, "wb") as file:
             file.write(text)
         refused(store, {3, 5}, f"manifest of {len(text)} bytes")
-    write(good.replace(b'"writer"', b'"more":{"a":[1,2,{}]},"writer"', 1))
+    write_manifest(path, good.replace(b'"writer"', b'"more":{"a":[1,2,{}]},"writer"', 1))
     sluice("check", store)
 
 
