@@ -73,7 +73,11 @@ struct slc_builder_options {
     enum slc_fibers fibers;
     struct slc_fiber_run run; /* SLC_FIBERS_GIVEN */
     enum slc_relabel relabel;
-    uint64_t beside_bytes; /* the caller's share of the budget, for messages that name the whole */
+    /*
+     * The caller's share of the budget, and what it is at most with a larger one: for messages that
+     * name the whole.
+     */
+    uint64_t beside_bytes, beside_most_bytes;
     /*
      * Commits are possible, with which a later build of the same identity goes on: see
      * slc_builder_commit. Not with a temp_folder, of which nobody would know what was left there.

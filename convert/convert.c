@@ -170,6 +170,7 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
     if (workers > SLC_MAX_THREADS) {
         workers = SLC_MAX_THREADS;
     }
+    c->build.beside_most_bytes = bytes_beside_builder(c, workers);
     for (; workers >= 1; workers--) {
         c->build.workers = workers;
         need =

@@ -113,7 +113,8 @@ static enum slc_status divide_memory(struct relabelling *r, struct slc_error *er
         }
     }
     return slc_fail_budget(
-        err, r->options->memory_bytes + r->options->beside_bytes, need + r->options->beside_bytes,
+        err, r->options->memory_bytes + r->options->beside_bytes,
+        need + slc_max_u64(r->options->beside_bytes, r->options->beside_most_bytes),
         "renumbering modes by frequency (%" PRIu64 " MiB for the numbers of their indices)",
         slc_div_up_u64(labels, UINT64_C(1) << 20));
 }
