@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Disks that are full, from outside: exit code 5, a message that names the file and what to do, what was there stays as it
-was, no half result under its final name, nothing left over but what is gone on from, and the same bytes once there is room.
+"""Disks that are full, or may not be written to, from outside: exit code 5, a message that names the file and what to do, what
+was there stays as it was, no half result under its final name, nothing left over but what is gone on from, and the same bytes once
+there is room.
 
 A limit of how large files may grow (ulimit -f) stands for the disk, and a tmpfs of a few pages where one may be mounted.
 """
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -145,12 +147,19 @@ class Disk:
     def __init__(self, folder):
         self.folder = folder
         os.mkdir(folder)
-        if subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode != 0:
+        try:
+            done = subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False)
+        except FileNotFoundError as error:
+            raise Skip("no file system can be mounted here") from error
+        if done.returncode != 0:
             raise Skip("no file system can be mounted here")
 
     def resize(self, size):
         """To so many bytes, at least what it holds; None: large."""
         subprocess.run(["mount", "-o", f"remount,size={size or 1 << 30}", self.folder], check=True)
+
+    def protect(self, protected):
+        subprocess.run(["mount", "-o", "remount," + ("ro" if protected else "rw"), self.folder], check=True)
 
     def held(self):
         stat = os.statvfs(self.folder)
@@ -164,10 +173,7 @@ def by_disk(folder):
     """Less room than the command takes, beside an older result of another one."""
     if QUICK:
         raise Skip("sanitizers see as much where files may not grow")
-    try:
-        disk = Disk(os.path.join(folder, "disk"))
-    except FileNotFoundError as error:
-        raise Skip("no file system can be mounted here") from error
+    disk = Disk(os.path.join(folder, "disk"))
     out = os.path.join(disk.folder, "")
     try:
         for name in commands(""):
@@ -184,6 +190,67 @@ def by_disk(folder):
                     check(refused(args, what), f"{what}: fails with room")
                 check(tree(out) == want, f"{what}: another result than without: {sorted(tree(out))}")
                 emptied(out)
+    finally:
+        disk.remove()
+
+
+def read_only(folder):
+    """Nothing may be written: said before anything is computed, of results, checkpoints and logs."""
+    disk = Disk(os.path.join(folder, "disk"))
+    out, at = os.path.join(disk.folder, ""), inputs()
+    elsewhere = os.path.join(folder, "elsewhere", "")
+    os.mkdir(elsewhere)
+    lines = {name: prepared(name, out) for name in commands(out)}
+    cpd = (*commands(elsewhere)["cpd"][0], "--progress", "always")
+    lines |= {"a checkpoint": (*cpd, "--checkpoint", out + "c"), "a log": (*cpd, "--log-json", out + "log")}
+    try:
+        shutil.copytree(at + "f.slc", out + "f.slc")
+        before = tree(out)
+        disk.protect(True)
+        for name, args in lines.items():
+            done = run_command(args, 300)
+            check(done.returncode == 5, f"{name}: exit {done.returncode}: {done.stderr}")
+            check(any(line.startswith("sluice: " + disk.folder) and "Read-only file system" in line
+                      for line in done.stderr.splitlines()), f"{name}: not said where: {done.stderr}")
+            check("its =" not in done.stdout + done.stderr, f"{name}: said after {done.stderr}")
+            check(tree(elsewhere) == {}, f"{name}: {sorted(tree(elsewhere))} was left")
+        # What is there is of use all the same.
+        for args in (("check", out + "f.slc"), ("info", out + "f.slc"), ("export", out + "f.slc", elsewhere + "f.tns"),
+                     ("cpd", out + "f.slc", "-r", "2", "-i", "1", "-q", "-o", elsewhere + "r"),
+                     ("ttm", out + "f.slc", elsewhere + "p", "--mode", "1", "--matrix", at + "m.npy")):
+            sluice(*args)
+        disk.protect(False)
+        check(tree(out) == before, f"written to: {sorted(tree(out))}")
+    finally:
+        disk.remove()
+
+
+def spilling(folder):
+    """A conversion that does not fit in the memory that it is given, but for its temporary file."""
+    text, out = os.path.join(folder, "big.tns"), os.path.join(folder, "out", "big.slc")
+    sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 1200000, "-q")
+    args = ["convert", text, out, "-t", "1", "-q", "--memory"]
+    least = re.search(r"needs --memory (\d+)MiB", sluice(*args, "1MiB", status=4)[1])
+    return (*args, f"{int(least[1]) + 2}MiB")
+
+
+def temporary_files(folder):
+    """No room for temporary files, or a place that may not be written to: said where, and nothing is left."""
+    if QUICK:
+        raise Skip("sanitizers see as much where files may not grow")
+    disk = Disk(os.path.join(folder, "disk"))
+    os.mkdir(os.path.join(folder, "out"))
+    args = spilling(folder)
+    try:
+        disk.resize(64 * KIB)
+        for reason in ("No space left on device", "Read-only file system"):
+            disk.protect(reason.startswith("Read-only"))
+            done = run_command((*args, "--temp-dir", disk.folder), 300)
+            check(done.returncode == 5 and
+                  any(line.startswith("sluice: " + disk.folder) and reason in line for line in done.stderr.splitlines()),
+                  f"exit {done.returncode}: {done.stderr}")
+            check(os.listdir(disk.folder) == [] and os.listdir(os.path.join(folder, "out")) == [],
+                  f"left: {os.listdir(disk.folder)} {os.listdir(os.path.join(folder, 'out'))}")
     finally:
         disk.remove()
 
@@ -206,5 +273,7 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("files that may not grow", by_limit),
     ("a full disk", by_disk),
+    ("a disk that may not be written to", read_only),
+    ("temporary files", temporary_files),
     ("results of the run before stay", previous_results),
 ])
