@@ -118,7 +118,8 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     struct sluice_compute_options known;
     struct slc_plan_request request;
     struct slc_layouts layouts = {0};
-    struct slc_plan made;
+    /* As it stays where not even the indices fit: no plan is made then. */
+    struct slc_plan made = {.budget_bytes = 0};
     struct sluice_plan report = {.struct_bytes = sizeof report};
     enum slc_status status, given;
 

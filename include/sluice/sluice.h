@@ -337,7 +337,8 @@ struct sluice_plan {
 };
 
 /*
- * Plans sluice_cpd with this rank. `plan` is filled in after SLC_ERR_BUDGET, too.
+ * Plans sluice_cpd with this rank. `plan` is filled in after SLC_ERR_BUDGET, too; with
+ * zeros where the indices of its layouts alone are more than the budget.
  * Cost: one look at the index. Errors: SLC_ERR_BUDGET naming the smallest budget, SLC_ERR_USAGE.
  */
 SLC_API enum slc_status sluice_cpd_plan(const struct sluice_store *store,
