@@ -120,7 +120,7 @@ static void describe(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi,
     slc_key_decode(&plan->layout, (slc_u128)hi << 64 | lo, coords);
     for (mode = 0; mode < plan->layout.order; mode++) {
         used += (size_t)snprintf(text + used, 420 - used, "%s%llu", mode == 0 ? "(" : ", ",
-                                 (unsigned long long)(coords[mode] + 1));
+                                 (unsigned long long)coords[mode] + 1);
     }
     snprintf(text + used, 420 - used, ")");
 }

@@ -302,7 +302,9 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     if (status == SLC_OK && finish->progress != NULL) {
         status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
         /* Where buckets are put together, all of them are sorted once more. */
-        finish->fact = regroup ? (struct slc_build_fact){.buckets = 0} : finish->fact;
+        if (regroup) {
+            finish->fact = (struct slc_build_fact){.buckets = 0};
+        }
         finish->top->next = (uint32_t)slc_min_u64(finish->fact.buckets, finish->top->count);
     }
     if (status == SLC_OK) {

@@ -321,8 +321,10 @@ static bool runs_sound(const struct slc_chunk *chunk)
         const uint8_t *at;
         uint64_t count;
 
-        if (!skip_varint(&cursor, chunk->lo) || !skip_varint(&cursor, chunk->lo)) {
-            return false;
+        for (unsigned skipped = 0; skipped < 2; skipped++) {
+            if (!skip_varint(&cursor, chunk->lo)) {
+                return false;
+            }
         }
         at = cursor;
         if (!skip_varint(&cursor, chunk->lo)) {

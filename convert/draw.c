@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "convert/box.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -171,6 +172,7 @@ fill_tables(struct slc_draw *draw, uint64_t table_bytes, struct slc_error *err)
                 best = mode;
             }
         }
+        assert(best < draw->order);
         done[best] = true;
         if (draw->dims[best] > table_bytes / (8 * (uint64_t)draw->rank)) {
             return SLC_OK;

@@ -113,7 +113,7 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
             return slc_fail_errno(err, moved < 0 ? (int)-moved : EIO,
                                   output->path == NULL ? "standard output" : output->path,
                                   "writing text after %llu bytes",
-                                  (unsigned long long)(output->bytes + done));
+                                  (unsigned long long)output->bytes + done);
         }
         done += (size_t)moved;
     }

@@ -93,7 +93,7 @@ enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
                             "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
                             "has %llu rows",
                             (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
-                            (unsigned long long)(tile->corner[m] + tile->extent[m]), m + 1,
+                            (unsigned long long)tile->corner[m] + tile->extent[m], m + 1,
                             (unsigned long long)matrix->rows);
         }
     }

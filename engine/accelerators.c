@@ -399,8 +399,11 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
     group->mode = mode;
     group->job = &job;
     status = run_pass(group, &pass, err);
-    return status == SLC_OK && group->count > 1 ? slc_accelerators_run(group, complete_rows, err)
-                                                : status;
+    if (status == SLC_OK && group->count > 1) {
+        status = slc_accelerators_run(group, complete_rows, err);
+    }
+    group->job = NULL;
+    return status;
 }
 
 static void read_output(void *context, unsigned d, unsigned count)

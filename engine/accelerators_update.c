@@ -61,7 +61,7 @@ static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_
 
     for (group->step = 1; group->step < group->count && status == SLC_OK; group->step++) {
         const uint64_t start_ns = slc_clock_ns();
-        double seconds, busy[SLC_MAX_DEVICES];
+        double seconds, busy[SLC_MAX_DEVICES] = {0};
 
         for (unsigned d = 0; d < group->count; d++) {
             busy[d] = group->member[d].stats.exchange_seconds;

@@ -16,7 +16,7 @@
 /* Infinity or NaN minus itself is NaN, which equals nothing. */
 template <typename Stored> __device__ static inline bool slc_value_is_sound(Stored value)
 {
-    return value != 0 && value - value == 0;
+    return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
 }
 
 /* The lane's values from what is stored; a fault where one is there and not sound. */

@@ -240,6 +240,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, T, exact
 {
     constexpr int width = slc_mttkrp_width<F>;
     const slc_mttkrp_chunk<T> *chunk = lane->chunk;
+    /* Of one other mode both are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
     slc_mttkrp_rows<F, others == 0 ? 1 : others> rows = {};
 
     SLC_UNROLL

@@ -83,10 +83,12 @@ static enum slc_status climb(const struct slc_files *files,
         slc_free(folder);
         folder = next;
         found = next == NULL ? -ENOMEM : look(files, next, &above);
-        if (found == 1 && above.inode == here.inode && above.device == here.device) {
-            break; /* the root lies in itself */
+        if (found == 1) {
+            if (above.inode == here.inode && above.device == here.device) {
+                break; /* the root lies in itself */
+            }
+            here = above;
         }
-        here = above;
     }
     slc_free(folder);
     return found < 0 ? refuse(path, found, false, err) : SLC_OK;

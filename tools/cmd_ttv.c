@@ -333,8 +333,8 @@ static json_t *used_json(const struct product *product)
         const bool any = product->report.nnz > 0;
 
         (void)json_array_append_new(
-            array, json_pack("[I, I]", (json_int_t)(product->report.used[k].first + any),
-                             (json_int_t)(product->report.used[k].last + any)));
+            array, json_pack("[I, I]", (json_int_t)product->report.used[k].first + any,
+                             (json_int_t)product->report.used[k].last + any));
     }
     return array;
 }

@@ -236,6 +236,7 @@ void report_not_fused(const struct slc_plan *plan)
         [SLC_FUSION_COPIES] = "copies per mode will serve",
         [SLC_FUSION_DEVICES] = "with --devices each pass updates one mode",
         [SLC_FUSION_ACCELERATOR] = "on the device each pass updates one mode",
+        /* One text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
         [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
                                  "ring may have slots",
         [SLC_FUSION_FEW_RANGES] = "there would be fewer ranges of rows than threads",

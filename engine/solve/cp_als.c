@@ -512,10 +512,10 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
 /* The strategies that MTTKRPs from the stream will have, if there are any. */
 static void take_choices(const struct slc_plan *plan, struct slc_cp_result *result)
 {
+    const struct slc_conflict_choice owned = {.chosen = SLC_CONFLICT_OWNED};
+
     for (unsigned n = 0; n < result->order; n++) {
-        result->choices[n] = slc_plan_starts_with_copies(plan)
-                                 ? (struct slc_conflict_choice){.chosen = SLC_CONFLICT_OWNED}
-                                 : plan->choices[n];
+        result->choices[n] = slc_plan_starts_with_copies(plan) ? owned : plan->choices[n];
         result->second_choices[n] = plan->fusion.choices[n];
         result->shares[n].wish = plan->request.share;
     }

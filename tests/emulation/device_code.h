@@ -96,8 +96,10 @@ struct slc_emulated_thread {
 extern struct slc_emulated_thread *slc_emulated_here;
 
 /* extern __shared__ TYPE name[]; under CUDA. */
+/* A declaration: NOLINTBEGIN(bugprone-macro-parentheses) */
 #define SLC_DYNAMIC_SHARED(type, name)                                                             \
     type *name = reinterpret_cast<type *>(slc_emulated_here->shared)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define threadIdx (slc_emulated_here->thread_index)
 #define blockIdx  (slc_emulated_here->block_index)

@@ -165,7 +165,7 @@ static enum slc_status product_open(struct slc_device *device,
     }
     if (need > self->memory_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET, "a fake device needs --device-memory %lluMiB or more",
-                        (unsigned long long)((need >> 20) + 1));
+                        (unsigned long long)(need >> 20) + 1);
     }
     self->product = *product;
     self->layout = *product->layout;

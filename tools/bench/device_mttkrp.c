@@ -133,8 +133,8 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device = sides->session.accelerator;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
-    struct slc_device_stats before, after;
-    struct slc_stream_stats read_before, read_after;
+    struct slc_device_stats before = {0}, after = {0};
+    struct slc_stream_stats read_before = {0}, read_after = {0};
     enum slc_status status = SLC_OK;
     json_t *row = add_row(sides, mode, "sluice");
 

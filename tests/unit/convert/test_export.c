@@ -79,7 +79,7 @@ static void test_known_numbers(void)
 /* Significant digits of a text, without zeros at either end. */
 static int significant(const char *text)
 {
-    char digits[64];
+    char digits[64] = "";
     int count = 0;
     int first = 0;
 

@@ -61,7 +61,7 @@ struct host_matrix {
 
 /* An emulated device of its own for a test, with a stream; nothing may be left on it. */
 struct emulated_device {
-    cudaStream_t stream;
+    cudaStream_t stream = nullptr;
 
     explicit emulated_device(unsigned seed);
     ~emulated_device();

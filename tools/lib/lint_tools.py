@@ -1,0 +1,131 @@
+"""The tools that tools/lint runs, and what they find."""
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from lint_sources import SOURCE, CannotLint, bundles
+
+TIDY = os.path.join(SOURCE, ".clang-tidy")
+# Of what .clang-tidy asks for, what the short form leaves out; of tests the long one, too: the analyzer does not know
+# what CUnit's assertions end.
+DEAREST = "-clang-analyzer-*"
+# The same where the language is C++, of which the tests of gpu/ are: every check looks at all of its library, too.
+DEAREST_OF_TESTS = DEAREST + ",-bugprone-infinite-loop,-bugprone-use-after-move"
+FINDING = re.compile(r"(/[^:]+):(\d+):(\d+): (?:warning|error|performance|portability|information): (.*) \[([^\]]+)\]")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Finding:
+    path: str
+    line: int
+    column: int
+    message: str
+    check: str
+    notes: tuple = dataclasses.field(default=(), compare=False)
+
+    def lines(self):
+        return [f"{self.path}:{self.line}:{self.column}: {self.message} [{self.check}]", *self.notes]
+
+
+def read_findings(text):
+    """What a tool printed as PATH:LINE:COLUMN: SEVERITY: MESSAGE [CHECK], each with the lines that follow it."""
+    found = []
+    for line in text.splitlines():
+        begin = FINDING.fullmatch(line)
+        if begin:
+            path, row, column, message, check = begin.groups()
+            path, notes = os.path.relpath(os.path.realpath(path), SOURCE), []
+            found.append((Finding(path, int(row), int(column), message, check), notes))
+        elif found:
+            notes.append("    " + line)
+    return [dataclasses.replace(finding, notes=tuple(notes)) for finding, notes in found]
+
+
+class Tool:
+    """A program that looks at a source, or at several in a bundle."""
+
+    name = None
+    # What it says of a source that it cannot make sense of.
+    failures = ()
+
+    def program(self):
+        found = shutil.which(self.name)
+        if not found:
+            raise CannotLint(f"{self.name} not found: install the package {self.name} (tools/check does on Debian)")
+        return found
+
+    def choose(self, wanted, full):
+        """Those of the sources that it looks at."""
+        return wanted
+
+    def prepare(self, units, folder):
+        """Before `command`."""
+
+    def command(self, unit, folder, full):
+        raise NotImplementedError
+
+    def look(self, units, folder, full):
+        """Yields what is found in each of `units`, as many at once as there are processors."""
+        def look_at(unit):
+            done = subprocess.run(self.command(unit, folder, full), capture_output=True, text=True, errors="replace",
+                                  cwd=SOURCE, check=False)
+            found = read_findings(done.stdout + done.stderr)
+            if done.returncode != 0 and not any(finding.check in self.failures for finding in found):
+                raise CannotLint(f"{self.name} ended with status {done.returncode} at {unit.given}: "
+                                 f"{done.stderr[-2000:]}")
+            return found
+
+        self.prepare(units, folder)
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            yield from pool.map(look_at, units)
+
+    def run(self, planted, wanted, folder, full):
+        """What is found, each fault once. In the long form every source is alone, as it is for the compiler."""
+        first = [planted, *(wanted if full else bundles(wanted, folder))]
+        results, alone = set(), []
+        for unit, found in zip(first, self.look(first, folder, full)):
+            # Which names clash in a bundle is guessed: its sources may have to be looked at one by one.
+            if len(unit.members) > 1 and any(finding.check in self.failures for finding in found):
+                alone += unit.members
+            else:
+                results.update(found)
+        results.update(finding for found in self.look(alone, folder, full) for finding in found)
+        return sorted(results)
+
+
+class ClangTidy(Tool):
+    name = "clang-tidy"
+    failures = ("clang-diagnostic-error",)
+
+    def prepare(self, units, folder):
+        with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as file:
+            json.dump([unit.entry() for unit in units], file)
+
+    def command(self, unit, folder, full):
+        less = [] if full and unit.is_product else ["--checks=" + (DEAREST if full or unit.is_c else DEAREST_OF_TESTS)]
+        return [self.program(), "--quiet", "-p", folder, "--config-file=" + TIDY, *less, unit.given]
+
+
+class Cppcheck(Tool):
+    name = "cppcheck"
+    failures = ("syntaxError", "internalAstError", "internalError", "preprocessorErrorDirective", "unknownMacro")
+
+    def choose(self, wanted, full):
+        # What it would find in tests is not worth half of its time each day.
+        return [source for source in wanted if full or source.is_product]
+
+    def command(self, unit, folder, full):
+        arguments = [word for word in unit.arguments if not word.startswith("-m")]
+        return [self.program(), "--quiet", "--enable=warning,performance,portability", "--library=posix,gnu",
+                "--suppressions-list=" + os.path.join(SOURCE, "tools", "lib", "cppcheck-suppressions"),
+                "--template={file}:{line}:{column}: {severity}: {message} [{id}]",
+                "--template-location={file}:{line}: {info}",
+                *(word.replace("-std=", "--std=") for word in arguments), *unit.includes(), unit.given]
+
+
+TOOLS = (ClangTidy(), Cppcheck())
