@@ -238,8 +238,7 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
         const struct slc_store_permutation *listed = &manifest->permutations[i];
         struct slc_labels *labels = &c->labels[listed->mode];
 
-        status = slc_labels_read(c->store.files, c->store.path, listed, c->info->dims[listed->mode],
-                                 labels, err);
+        status = slc_store_labels(&c->store, listed, labels, err);
         if (status != SLC_OK) {
             return status;
         }

@@ -212,8 +212,7 @@ static enum slc_status read_labels(struct export *export, struct slc_error *err)
         const struct slc_store_permutation *listed = &manifest->permutations[i];
         struct slc_labels *labels = &export->labels[listed->mode];
 
-        status = slc_labels_read(export->files, export->store.path, listed,
-                                 manifest->dims[listed->mode], labels, err);
+        status = slc_store_labels(&export->store, listed, labels, err);
         if (status == SLC_OK) {
             slc_labels_invert(labels);
         }

@@ -79,7 +79,7 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
     if (held == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a row of a factor");
     }
-    status = slc_labels_read(store->files, store->path, listed, matrix->rows, &labels, err);
+    status = slc_store_labels(store, listed, &labels, err);
     if (status == SLC_OK) {
         /* label[i] is where index i of the input stands in the store. */
         if (to == SLC_ROWS_OF_STORE) {
@@ -107,8 +107,7 @@ enum slc_status slc_relabel_names(const struct slc_store *store,
         if (listed == NULL || n == mode) {
             continue;
         }
-        status =
-            slc_labels_read(store->files, store->path, listed, manifest->dims[n], &labels[n], err);
+        status = slc_store_labels(store, listed, &labels[n], err);
         if (status == SLC_OK) {
             slc_labels_invert(&labels[n]);
             index[n] = labels[n].label;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -179,26 +180,18 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
     return status;
 }
 
-/* Reads the whole file to `bytes`; it has to be as long as the manifest says. */
-static enum slc_status load(const struct slc_files *files,
-                            const char *path,
-                            void *bytes,
-                            uint64_t file_bytes,
-                            struct slc_error *err)
+/* Reads the whole open file to `bytes`; it has to be as long as the manifest says. */
+static enum slc_status load_open(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 void *bytes,
+                                 uint64_t file_bytes,
+                                 struct slc_error *err)
 {
     struct slc_file_stat stat;
     enum slc_status status;
-    int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
     int code;
 
-    if (fd == -ENOENT) {
-        return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the file is missing: without it no index of the store can be told; "
-                        "restore it or convert the store again");
-    }
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, path, "opening the permutation of a mode");
-    }
     code = files->stat_fd(files->self, fd, &stat);
     if (code < 0) {
         status = slc_fail_errno(err, -code, path, "asking for the file's size");
@@ -210,6 +203,28 @@ static enum slc_status load(const struct slc_files *files,
     } else {
         status = slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err);
     }
+    return status;
+}
+
+/* The same of the file at `path`. */
+static enum slc_status load(const struct slc_files *files,
+                            const char *path,
+                            void *bytes,
+                            uint64_t file_bytes,
+                            struct slc_error *err)
+{
+    enum slc_status status;
+    const int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+
+    if (fd == -ENOENT) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the file is missing: without it no index of the store can be told; "
+                        "restore it or convert the store again");
+    }
+    if (fd < 0) {
+        return slc_fail_errno(err, -fd, path, "opening the permutation of a mode");
+    }
+    status = load_open(files, fd, path, bytes, file_bytes, err);
     (void)files->close(files->self, fd);
     return status;
 }
@@ -254,12 +269,14 @@ static void unpack(struct slc_labels *labels, const uint8_t *packed)
     }
 }
 
-enum slc_status slc_labels_read(const struct slc_files *files,
-                                const char *folder,
-                                const struct slc_store_permutation *listed,
-                                uint64_t length,
-                                struct slc_labels *labels,
-                                struct slc_error *err)
+/* `fd`: the file, where it is open; else -1. */
+static enum slc_status read_labels(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_store_permutation *listed,
+                                   uint64_t length,
+                                   int fd,
+                                   struct slc_labels *labels,
+                                   struct slc_error *err)
 {
     char *path = slc_path_join(folder, listed->file);
     enum slc_status status;
@@ -273,7 +290,8 @@ enum slc_status slc_labels_read(const struct slc_files *files,
     if (status == SLC_OK) {
         bytes = (uint8_t *)labels->buffer.data + room_bytes(length) - SLACK_BYTES / 2 -
                 listed->file_bytes;
-        status = load(files, path, bytes, listed->file_bytes, err);
+        status = fd < 0 ? load(files, path, bytes, listed->file_bytes, err)
+                        : load_open(files, fd, path, bytes, listed->file_bytes, err);
         if (status == SLC_OK) {
             status = check_bytes(bytes, listed, length, err);
         }
@@ -293,4 +311,25 @@ enum slc_status slc_labels_read(const struct slc_files *files,
     }
     slc_free(path);
     return status;
+}
+
+enum slc_status slc_labels_read(const struct slc_files *files,
+                                const char *folder,
+                                const struct slc_store_permutation *listed,
+                                uint64_t length,
+                                struct slc_labels *labels,
+                                struct slc_error *err)
+{
+    return read_labels(files, folder, listed, length, -1, labels, err);
+}
+
+enum slc_status slc_store_labels(const struct slc_store *store,
+                                 const struct slc_store_permutation *listed,
+                                 struct slc_labels *labels,
+                                 struct slc_error *err)
+{
+    const ptrdiff_t number = listed - store->manifest.permutations;
+
+    return read_labels(store->files, store->path, listed, store->manifest.dims[listed->mode],
+                       store->permutation_fds[number] - 1, labels, err);
 }

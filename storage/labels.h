@@ -67,4 +67,11 @@ enum slc_status slc_labels_read(const struct slc_files *files,
                                 struct slc_labels *labels,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/* The same of one that the manifest of an open store lists, also where the store's folder has been
+ * moved or removed meanwhile. */
+enum slc_status slc_store_labels(const struct slc_store *store,
+                                 const struct slc_store_permutation *listed,
+                                 struct slc_labels *labels,
+                                 struct slc_error *err) SLC_NODISCARD;
+
 #endif

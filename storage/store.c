@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+#include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -164,6 +165,23 @@ static enum slc_status open_layout(const struct slc_files *files,
     return status;
 }
 
+/* One that is missing or cannot be opened is told of by whoever reads it. */
+static enum slc_status open_permutations(struct slc_store *store, struct slc_error *err)
+{
+    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
+        char *path = slc_path_join(store->path, store->manifest.permutations[i].file);
+        int fd;
+
+        if (path == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        }
+        fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+        store->permutation_fds[i] = fd < 0 ? 0 : fd + 1;
+        slc_free(path);
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_store_open_within(const struct slc_files *files,
                                       const char *path,
                                       uint64_t memory_bytes,
@@ -194,6 +212,9 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
     status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
     if (status == SLC_OK) {
         status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
+    }
+    if (status == SLC_OK) {
+        status = open_permutations(&opened, err);
     }
     if (status != SLC_OK) {
         slc_store_close(&opened);
@@ -286,6 +307,12 @@ void slc_store_close_layout(const struct slc_store *store, struct slc_reader *re
 
 void slc_store_close(struct slc_store *store)
 {
+    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
+        if (store->permutation_fds[i] > 0) {
+            (void)store->files->close(store->files->self, store->permutation_fds[i] - 1);
+            store->permutation_fds[i] = 0;
+        }
+    }
     slc_reader_close(store->reader);
     slc_free(store->path);
     store->reader = NULL;

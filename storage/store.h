@@ -118,6 +118,9 @@ struct slc_store {
     char *path;
     struct slc_manifest manifest;
     struct slc_reader *reader;
+    /* Descriptors of the permutations plus 1, in the manifest's order, 0 where one could not be
+     * opened. Held like those of block files: the store may be moved or replaced meanwhile. */
+    int permutation_fds[SLC_MAX_ORDER];
 };
 
 /*
