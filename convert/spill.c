@@ -72,6 +72,14 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
     if (code < 0) {
         return slc_fail_errno(err, -code, spill->path, "opening the spill file");
     }
+    /* Segments follow one another, and what is appended comes behind the last. */
+    if (extent->segments != slc_div_up_u64(extent->end_bytes, extent->segment_bytes) ||
+        extent->file_bytes > extent->end_bytes) {
+        (void)slc_fail(err, SLC_ERR_DAMAGED,
+                       "the spill file has not the segments that are counted");
+        slc_error_locate_file(err, spill->path);
+        return SLC_ERR_DAMAGED;
+    }
     spill->current = spill->written = extent->segments;
     spill->file_bytes = extent->file_bytes;
     spill->chunk_bytes = extent->chunk_bytes;

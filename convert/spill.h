@@ -61,7 +61,7 @@ struct slc_spill;
 /*
  * Memory: segment_count * segment_bytes, mapped here. Owns: slc_spill_destroy. Errors:
  * SLC_ERR_DAMAGED for a file that was kept and is not there any more, or is shorter than its
- * extent.
+ * extent, which has to be one that a commit gave.
  */
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,

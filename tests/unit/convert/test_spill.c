@@ -375,6 +375,15 @@ static void test_commits(void)
     SLC_ASSERT_OK(slc_spill_create(&options, &spill, &err), &err);
     CU_ASSERT_EQUAL(chunks_in_order(spill, committed.last), committed.chunks);
     slc_spill_destroy(spill);
+    for (int more = -1; more <= 1; more++) {
+        struct slc_spill_options other = options;
+
+        /* What is appended would lie far behind, or over what is there. */
+        other.extent.segments += (uint32_t)more;
+        other.extent.file_bytes += more == 0 ? other.extent.end_bytes : 0;
+        SLC_ASSERT_FAILS(slc_spill_create(&other, &spill, &err), SLC_ERR_DAMAGED, &err, "counted");
+        slc_error_clear(&err);
+    }
     CU_ASSERT_EQUAL(truncate(path, (off_t)options.extent.end_bytes - 1), 0);
     SLC_ASSERT_FAILS(slc_spill_create(&options, &spill, &err), SLC_ERR_DAMAGED, &err, "as long as");
     CU_ASSERT_EQUAL(remove(path), 0);
