@@ -8,8 +8,11 @@
 #include "make_sorted.h"
 #include "slc_test.h"
 
+#include "base/bytes.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/random.h"
+#include "storage/file_layout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -305,6 +308,44 @@ static void altered(void)
     destroy_sample(&sample);
 }
 
+/* Alters the first record of a journal: `value` at `at` of its index entry; hashes are right. */
+static void claim(struct slc_forged *left, size_t at, uint64_t value)
+{
+    enum { HEAD = 64, ENTRY = 40 };
+    const size_t record = ENTRY + slc_index_entry_bytes(2) + 8;
+    uint64_t hash = slc_load_u64(left->bytes + HEAD - 8);
+
+    slc_store_u64(left->bytes + HEAD + ENTRY + at, value);
+    for (size_t from = HEAD; from + record <= left->size; from += record) {
+        slc_store_u64(left->bytes + from, hash);
+        hash = slc_hash64(left->bytes + from, record - 8);
+        slc_store_u64(left->bytes + from + record - 8, hash);
+    }
+    slc_forged_save(left, journal);
+}
+
+/* A journal under right hashes whose first block has more nonzeros than its tiles, or none. */
+static void impossible_blocks(void)
+{
+    const uint64_t claims[][2] = {{SLC_INDEX_NNZ, 0},
+                                  {SLC_INDEX_NNZ, UINT64_MAX},
+                                  {SLC_INDEX_NNZ, UINT64_C(1) << 40},
+                                  {SLC_INDEX_TILE_COUNT, (uint64_t)SLC_CODEC_PACKED << 32}};
+    struct sample sample;
+
+    create_sample(&sample);
+    for (size_t i = 0; i < SLC_COUNT(claims); i++) {
+        struct slc_forged left;
+
+        interrupt(&sample, 5);
+        slc_forged_load(&left, journal);
+        claim(&left, (size_t)claims[i][0], claims[i][1]);
+        slc_forged_release(&left);
+        CU_ASSERT(recovers(&sample, 0, 0, "an impossible block", i));
+    }
+    destroy_sample(&sample);
+}
+
 /* Every failing operation: reported, nothing leaks, and what was complete is there next time. */
 static void disk_faults(void)
 {
@@ -402,6 +443,7 @@ static const struct slc_test tests[] = {
     {"all but finished, and fewer partitions asked for", finished_and_fewer},
     {"another build begins anew", other_builds},
     {"file and journal cut and altered", altered},
+    {"blocks of impossible numbers", impossible_blocks},
     {"every failing file operation", disk_faults},
     {"syncs", syncs},
     {"every failing allocation", memory_faults},
