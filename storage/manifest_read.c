@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/key.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "storage/labels.h"
 #include "storage/manifest_text.h"
 
@@ -137,11 +138,12 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
     parser->status = slc_key_layout_init(&keys, manifest->order, manifest->dims, parser->err);
 }
 
-/* A name that stays within the folder and is not the manifest's own. */
+/* A name that stays within the folder, may be told of, and is not the manifest's own. */
 static bool is_plain_name(const char *name)
 {
-    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0 && strcmp(name, SLC_MANIFEST_NAME) != 0;
+    return name[0] != '\0' && slc_text_is_plain(name) && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strcmp(name, SLC_MANIFEST_NAME) != 0;
 }
 
 static void parse_layout(struct parser *parser,

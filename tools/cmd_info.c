@@ -1,5 +1,6 @@
 /* sluice info: everything a store, or a checkpoint, says about itself, for people or as JSON. */
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "commands.h"
 #include "console.h"
 #include "format.h"
@@ -302,11 +303,29 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
     }
 }
 
+/* Texts that the manifest has from elsewhere: nothing in them is for the terminal to obey. */
+static void print_origin(const struct slc_store_origin *found)
+{
+    struct slc_store_origin origin = *found;
+    struct format_text a;
+    struct format_text b;
+
+    slc_text_make_plain(origin.source);
+    slc_text_make_plain(origin.dialect);
+    slc_text_make_plain(origin.duplicate_policy);
+    slc_text_make_plain(origin.writer);
+    printf("  %-12s %s (%s, indices from %u), by %s\n", "origin", origin.source, origin.dialect,
+           origin.index_base, origin.writer);
+    printf("  %-12s %s entries, %s duplicates", "", format_count(&a, origin.entries_read),
+           format_count(&b, origin.duplicates));
+    printf(" (%s), %s explicit zeros\n", origin.duplicate_policy,
+           format_count(&a, origin.explicit_zeros));
+}
+
 static void print_text(const struct slc_store *store, const struct findings *findings)
 {
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
-    const struct slc_store_origin *origin = &manifest->origin;
     struct format_text a;
     struct format_text b;
     char dims[FORMAT_DIMS_BYTES];
@@ -329,12 +348,7 @@ static void print_text(const struct slc_store *store, const struct findings *fin
     printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
            session_bytes_per_nonzero(manifest),
            format_data(&a, (double)session_store_bytes(manifest)));
-    printf("  %-12s %s (%s, indices from %u), by %s\n", "origin", origin->source, origin->dialect,
-           origin->index_base, origin->writer);
-    printf("  %-12s %s entries, %s duplicates", "", format_count(&a, origin->entries_read),
-           format_count(&b, origin->duplicates));
-    printf(" (%s), %s explicit zeros\n", origin->duplicate_policy,
-           format_count(&a, origin->explicit_zeros));
+    print_origin(&manifest->origin);
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "console.h"
 
 #include "base/log.h"
+#include "base/plain_text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +11,9 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+/* Of a note: two paths as long as the system takes them, and what is said of them. */
+enum { NOTE_BYTES = 3 * 4096 };
 
 static pthread_mutex_t console_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum console_level console_level = CONSOLE_NORMAL;
@@ -44,19 +48,20 @@ void console_start(enum console_level level)
 
 void console_note(const char *format, ...)
 {
+    char text[NOTE_BYTES];
     va_list arguments;
 
     if (console_level == CONSOLE_QUIET) {
         return;
     }
     va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    slc_text_make_plain(text);
     (void)pthread_mutex_lock(&console_lock);
     wipe_locked();
-    (void)fputs("sluice: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
+    (void)fprintf(stderr, "sluice: %s\n", text);
     (void)pthread_mutex_unlock(&console_lock);
-    va_end(arguments);
 }
 
 /* What helps where a file cannot grow, or this user may not do what was tried; NULL: who knows. */
@@ -91,6 +96,7 @@ int console_error(const struct slc_error *err)
     bool colour = console_colour();
 
     (void)slc_error_format(err, text, sizeof text);
+    slc_text_make_plain(text);
     (void)fflush(stdout);
     (void)pthread_mutex_lock(&console_lock);
     wipe_locked();

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "base/random.h"
 #include "base/team.h"
 
@@ -407,10 +408,30 @@ static void ranges_cover_once(void)
     SLC_ASSERT_OK(slc_team_for(2, 0, 5, mark, marks, &err), &err);
 }
 
+static void texts_are_made_plain(void)
+{
+    static const char *const texts[][2] = {
+        {"", ""},
+        {"caf\xc3\xa9 \xe2\x82\xac \xc2\xa0", "caf\xc3\xa9 \xe2\x82\xac \xc2\xa0"},
+        {"\x1b[2J\n\x7f.", "?[2J??."},
+        {"a\xc2\x9b\x31m\xc2", "a??1m\xc2"},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(texts); i++) {
+        char text[64];
+
+        strcpy(text, texts[i][0]);
+        CU_ASSERT_EQUAL(slc_text_is_plain(text), strcmp(texts[i][0], texts[i][1]) == 0);
+        slc_text_make_plain(text);
+        CU_ASSERT_STRING_EQUAL(text, texts[i][1]);
+    }
+}
+
 static const struct slc_test tests[] = {
     {"first fault wins", first_fault_wins},
     {"long paths keep their end", long_paths_keep_their_end},
     {"exit codes", exit_codes},
+    {"texts are made plain", texts_are_made_plain},
     {"checked arithmetic", checked_arithmetic},
     {"bytes are little-endian", bytes_are_little_endian},
     {"buffers", buffers},
