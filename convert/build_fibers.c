@@ -103,11 +103,13 @@ static void recount_chunk(struct slc_fiber_counts *counts,
 
 /* Counts one bucket's chunks; `recoders`: per frame, to coordinates. */
 static enum slc_status recount_bucket(struct slc_builder *builder,
-                                      struct slc_chunk_link link,
+                                      const struct slc_chain *chain,
                                       const struct slc_recoder *recoders,
                                       uint8_t *data,
                                       struct slc_error *err)
 {
+    struct slc_chunk_link link = chain->last;
+    uint64_t left = chain->entries;
     enum slc_status status = SLC_OK;
 
     while (link.bytes > 0 && status == SLC_OK) {
@@ -118,7 +120,14 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
             status =
                 slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
         }
+        /* Links that somebody else wrote may lead in a circle. */
+        if (status == SLC_OK && chunk.count > left) {
+            status =
+                slc_fail(err, SLC_ERR_DAMAGED,
+                         "the chunks of a bucket in the spill file are more than were counted");
+        }
         if (status == SLC_OK) {
+            left -= chunk.count;
             recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
             link = chunk.previous;
         }
@@ -145,7 +154,7 @@ recount(struct slc_builder *builder, unsigned index_base, struct slc_error *err)
                                          index_base, err);
     }
     for (uint32_t b = 0; b < builder->bucket_count && status == SLC_OK; b++) {
-        status = recount_bucket(builder, builder->chains[b].last, recoders, data.data, err);
+        status = recount_bucket(builder, &builder->chains[b], recoders, data.data, err);
     }
     for (uint32_t i = 0; recoders != NULL && i < frames->count; i++) {
         slc_recoder_destroy(&recoders[i]);
