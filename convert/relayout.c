@@ -160,6 +160,36 @@ static void insert_layout(struct slc_manifest *manifest, const struct slc_store_
     manifest->layouts[at] = *layout;
 }
 
+/* That file is not another layout's: stores of other writers may have names of their own. */
+static enum slc_status check_name(const struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  const struct names *names,
+                                  struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &layouts->store.manifest;
+    bool other = false;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+
+        other = other || (strcmp(listed->file, names->file) == 0 &&
+                          (listed->layout != kind || listed->layout_mode != mode));
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        other = other || strcmp(manifest->permutations[i].file, names->file) == 0;
+    }
+    if (other) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
+                       "the store keeps something else in the file that a layout %s-%u has: "
+                       "convert the tensor again",
+                       slc_layout_name(kind), mode + 1);
+        slc_error_locate_file(err, names->path);
+        return SLC_ERR_UNSUPPORTED;
+    }
+    return SLC_OK;
+}
+
 /* The finished file agrees with the manifest as a further layout has to. */
 static enum slc_status check_file(const struct slc_relayout *layouts,
                                   const struct slc_store_layout *layout,
@@ -256,7 +286,10 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
         return status;
     }
     options = build_options(layouts, kind, mode, names.part);
-    status = slc_sorted_build(&options, report, err);
+    status = check_name(layouts, kind, mode, &names, err);
+    if (status == SLC_OK) {
+        status = slc_sorted_build(&options, report, err);
+    }
     if (status == SLC_OK) {
         struct slc_store_layout layout = {.layout = kind,
                                           .layout_mode = mode,
@@ -316,6 +349,9 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
     }
     *manifest = layouts->store.manifest;
     status = make_names(layouts->options.store, kind, mode, &names, err);
+    if (status == SLC_OK) {
+        status = check_name(layouts, kind, mode, &names, err);
+    }
     if (status == SLC_OK && take_out(manifest, kind, mode)) {
         found = true;
         status = write_manifest(layouts, manifest, err);
