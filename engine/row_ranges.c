@@ -13,8 +13,10 @@
  * Nonzeros of a range of a layout that is not sorted: a 64th of the tensor, as partitions have
  * (convert/sorted_cuts.h), so that there are several for each worker; but not less than 2 tiles,
  * because a tile that a cut runs through is decoded for both of its ranges, nor more than 1 Mi.
+ * More only where ranges would become too many: a store may claim nonzeros beyond all measure, and
+ * has not to have them before its blocks are read.
  */
-enum { RANGES_WANTED = 64 };
+enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
 #define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
 #define RANGE_NNZ_MAX (UINT64_C(1) << 20)
 
@@ -67,6 +69,7 @@ struct cutting {
     uint64_t *min_from;           /* per block: the first row of it and all later blocks */
     struct slc_row_range *ranges; /* NULL: count them only */
     uint64_t count;
+    uint64_t first, end, nnz; /* blocks of the last range, and their nonzeros: they only go on */
 };
 
 /* How many rows share the bits of the mode with which keys begin; 0 where there are none. */
@@ -81,44 +84,39 @@ static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
     return surplus > 0 ? UINT64_C(1) << (keys->mode_bits[mode] - surplus) : 0;
 }
 
-/* Adds the range of rows [first_row, end_row), whose nonzeros are in blocks [first, last]. */
-static void add_range(
-    struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t first, uint64_t last)
+/* Adds the range of rows [first_row, end_row), whose nonzeros are in no block behind `last`. */
+static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last)
 {
-    struct slc_row_range range = {.first_row = first_row, .end_row = end_row};
     struct slc_block_entry entry;
 
     if (cutting->ranges == NULL) {
         cutting->count++;
         return;
     }
-    slc_reader_entry(cutting->reader, first, &entry);
-    while (first < last && entry.max[cutting->mode] < first_row) {
-        slc_reader_entry(cutting->reader, ++first, &entry);
+    while (cutting->end <= last &&
+           (cutting->end == cutting->first || cutting->min_from[cutting->end] < end_row)) {
+        slc_reader_entry(cutting->reader, cutting->end++, &entry);
+        cutting->nnz += entry.nnz;
     }
-    slc_reader_entry(cutting->reader, last, &entry);
-    while (first < last && entry.min[cutting->mode] >= end_row) {
-        slc_reader_entry(cutting->reader, --last, &entry);
+    slc_reader_entry(cutting->reader, cutting->first, &entry);
+    while (cutting->first + 1 < cutting->end && entry.max[cutting->mode] < first_row) {
+        cutting->nnz -= entry.nnz;
+        slc_reader_entry(cutting->reader, ++cutting->first, &entry);
     }
-    range.first_block = first;
-    range.block_count = last - first + 1;
-    for (uint64_t b = first; b <= last; b++) {
-        slc_reader_entry(cutting->reader, b, &entry);
-        range.nnz += entry.nnz;
-    }
-    cutting->ranges[cutting->count++] = range;
+    cutting->ranges[cutting->count++] =
+        (struct slc_row_range){.first_row = first_row,
+                               .end_row = end_row,
+                               .first_block = cutting->first,
+                               .block_count = cutting->end - cutting->first,
+                               .nnz = cutting->nnz};
 }
 
 /*
  * Adds ranges for rows [first_row, end_row): several where `nnz` nonzeros are too many for one and
  * their rows lie together.
  */
-static void add_pieces(struct cutting *cutting,
-                       uint64_t first_row,
-                       uint64_t end_row,
-                       uint64_t first,
-                       uint64_t last,
-                       uint64_t nnz)
+static void add_pieces(
+    struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last, uint64_t nnz)
 {
     const uint64_t pieces = cutting->step > 0 ? slc_div_up_u64(nnz, cutting->target_nnz) : 1;
     const uint64_t piece_rows = slc_max_u64((end_row - first_row) / pieces, 1);
@@ -129,17 +127,17 @@ static void add_pieces(struct cutting *cutting,
 
         row -= row % cutting->step;
         if (row > begin) {
-            add_range(cutting, begin, row, first, last);
+            add_range(cutting, begin, row, last);
             begin = row;
         }
     }
-    add_range(cutting, begin, end_row, first, last);
+    add_range(cutting, begin, end_row, last);
 }
 
 static void cut_blocks(struct cutting *cutting)
 {
     const struct slc_layout_info *info = slc_reader_info(cutting->reader);
-    uint64_t first_row = 0, first = 0, nnz = 0;
+    uint64_t first_row = 0, nnz = 0;
     struct slc_block_entry entry;
 
     cutting->count = 0;
@@ -152,13 +150,9 @@ static void cut_blocks(struct cutting *cutting)
         if (!end && (nnz < cutting->target_nnz || end_row <= first_row)) {
             continue;
         }
-        add_pieces(cutting, first_row, end_row, first, b, nnz);
+        add_pieces(cutting, first_row, end_row, b, nnz);
         first_row = end_row;
         nnz = 0;
-        slc_reader_entry(cutting->reader, first, &entry);
-        while (first < b && entry.max[cutting->mode] < first_row) {
-            slc_reader_entry(cutting->reader, ++first, &entry);
-        }
     }
 }
 
@@ -197,8 +191,9 @@ take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct
     struct cutting cutting = {
         .reader = reader,
         .mode = ranges->mode,
-        .target_nnz =
+        .target_nnz = slc_max_u64(
             slc_min_u64(slc_max_u64(info->nnz / RANGES_WANTED, RANGE_NNZ_MIN), RANGE_NNZ_MAX),
+            info->nnz / RANGES_MAX),
         .step = rows_together(&info->keys, ranges->mode),
     };
     const enum slc_status status = take_cuts(&cutting, err);
@@ -213,21 +208,24 @@ take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct
 static void take_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
 {
     uint64_t placed = 0;
-    uint64_t next = 0; /* shared: the first block that no range before this one has */
+    uint64_t first = 0, end = 0, bytes = 0; /* of the range; shared: they only go on */
+    struct slc_block_entry entry;
 
     for (uint64_t r = 0; r < ranges->count; r++) {
         const struct slc_row_range *range = &ranges->ranges[r];
-        uint64_t bytes = 0;
 
-        for (uint64_t b = range->first_block; b < range->first_block + range->block_count; b++) {
-            struct slc_block_entry entry;
-
-            slc_reader_entry(reader, b, &entry);
+        if (!ranges->shared) {
+            first = end = range->first_block;
+            bytes = 0;
+        }
+        while (end < range->first_block + range->block_count) {
+            slc_reader_entry(reader, end, &entry);
             bytes += entry.padded_bytes;
-            if (!ranges->shared || b >= next) {
-                ranges->block_order[placed++] = b;
-                next = b + 1;
-            }
+            ranges->block_order[placed++] = end++;
+        }
+        for (; first < range->first_block; first++) {
+            slc_reader_entry(reader, first, &entry);
+            bytes -= entry.padded_bytes;
         }
         ranges->max_blocks = slc_max_u64(ranges->max_blocks, range->block_count);
         ranges->max_bytes = slc_max_u64(ranges->max_bytes, bytes);

@@ -31,7 +31,9 @@ enum {
     HEADER_BYTES = 64,
     /* Behind the labels: what slc_bits_get may load too much, and the file's header. */
     SLACK_BYTES = 256,
-    HUGE_BYTES = 4 << 20
+    HUGE_BYTES = 4 << 20,
+    /* Looked at together, where labels are looked for: packed they take whole bytes. */
+    PIECE_LABELS = 128 << 10
 };
 
 static bool is_possible(uint64_t length)
@@ -180,16 +182,15 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
     return status;
 }
 
-/* Reads the whole open file to `bytes`; it has to be as long as the manifest says. */
-static enum slc_status load_open(const struct slc_files *files,
-                                 int fd,
-                                 const char *path,
-                                 void *bytes,
-                                 uint64_t file_bytes,
-                                 struct slc_error *err)
+/* The open file has to be as long as the manifest says. */
+static enum slc_status check_size(const struct slc_files *files,
+                                  int fd,
+                                  const char *path,
+                                  uint64_t file_bytes,
+                                  struct slc_error *err)
 {
     struct slc_file_stat stat;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
     int code;
 
     code = files->stat_fd(files->self, fd, &stat);
@@ -200,43 +201,63 @@ static enum slc_status load_open(const struct slc_files *files,
                           "the permutation should be a file of %" PRIu64 " bytes and has %" PRIu64
                           ": restore it or convert the store again",
                           file_bytes, stat.bytes);
-    } else {
-        status = slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err);
     }
     return status;
 }
 
-/* The same of the file at `path`. */
+/* Reads the whole open file to `bytes`. */
+static enum slc_status load_open(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 void *bytes,
+                                 uint64_t file_bytes,
+                                 struct slc_error *err)
+{
+    const enum slc_status status = check_size(files, fd, path, file_bytes, err);
+
+    return status == SLC_OK ? slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err) : status;
+}
+
+/* Opens the file at `path`. */
+static enum slc_status
+open_file(const struct slc_files *files, const char *path, int *opened, struct slc_error *err)
+{
+    const int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+
+    *opened = fd;
+    if (fd == -ENOENT) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the file is missing: without it no index of the store can be told; "
+                        "restore it or convert the store again");
+    }
+    return fd < 0 ? slc_fail_errno(err, -fd, path, "opening the permutation of a mode") : SLC_OK;
+}
+
+/* Reads the whole file at `path` to `bytes`. */
 static enum slc_status load(const struct slc_files *files,
                             const char *path,
                             void *bytes,
                             uint64_t file_bytes,
                             struct slc_error *err)
 {
-    enum slc_status status;
-    const int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    int fd;
+    enum slc_status status = open_file(files, path, &fd, err);
 
-    if (fd == -ENOENT) {
-        return slc_fail(err, SLC_ERR_DAMAGED,
-                        "the file is missing: without it no index of the store can be told; "
-                        "restore it or convert the store again");
-    }
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, path, "opening the permutation of a mode");
+    if (status != SLC_OK) {
+        return status;
     }
     status = load_open(files, fd, path, bytes, file_bytes, err);
     (void)files->close(files->self, fd);
     return status;
 }
 
-/* Everything but the labels themselves. */
-static enum slc_status check_bytes(const uint8_t *bytes,
-                                   const struct slc_store_permutation *listed,
-                                   uint64_t length,
-                                   struct slc_error *err)
+/* The hash of the file, and its header. */
+static enum slc_status check_head(const uint8_t *bytes,
+                                  uint64_t hash,
+                                  const struct slc_store_permutation *listed,
+                                  uint64_t length,
+                                  struct slc_error *err)
 {
-    uint64_t used_bits = length * slc_bits_for_length(length);
-    uint64_t hash = slc_hash64(bytes, listed->file_bytes);
     uint8_t header[HEADER_BYTES];
 
     if (hash != listed->hash) {
@@ -252,6 +273,22 @@ static enum slc_status check_bytes(const uint8_t *bytes,
                         "the file's header is not that of a permutation of %" PRIu64
                         " indices of mode %u",
                         length, listed->mode + 1);
+    }
+    return SLC_OK;
+}
+
+/* Everything but the labels themselves. */
+static enum slc_status check_bytes(const uint8_t *bytes,
+                                   const struct slc_store_permutation *listed,
+                                   uint64_t length,
+                                   struct slc_error *err)
+{
+    const uint64_t used_bits = length * slc_bits_for_length(length);
+    const uint64_t hash = slc_hash64(bytes, listed->file_bytes);
+    const enum slc_status status = check_head(bytes, hash, listed, length, err);
+
+    if (status != SLC_OK) {
+        return status;
     }
     if (!slc_bits_zero_from(bytes + HEADER_BYTES, used_bits, payload_bytes(length))) {
         return slc_fail(err, SLC_ERR_DAMAGED, "a bit behind the last label is not zero");
@@ -332,4 +369,97 @@ enum slc_status slc_store_labels(const struct slc_store *store,
 
     return read_labels(store->files, store->path, listed, store->manifest.dims[listed->mode],
                        store->permutation_fds[number] - 1, labels, err);
+}
+
+/* The search of slc_labels_find under way. */
+struct find {
+    uint64_t low, high;     /* labels that are looked for */
+    uint64_t *first, *last; /* indices that have them */
+};
+
+/* Looks at `count` labels from index `begin` on. */
+static void find_in(
+    const struct find *find, const uint8_t *packed, uint64_t begin, uint64_t count, unsigned width)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t label = slc_bits_get(packed, i * width, width);
+
+        if (label >= find->low && label <= find->high) {
+            *find->first = slc_min_u64(*find->first, begin + i);
+            *find->last = begin + i;
+        }
+    }
+}
+
+/* Reads the open file a piece at a time. `piece` has room for one, and slack. */
+static enum slc_status find_in_file(const struct slc_files *files,
+                                    int fd,
+                                    const char *path,
+                                    const struct slc_store_permutation *listed,
+                                    uint64_t length,
+                                    const struct find *find,
+                                    uint8_t *piece,
+                                    struct slc_error *err)
+{
+    const unsigned width = slc_bits_for_length(length);
+    struct slc_hash_stream stream;
+    uint8_t header[HEADER_BYTES];
+    uint64_t at = HEADER_BYTES;
+    enum slc_status status = slc_file_read_at(files, fd, path, header, HEADER_BYTES, 0, err);
+
+    slc_hash_stream_begin(&stream);
+    slc_hash_stream_add(&stream, header, HEADER_BYTES);
+    for (uint64_t i = 0, count; i < length && status == SLC_OK; i += count) {
+        uint64_t bytes;
+
+        /* Pieces are of whole bytes; behind the last one the file may be padded. */
+        count = slc_min_u64(length - i, PIECE_LABELS);
+        bytes = i + count < length ? count * width / 8 : listed->file_bytes - at;
+        status = slc_file_read_at(files, fd, path, piece, bytes, at, err);
+        slc_hash_stream_add(&stream, piece, status == SLC_OK ? bytes : 0);
+        if (status == SLC_OK) {
+            find_in(find, piece, i, count, width);
+        }
+        at += bytes;
+    }
+    return status == SLC_OK ? check_head(header, slc_hash_stream_end(&stream), listed, length, err)
+                            : status;
+}
+
+enum slc_status slc_labels_find(const struct slc_files *files,
+                                const char *folder,
+                                const struct slc_store_permutation *listed,
+                                uint64_t length,
+                                uint64_t *low,
+                                uint64_t *high,
+                                struct slc_error *err)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    const struct find find = {*low, *high, &first, &last};
+    char *path = slc_path_join(folder, listed->file);
+    uint8_t *piece = slc_malloc(PIECE_LABELS * sizeof(uint32_t) + SLACK_BYTES);
+    enum slc_status status = path == NULL || piece == NULL ? no_memory(err) : SLC_OK;
+    int fd = -1;
+
+    assert(listed->file_bytes == slc_labels_file_bytes(length));
+    if (status == SLC_OK) {
+        memset(piece, 0, PIECE_LABELS * sizeof(uint32_t) + SLACK_BYTES);
+        status = open_file(files, path, &fd, err);
+    }
+    if (status == SLC_OK) {
+        status = check_size(files, fd, path, listed->file_bytes, err);
+        if (status == SLC_OK) {
+            status = find_in_file(files, fd, path, listed, length, &find, piece, err);
+        }
+        (void)files->close(files->self, fd);
+    }
+    if (status == SLC_OK) {
+        *low = first;
+        *high = last;
+    } else {
+        slc_error_locate_file(err, path);
+    }
+    slc_free(piece);
+    slc_free(path);
+    return status;
 }

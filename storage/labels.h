@@ -74,4 +74,17 @@ enum slc_status slc_store_labels(const struct slc_store *store,
                                  struct slc_labels *labels,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Of the indices whose labels in the listed file are *low to *high, the first and the last, which
+ * take their place: UINT64_MAX and 0 where there are none. In a bounded buffer, whatever the
+ * length; so whether the labels are a permutation is not seen. Errors: as above.
+ */
+enum slc_status slc_labels_find(const struct slc_files *files,
+                                const char *folder,
+                                const struct slc_store_permutation *listed,
+                                uint64_t length,
+                                uint64_t *low,
+                                uint64_t *high,
+                                struct slc_error *err) SLC_NODISCARD;
+
 #endif

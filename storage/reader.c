@@ -42,7 +42,7 @@ static enum slc_status open_header(const struct slc_files *files,
     enum slc_status status;
     int rc;
 
-    *fd = files->open(files->self, path, O_RDONLY, 0);
+    *fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (*fd < 0) {
         return slc_fail_errno(err, -*fd, path, "opening a block file");
     }
@@ -253,6 +253,42 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
     return status;
 }
 
+/*
+ * Reads the index. Of a long one each piece is looked at before memory is touched for the next:
+ * where a file is a hole, which takes no room on the drive, no block lies where it should.
+ */
+static enum slc_status read_index(const struct slc_reader *reader,
+                                  const struct slc_files *files,
+                                  int fd,
+                                  struct slc_error *err)
+{
+    const struct slc_file_header *header = &reader->header;
+    const uint64_t entry_bytes = slc_index_entry_bytes(header->info.order);
+    struct index_totals totals = {.next_offset = SLC_HEADER_BYTES};
+    enum slc_status status = SLC_OK;
+    uint64_t block = 0;
+
+    for (uint64_t at = 0, more; at < header->index_bytes && status == SLC_OK; at += more) {
+        more = slc_min_u64(header->index_bytes - at, FREE_INDEX_BYTES);
+        status = slc_file_read_at(files, fd, reader->path, (char *)reader->index.data + at, more,
+                                  header->index_offset + at, err);
+        for (; at + more < header->index_bytes && (block + 1) * entry_bytes <= at + more &&
+               status == SLC_OK;
+             block++) {
+            struct slc_block_entry entry;
+
+            slc_reader_entry(reader, block, &entry);
+            status = check_entry_place(header, &entry, &totals, err);
+            totals.next_offset += entry.padded_bytes;
+            if (status != SLC_OK) {
+                slc_error_locate_block(err, reader->path, block,
+                                       header->index_offset + block * entry_bytes);
+            }
+        }
+    }
+    return status;
+}
+
 /* Reads closing page and index. */
 static enum slc_status
 load_index(struct slc_reader *reader, const struct slc_files *files, int fd, struct slc_error *err)
@@ -270,8 +306,7 @@ load_index(struct slc_reader *reader, const struct slc_files *files, int fd, str
         status = slc_buffer_create(&reader->index, header->index_bytes, SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
-        status = slc_file_read_at(files, fd, reader->path, reader->index.data, header->index_bytes,
-                                  header->index_offset, err);
+        status = read_index(reader, files, fd, err);
     }
     if (status == SLC_OK) {
         hash = slc_hash64(reader->index.data, header->index_bytes);

@@ -67,32 +67,6 @@ static double index_bits(const struct slc_manifest *manifest, const struct slc_s
     return manifest->nnz > 0 ? 8.0 * (double)layout->index_bytes / (double)manifest->nnz : 0;
 }
 
-/* From the range of numbers in the store to that of the input's indices they stand for. */
-static enum slc_status undo_labels(const struct slc_store *store,
-                                   const struct slc_store_permutation *listed,
-                                   struct used_range *range,
-                                   struct slc_error *err)
-{
-    struct used_range stored = *range;
-    struct slc_labels labels;
-    enum slc_status status = slc_labels_read(store->files, store->path, listed,
-                                             store->manifest.dims[listed->mode], &labels, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    range->low = UINT64_MAX;
-    range->high = 0;
-    for (uint64_t i = 0; i < labels.length; i++) {
-        if (labels.label[i] >= stored.low && labels.label[i] <= stored.high) {
-            range->low = i < range->low ? i : range->low;
-            range->high = i;
-        }
-    }
-    slc_labels_destroy(&labels);
-    return SLC_OK;
-}
-
 /*
  * Indices of mode n that blocks cover: the smallest and largest that occur. By falling frequency
  * all indices in the range occur, so that undoing the labels loses nothing.
@@ -115,8 +89,12 @@ static enum slc_status find_range(const struct slc_store *store,
         range->low = entry.min[n] < range->low ? entry.min[n] : range->low;
         range->high = entry.max[n] > range->high ? entry.max[n] : range->high;
     }
-    return listed != NULL && info->block_count > 0 ? undo_labels(store, listed, range, err)
-                                                   : SLC_OK;
+    if (listed == NULL || info->block_count == 0) {
+        return SLC_OK;
+    }
+    /* From numbers in the store to the input's indices that they stand for. */
+    return slc_labels_find(store->files, store->path, listed, store->manifest.dims[n], &range->low,
+                           &range->high, err);
 }
 
 static enum slc_status

@@ -404,7 +404,8 @@ static void verified_blocks(void)
 
 /*
  * A header whose numbers agree with a file of holes: the index it claims takes memory, which a
- * budget refuses before it is read, and nothing else does before its checksum.
+ * budget refuses before it is read; and what is read of it ends with the first piece, in which no
+ * block lies where it should.
  */
 static void huge_index(void)
 {
@@ -448,7 +449,8 @@ static void huge_index(void)
     CU_ASSERT_STRING_EQUAL(err.file, path);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(16) << 20, &reader, &err),
-                     SLC_ERR_DAMAGED, &err, "checksum");
+                     SLC_ERR_DAMAGED, &err, "the index puts the block at 0 instead of 4096");
+    CU_ASSERT_EQUAL(err.offset, index_offset);
     slc_forged_release(&frame);
 }
 

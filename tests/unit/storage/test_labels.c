@@ -53,6 +53,33 @@ put(const char *folder, uint64_t length, uint64_t seed, struct slc_store_permuta
     slc_labels_destroy(&labels);
 }
 
+/* What is found of labels in the file is what is found in memory. */
+static void check_find(const char *folder,
+                       const struct slc_store_permutation *listed,
+                       const struct slc_labels *labels)
+{
+    const uint64_t last = labels->length - 1;
+    const uint64_t ranges[][2] = {
+        {0, last}, {0, 0}, {last, last}, {last / 3, last / 2}, {last + 1, UINT64_MAX}};
+
+    for (size_t r = 0; r < SLC_COUNT(ranges); r++) {
+        uint64_t low = ranges[r][0], high = ranges[r][1];
+        uint64_t first = UINT64_MAX, end = 0;
+        struct slc_error err = SLC_ERROR_INIT;
+
+        for (uint64_t i = 0; i <= last; i++) {
+            if (labels->label[i] >= low && labels->label[i] <= high) {
+                first = first == UINT64_MAX ? i : first;
+                end = i;
+            }
+        }
+        SLC_ASSERT_OK(
+            slc_labels_find(slc_quick_files(), folder, listed, labels->length, &low, &high, &err),
+            &err);
+        CU_ASSERT(low == first && high == end);
+    }
+}
+
 static void round_trip(void)
 {
     static const uint64_t lengths[] = {2,   3,   4,    5,    63,   64,    65,    127,
@@ -72,6 +99,7 @@ static void round_trip(void)
         SLC_ASSERT_OK(slc_labels_read(slc_quick_files(), folder, &listed, lengths[i], &read, &err),
                       &err);
         CU_ASSERT(same(&expected, &read));
+        check_find(folder, &listed, &read);
         slc_labels_invert(&read);
         for (uint64_t k = 0; k < lengths[i]; k++) {
             CU_ASSERT_FATAL(read.label[expected.label[k]] == k);
@@ -115,6 +143,7 @@ static void every_bit(void)
     const char *folder = slc_test_folder();
     struct slc_store_permutation listed;
     struct slc_faulty faulty;
+    uint64_t low = 0, high = 36;
 
     put(folder, 37, 1, &listed);
     slc_faulty_init(&faulty);
@@ -127,6 +156,12 @@ static void every_bit(void)
                          SLC_ERR_DAMAGED, &err, "checksum");
         CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "perm-3.bin"));
         CU_ASSERT_PTR_NULL(labels.label);
+        /* Read in two pieces. */
+        slc_error_clear(&err);
+        slc_faulty_flip(&faulty, bit < 8 * 64 ? 1 : 2, bit < 8 * 64 ? bit : bit - 8 * 64);
+        SLC_ASSERT_FAILS(slc_labels_find(&faulty.table, folder, &listed, 37, &low, &high, &err),
+                         SLC_ERR_DAMAGED, &err, "checksum");
+        CU_ASSERT(low == 0 && high == 36 && strstr(err.file, "perm-3.bin") != NULL);
     }
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
