@@ -284,7 +284,7 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
     if (status == SLC_OK) {
         const char *path = slc_reader_path(export->store.reader);
 
-        export->fd = export->files->open(export->files->self, path, O_RDONLY | O_CLOEXEC, 0);
+        export->fd = export->files->open(export->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
         if (export->fd < 0) {
             status = slc_fail_errno(err, -export->fd, path, "opening the block file");
         }

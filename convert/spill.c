@@ -58,7 +58,7 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
 {
     const struct slc_files *files = spill->files;
     struct slc_file_stat stat;
-    int code = files->open(files->self, spill->path, O_RDWR | O_CLOEXEC, 0);
+    int code = files->open(files->self, spill->path, O_RDWR | SLC_OPEN_OWN, 0);
 
     if (code >= 0) {
         spill->fd = code;
@@ -169,7 +169,7 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
     const struct slc_files *files = spill->files;
     /* Of a name that an earlier run may have used, nothing is in use before the first commit. */
     int known = spill->keep ? O_TRUNC : O_EXCL;
-    int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | O_CLOEXEC, 0600);
+    int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
     enum slc_status status;
     int code = 0;
 

@@ -275,7 +275,7 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
     pthread_mutex_init(&scan.lock, NULL);
     pthread_cond_init(&scan.changed, NULL);
     if (status == SLC_OK) {
-        scan.fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+        scan.fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
         if (scan.fd < 0) {
             status = slc_fail_errno(err, -scan.fd, path, "opening the block file");
         }

@@ -272,7 +272,7 @@ static enum slc_status reserve_file(struct slc_checkpoint *checkpoint,
         return slc_fail_errno(err, -rc, path, "looking for the checkpoint");
     }
     checkpoint->made[which] = rc == -ENOENT;
-    checkpoint->fd[which] = files->open(files->self, path, O_RDWR | O_CREAT, 0666);
+    checkpoint->fd[which] = files->open(files->self, path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
     if (checkpoint->fd[which] < 0) {
         return slc_fail_errno(err, -checkpoint->fd[which], path, "creating the checkpoint");
     }

@@ -168,7 +168,7 @@ enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
         return status;
     }
     /* A device or a pipe of that name would be waited for. */
-    fresh->fd = fresh->files->open(fresh->files->self, path, O_RDONLY | O_NONBLOCK, 0);
+    fresh->fd = fresh->files->open(fresh->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (fresh->fd == -ENOENT) {
         empty = true;
     } else if (fresh->fd < 0) {

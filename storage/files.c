@@ -29,7 +29,15 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
     do {
         fd = open(path, flags | O_CLOEXEC, mode);
     } while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : fd;
+    if (fd < 0) {
+        return -errno;
+    }
+    /* Only the opening was not to wait: io_uring would refuse reads that do, where a file system
+     * cannot tell beforehand whether one will. */
+    if ((flags & SLC_OPEN_PLAIN) != 0) {
+        (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
+    }
+    return fd;
 }
 
 static int system_close(void *self, int fd)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +74,15 @@ struct slc_files {
                        int (*entry)(void *context, const char *name, char kind),
                        void *context);
 };
+
+/*
+ * Further flags of open. Of what has to be a plain file: a pipe of that name, where nobody is at
+ * the other end, is not waited for. Who opens looks at its kind; reads and writes wait as ever.
+ */
+#define SLC_OPEN_PLAIN O_NONBLOCK
+/* Of a name that is sluice's own to write to: nor is a symbolic link there followed to what is not.
+ */
+#define SLC_OPEN_OWN (O_NOFOLLOW | SLC_OPEN_PLAIN)
 
 /* The operating system. Never NULL; shared, stateless. */
 const struct slc_files *slc_files_system(void);

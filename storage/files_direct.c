@@ -34,7 +34,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     if (!in_whole_pages(&stat)) {
         return SLC_OK;
     }
-    result = files->open(files->self, path, flags | O_DIRECT | O_CLOEXEC, 0);
+    result = files->open(files->self, path, flags | O_DIRECT | SLC_OPEN_PLAIN, 0);
     if (result >= 0) {
         *direct_fd = result;
     } else if (result != -EINVAL) {

@@ -151,7 +151,7 @@ enum slc_status slc_file_load(const struct slc_files *files,
                               struct slc_error *err)
 {
     enum slc_status status;
-    int fd = files->open(files->self, path, O_RDONLY, 0);
+    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
 
     if (fd < 0) {
         return slc_fail_errno(err, -fd, path, "opening the file");

@@ -72,13 +72,13 @@ enum slc_status slc_file_take(
 {
     bool taken;
     enum slc_status status =
-        lock_path(files, path, O_WRONLY | O_CREAT,
+        lock_path(files, path, O_WRONLY | O_CREAT | SLC_OPEN_OWN,
                   "another run is writing this output: wait until it is done, or name another",
                   lock, &taken, err);
 
     *fd = -1;
     if (status == SLC_OK) {
-        const int code = files->open(files->self, path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+        const int code = files->open(files->self, path, O_WRONLY | O_TRUNC | SLC_OPEN_OWN, 0);
 
         if (code >= 0) {
             *fd = code;

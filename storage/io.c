@@ -153,7 +153,7 @@ static enum slc_status open_buffered(const struct slc_io *io,
     enum slc_status status;
     int rc;
 
-    file->buffered_fd = io->files->open(io->files->self, file->path, O_RDONLY, 0);
+    file->buffered_fd = io->files->open(io->files->self, file->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (file->buffered_fd < 0) {
         return slc_fail_errno(err, -file->buffered_fd, file->path, "opening the file");
     }
@@ -204,7 +204,7 @@ static enum slc_status open_direct(struct slc_io *io,
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
     }
-    fd = io->files->open(io->files->self, file->path, O_RDONLY | O_DIRECT, 0);
+    fd = io->files->open(io->files->self, file->path, O_RDONLY | O_DIRECT | SLC_OPEN_PLAIN, 0);
     if (fd < 0) {
         slc_io_note(io, "no direct I/O: %s", strerror(-fd));
         return SLC_OK;

@@ -118,7 +118,7 @@ enum slc_status slc_journal_open(const struct slc_files *files,
     opened->hash = slc_hash64(opened->head, HEAD_HASH);
     slc_store_u64(opened->head + HEAD_HASH, opened->hash);
 
-    opened->fd = files->open(files->self, opened->path, O_RDWR | O_CREAT, 0666);
+    opened->fd = files->open(files->self, opened->path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
     status = opened->fd < 0
                  ? slc_fail_errno(err, -opened->fd, opened->path, "opening the journal of a build")
                  : count_records(opened, err);

@@ -222,7 +222,7 @@ static enum slc_status load_open(const struct slc_files *files,
 static enum slc_status
 open_file(const struct slc_files *files, const char *path, int *opened, struct slc_error *err)
 {
-    const int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    const int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
 
     *opened = fd;
     if (fd == -ENOENT) {

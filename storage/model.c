@@ -369,7 +369,7 @@ enum slc_status slc_model_hash(const struct slc_files *files,
             status = no_memory(err);
             break;
         }
-        fd = files->open(files->self, path, O_RDONLY, 0);
+        fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
         if (fd < 0) {
             status = slc_fail_errno(err, -fd, path, "opening the file");
         } else {

@@ -319,7 +319,8 @@ static enum slc_status open_source(struct source *source,
                                    struct slc_error *err)
 {
     *scratch = NULL;
-    source->fd = source->files->open(source->files->self, source->path, O_RDONLY, 0);
+    source->fd =
+        source->files->open(source->files->self, source->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (source->fd < 0) {
         return slc_fail_errno(err, -source->fd, source->path, "opening the file");
     }

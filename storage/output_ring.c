@@ -177,7 +177,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
     status = take_memory(ring, options, err);
     if (status == SLC_OK) {
         ring->fd = ring->files->open(ring->files->self, ring->temporary,
-                                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+                                     O_WRONLY | O_CREAT | O_TRUNC | SLC_OPEN_OWN, 0666);
         ring->created = ring->fd >= 0;
         status = ring->created
                      ? slc_file_open_direct(ring->files, ring->fd, ring->temporary, O_WRONLY,

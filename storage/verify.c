@@ -271,7 +271,7 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     if (status != SLC_OK) {
         return status;
     }
-    check.fd = files->open(files->self, slc_reader_path(reader), O_RDONLY, 0);
+    check.fd = files->open(files->self, slc_reader_path(reader), O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (check.fd < 0) {
         return slc_fail_errno(err, -check.fd, slc_reader_path(reader), "opening a block file");
     }

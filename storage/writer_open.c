@@ -357,7 +357,7 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
     struct resume_point point;
     enum slc_status status;
 
-    status = create(options, O_RDWR | O_CREAT, O_RDWR, &opened, err);
+    status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
     if (status == SLC_OK) {
         struct slc_file_header empty = opened->header;
         uint8_t page[SLC_HEADER_BYTES];

@@ -6,17 +6,20 @@ Each must be refused with the status the page gives (3: foreign or unsupported, 
 and within 64 MiB, and named by file; none may crash or hang.
 """
 
+import json
 import os
 import resource
 import struct
+import subprocess
 import sys
+import threading
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import slc_format as f  # noqa: E402
 from forged import PAGE, Forgery, write_manifest  # noqa: E402
-from tap import FULL, QUICK, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
 
 DIMS = [50, 40, 30]
 CHANGES = (0x01, 0x80, 0xFF)
@@ -215,8 +218,152 @@ def manifests(folder):
         with open(path, "wb") as file:
             file.write(text)
         refused(store, {3, 5}, f"manifest of {len(text)} bytes")
+    # A file of the name that another layout would get is not written over.
+    os.rename(os.path.join(store, "blco.blk"), os.path.join(store, "sorted-1.blk"))
+    write_manifest(path, good.replace(b'"blco.blk"', b'"sorted-1.blk"', 1))
+    for command in (("--sorted", "1"), ("--drop", "sorted-1")):
+        sluice("layout", store, *command, status=3)
+    sluice("check", store)
+    os.rename(os.path.join(store, "sorted-1.blk"), os.path.join(store, "blco.blk"))
     write_manifest(path, good.replace(b'"writer"', b'"more":{"a":[1,2,{}]},"writer"', 1))
     sluice("check", store)
+
+
+def pipes(folder):
+    """Named pipes in the place of a store's files, and of what is written beside them: nobody waits for the other
+    end. Links that would be written through are not followed."""
+    store = make_store(folder, "packed")
+    victim, init = os.path.join(folder, "victim"), os.path.join(folder, "init")
+    os.mkdir(init)
+    for name in ("mode-1.npy", "mode-2.npy", "mode-3.npy"):
+        os.mkfifo(os.path.join(init, name))
+    refused_in_time(("cpd", store, "-r", "2", "-i", "1", "--nowrite", "--checkpoint", "none", "--init", init), {3})
+    refused_in_time(("ttv", store, "--mode", "1", "--vector", os.path.join(init, "mode-1.npy"), folder + "/o.slc"), {3})
+    for name in ("tensor.json", "blco.blk"):
+        path = os.path.join(store, name)
+        os.rename(path, victim)
+        os.mkfifo(path)
+        for command in (("info", store), ("check", store), ("export", store, "-"), ("layout", store, "--sorted", "1")):
+            refused_in_time(command, {3, 5})
+        os.rename(victim, path)
+    for name in ("tensor.json.tmp", "sorted-1.blk.tmp", "sorted-1.blk.tmp.journal"):
+        path = os.path.join(store, name)
+        os.mkfifo(path)
+        refused_in_time(("layout", store, "--sorted", "1"), {5})
+        if os.path.lexists(path):
+            os.remove(path)
+        with open(victim, "w") as file:
+            file.write("precious")
+        os.symlink(victim, path)
+        refused_in_time(("layout", store, "--sorted", "1"), {5})
+        with open(victim) as file:
+            check(file.read() == "precious", f"{name}: written to where the link leads")
+        for left in os.listdir(store):
+            if left.startswith("sorted-1") or left == name:
+                os.remove(os.path.join(store, left))
+    sluice("check", store)
+
+
+def refused_in_time(args, statuses):
+    done = run_command(list(args), timeout=20)
+    check(done.returncode in statuses, f"{args}: exit {done.returncode}, wanted {statuses}: {done.stderr}")
+    check(not set(done.stderr + done.stdout) - {"\n"} & set(map(chr, range(32))), f"{args}: {done.stderr!r}")
+
+
+class Hollow:
+    """A store of holes: headers and an index that agree, and blocks of any size that were never written, so that
+    claims without measure take no room on the drive. `index_blocks`: an index that is a hole as well."""
+
+    def __init__(self, store, dims, blocks, index_blocks=0, relabelled=0):
+        n, at, tiles, index = len(dims), PAGE, 0, bytearray()
+        for block in blocks:
+            index += struct.pack("<QQQQQIIQQdQII", at, block["bytes"], block["nnz"], 0, tiles, block["tiles"], 1,
+                                 block["key"], 0, 0.0, 0, 0, 0)
+            index += struct.pack(f"<{2 * n}Q", *block["low"], *block["high"])
+            at, tiles = at + f.round_up(block["bytes"], PAGE), tiles + block["tiles"]
+        count, size, nnz = len(blocks), f.round_up(len(index), PAGE), sum(block["nnz"] for block in blocks)
+        if index_blocks:
+            count = nnz = tiles = index_blocks
+            at, size = PAGE * (count + 1), f.round_up(count * (88 + 16 * n), PAGE)
+        place = (at, size, f.hash64(index.ljust(size, b"\0")) if blocks else 0, at + size + PAGE)
+        head, end = bytearray(PAGE), bytearray(PAGE)
+        struct.pack_into("<8sHHIQ", head, 0, f.MAGIC, 1, 0, PAGE, relabelled)
+        struct.pack_into("<BBBBIQdQQ4Q", head, 32, 1, 0, 1, n, 1, nnz, 0.0, count, tiles, *place)
+        struct.pack_into(f"<{n}Q", head, 128, *dims)
+        struct.pack_into("<Q", head, 4088, f.hash64(head[:4088]))
+        struct.pack_into("<8s8s4Q", end, 0, f.END_MAGIC, head[4088:], *place)
+        struct.pack_into("<Q", end, 4088, f.hash64(end[:4088]))
+        os.makedirs(store)
+        with open(os.path.join(store, "blco.blk"), "wb") as file:
+            for offset, data in ((0, head), (at, index), (place[3] - PAGE, end)):
+                file.seek(offset)
+                file.write(data)
+        self.manifest = {
+            "format": "sluice-store", "version": 1, "dims": dims, "nnz": nnz, "value_type": "f32",
+            "sum_of_squares": "0" * 16, "norm": 0.0, "content_sum": "0" * 16, "layouts": [
+                {"file": "blco.blk", "layout": "blco", "mode": 0, "codec": "packed", "file_bytes": place[3],
+                 "block_count": count, "index_bytes": 1, "header_hash": head[:4087:-1].hex()}],
+            "origin": {"source": "\x1b[2J\x9b31m", "dialect": "tns", "index_base": 1, "entries_read": 1, "duplicates": 0,
+                       "explicit_zeros": 0, "duplicate_policy": "sum", "writer": "none"}}
+        self.store = store
+        self.write_manifest()
+
+    def write_manifest(self):
+        raw = '{"checksum":"xxh3-64:' + "0" * 16 + '",' + json.dumps(self.manifest)[1:]
+        with open(os.path.join(self.store, "tensor.json"), "w") as file:
+            file.write(raw.replace("0" * 16, "%016x" % f.hash64(raw.encode()), 1))
+
+
+def frugal(args, statuses, mib=100):
+    """The command ends in time with one of the statuses, and never had more memory."""
+    child = subprocess.Popen([SLUICE, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    timer = threading.Timer(20, child.kill)
+    timer.start()
+    said = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    timer.cancel()
+    status = os.waitstatus_to_exitcode(status)
+    check(status in statuses, f"{args}: exit {status}, wanted {statuses}: {said}")
+    check(usage.ru_maxrss <= mib * 1024, f"{args}: {usage.ru_maxrss} KiB")
+    check(not set(said) - {"\n"} & set(map(chr, range(32))) and "\x9b" not in said, f"{args}: {said!r}")
+    return said
+
+
+def holes(folder):
+    """Claims that cost the enemy nothing: files whose blocks, index or permutation are holes."""
+    gib, rows = 1 << 30, 1 << 25
+    tiles = (gib - 128) // 112
+    # As many nonzeros as a block of that size can claim.
+    hollow = Hollow(folder + "/nonzeros.slc", [rows, 2], [
+        dict(bytes=gib, nnz=tiles << 16, tiles=tiles, key=b << 20, low=[b << 19, 0], high=[(b + 1 << 19) - 1, 1])
+        for b in range(60)])
+    frugal(("plan", hollow.store, "-r", "1", "--memory", "4GiB"), {0})
+    check("?[2J??31m" in frugal(("info", hollow.store), {0}), "the origin is not told")
+    # The first block has rows up to the end, so that all ranges of rows have it.
+    hollow = Hollow(folder + "/wide.slc", [1 << 18, 2], [
+        dict(bytes=PAGE, nnz=30 << 16, tiles=30, key=b << 4, low=[8 * b, 0],
+             high=[8 * b + 7 if b else (1 << 18) - 1, 1]) for b in range(20000)])
+    frugal(("plan", hollow.store, "-r", "1", "--memory", "4GiB"), {0})
+    hollow = Hollow(folder + "/index.slc", [9, 9], [], index_blocks=gib // 120)
+    frugal(("info", hollow.store), {5})
+    length = 1 << (30 if FULL else 26)
+    hollow = Hollow(folder + "/labels.slc", [length, 2], [
+        dict(bytes=PAGE, nnz=1, tiles=1, key=0, low=[0, 0], high=[0, 0])], relabelled=1)
+    size = f.permutation_bytes(length)
+    hollow.manifest.update(version=2, permutations=[
+        {"mode": 1, "file": "perm-1.bin", "file_bytes": size, "hash": "0" * 16}])
+    hollow.write_manifest()
+    with open(hollow.store + "/perm-1.bin", "wb") as file:
+        file.truncate(size)
+    frugal(("info", hollow.store), {5})
+    hollow.manifest["layouts"][0]["file"] = "a\x1b[2J"
+    hollow.write_manifest()
+    frugal(("info", hollow.store), {3})
+    # What jansson says quotes the text.
+    with open(hollow.store + "/tensor.json", "wb") as file:
+        raw = b'{"checksum":"xxh3-64:' + b"0" * 16 + b'","a":\x1b[2J}'
+        file.write(raw.replace(b"0" * 16, b"%016x" % f.hash64(raw), 1))
+    frugal(("info", hollow.store), {3})
 
 
 # What crashes is told by its exit status.
@@ -230,4 +377,6 @@ run([
     ("every byte of an lz4 block", every_byte_of_a_block("lz4")),
     ("every byte of a blco block", every_byte_of_a_block("blco")),
     ("manifests", manifests),
+    ("pipes and links in the place of files", pipes),
+    ("files of holes", holes),
 ])

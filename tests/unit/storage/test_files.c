@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A path that stays valid for the next 15 calls. */
@@ -407,6 +408,46 @@ static void test_remove(void)
     CU_ASSERT(exists(path_in(path_in(path_in(root, "a"), "b"), "x")));
 }
 
+/* Pipes, where nobody is at the other end, and links to what is not sluice's, in the place of
+ * files.
+ */
+static void test_places(void)
+{
+    const struct slc_files *files = slc_files_system();
+    const char *folder = slc_test_folder();
+    const char *path = path_in(folder, "place");
+    const char *temporary = path_in(folder, "place.tmp");
+    const char *other = path_in(folder, "other");
+    struct slc_error err = SLC_ERROR_INIT;
+    void *data = NULL;
+    uint64_t bytes;
+    int fd;
+
+    /* A wait for the other end ends the test. */
+    (void)alarm(60);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    SLC_ASSERT_FAILS(slc_file_load(files, path, 100, &data, &bytes, &err), SLC_ERR_FORMAT, &err,
+                     "not a plain file");
+    slc_error_clear(&err);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(temporary, 0600), 0);
+    SLC_ASSERT_FAILS(slc_file_replace(files, path, "x", 1, &err), SLC_ERR_IO, &err, "creating");
+    (void)alarm(0);
+
+    put_file(other, "precious", 8);
+    CU_ASSERT_EQUAL(files->unlink(files->self, temporary), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink(other, temporary), 0);
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_file_replace(files, path, "x", 1, &err), SLC_ERR_IO, &err, "creating");
+    CU_ASSERT(file_holds(other, "precious", 8));
+    CU_ASSERT_EQUAL(files->unlink(files->self, temporary), 0);
+
+    /* Whoever has it open waits as ever. */
+    fd = files->open(files->self, other, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    CU_ASSERT_EQUAL(files->close(files->self, fd), 0);
+}
+
 static void test_join(void)
 {
     static const char *const cases[][3] = {
@@ -433,6 +474,7 @@ static const struct slc_test tests[] = {
     {"two runs that write one file", test_two_writers},
     {"loading a file", test_load},
     {"removing a folder", test_remove},
+    {"pipes and links in the place of files", test_places},
     {"joining paths", test_join},
 };
 
