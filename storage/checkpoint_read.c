@@ -32,6 +32,14 @@ struct slc_checkpoint_reader {
     struct slc_error fault;
 };
 
+/*
+ * Files that take less than a part in so many of their length are holes, and not read through,
+ * which might take years: no file system packs numbers so well. Small ones are read whatever they
+ * take.
+ */
+enum { HOLES_MAX = 4096 };
+#define HOLES_ALLOWED_BYTES (UINT64_C(256) << 20)
+
 static uint64_t padded(uint64_t bytes)
 {
     return (bytes + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
@@ -117,6 +125,11 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
     }
     status =
         slc_checkpoint_table_decode(header, table, stat.bytes, reader->path, &reader->info, err);
+    if (status == SLC_OK && reader->info.file_bytes > HOLES_ALLOWED_BYTES &&
+        stat.stored_bytes > 0 && reader->info.file_bytes / HOLES_MAX > stat.stored_bytes) {
+        return slc_checkpoint_damaged(err, reader->path, SLC_CHECKPOINT_BODY_OFFSET,
+                                      "nearly all of the file is a hole");
+    }
     for (unsigned s = 0; s < reader->info.section_count && status == SLC_OK; s++) {
         rewind_to(reader, &reader->info.sections[s]);
         status = finish(reader, err);

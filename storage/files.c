@@ -157,6 +157,7 @@ static bool lives_in_memory(const struct statfs *fs)
 static void fill_from_stat(struct slc_file_stat *stat, const struct stat *st)
 {
     stat->bytes = st->st_size < 0 ? 0 : (uint64_t)st->st_size;
+    stat->stored_bytes = st->st_blocks < 0 ? 0 : (uint64_t)st->st_blocks * 512;
     stat->inode = st->st_ino;
     stat->device = st->st_dev;
     stat->modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;

@@ -18,6 +18,7 @@
 
 struct slc_file_stat {
     uint64_t bytes;
+    uint64_t stored_bytes; /* on the drive: fewer where there are holes; 0: not known */
     uint64_t inode;
     uint64_t device;
     int64_t modified_ns;

@@ -322,6 +322,27 @@ enum slc_status slc_model_read(const struct slc_files *files,
     return status;
 }
 
+/* Whether the file is a matrix of that shape, and so of the length that goes with it. */
+static enum slc_status check_matrix(const struct slc_files *files,
+                                    const char *path,
+                                    uint64_t rows,
+                                    uint32_t cols,
+                                    struct slc_error *err)
+{
+    uint64_t found_rows;
+    uint32_t found_cols;
+    enum slc_status status = slc_npy_shape(files, path, rows, &found_rows, &found_cols, err);
+
+    if (status == SLC_OK && found_cols != cols) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "a matrix of %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
+                          " is needed",
+                          found_rows, found_cols, rows, cols);
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
+
 /* Adds an open file to the hash, and its length before it. */
 static enum slc_status hash_open(const struct slc_files *files,
                                  int fd,
@@ -351,6 +372,8 @@ static enum slc_status hash_open(const struct slc_files *files,
 enum slc_status slc_model_hash(const struct slc_files *files,
                                const char *folder,
                                unsigned order,
+                               const uint64_t *dims,
+                               uint32_t rank,
                                uint64_t *hash,
                                struct slc_error *err)
 {
@@ -367,6 +390,11 @@ enum slc_status slc_model_hash(const struct slc_files *files,
         if (buffer == NULL || path == NULL) {
             slc_free(path);
             status = no_memory(err);
+            break;
+        }
+        status = check_matrix(files, path, dims[mode], rank, err);
+        if (status != SLC_OK) {
+            slc_free(path);
             break;
         }
         fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);

@@ -52,11 +52,14 @@ enum slc_status slc_model_read(const struct slc_files *files,
 
 /*
  * The hash of the files mode-1.npy .. of a folder, one behind the other, each with its length
- * before it. Errors: those of reading them.
+ * before it. They have the shapes of slc_model_read, which is seen to first: a file of another
+ * length is not read through. Errors: those of reading them.
  */
 enum slc_status slc_model_hash(const struct slc_files *files,
                                const char *folder,
                                unsigned order,
+                               const uint64_t *dims,
+                               uint32_t rank,
                                uint64_t *hash,
                                struct slc_error *err) SLC_NODISCARD;
 

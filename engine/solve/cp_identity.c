@@ -65,7 +65,8 @@ put_start(struct identity *identity, const struct cp_state *state, struct slc_er
         put(identity, "start=random, seed %" PRIu64 "\n", options->seed);
         return SLC_OK;
     }
-    status = slc_model_hash(options->files, options->init_folder, state->order, &hash, err);
+    status = slc_model_hash(options->files, options->init_folder, state->order, state->dims,
+                            state->rank, &hash, err);
     if (status == SLC_OK) {
         put(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
     }

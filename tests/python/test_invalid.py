@@ -356,6 +356,13 @@ def holes(folder):
     with open(hollow.store + "/perm-1.bin", "wb") as file:
         file.truncate(size)
     frugal(("info", hollow.store), {5})
+    # A start from files that do not end: not even their hash is waited for.
+    init, store = folder + "/init", make_store(folder, "packed")
+    os.mkdir(init)
+    for mode in range(3):
+        np.save(f"{init}/mode-{mode + 1}.npy", np.ones((DIMS[mode], 2)))
+    os.truncate(init + "/mode-2.npy", 1 << 40)
+    frugal(("cpd", store, "-r", "2", "-i", "1", "--nowrite", "--checkpoint", folder + "/c", "--init", init), {3})
     hollow.manifest["layouts"][0]["file"] = "a\x1b[2J"
     hollow.write_manifest()
     frugal(("info", hollow.store), {3})

@@ -309,6 +309,29 @@ static void forged_fields(void)
     slc_forged_release(&file);
 }
 
+/* A section that is a hole, of more bytes than anybody would wait for. */
+static void hole(void)
+{
+    const uint64_t more = UINT64_C(1) << 40;
+    const char *folder = fresh_folder("hole");
+    const char *path;
+    struct slc_checkpoint_reader *reader = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_forged file;
+
+    write_generations(folder, 1, 1, 1);
+    path = generation_path(folder, 0);
+    slc_forged_load(&file, path);
+    slc_store_u64(file.bytes + 32, slc_load_u64(file.bytes + 32) + more);
+    slc_store_u64(file.bytes + PAGE + 64, slc_load_u64(file.bytes + PAGE + 64) + more);
+    seal(&file);
+    slc_forged_save(&file, path);
+    slc_forged_resize(path, slc_load_u64(file.bytes + 32));
+    SLC_ASSERT_FAILS(slc_checkpoint_reader_open(NULL, path, &reader, &err), SLC_ERR_DAMAGED, &err,
+                     "hole");
+    slc_forged_release(&file);
+}
+
 /* Files of every length between nothing and all. */
 static void cut_files(void)
 {
@@ -569,6 +592,7 @@ int main(int argc, char **argv)
         {"every altered byte is noticed", altered_bytes},
         {"forged fields are refused", forged_fields},
         {"cut files are refused", cut_files},
+        {"a hole is not read through", hole},
         {"a torn generation leaves the other", torn_writes},
         {"any fault leaves the last generation", faults},
         {"a failed sync is not tried again", failed_sync},
