@@ -75,7 +75,13 @@ class Inputs:
             "ttm": (("ttm", at + "t.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
             "ttm, fibers": (("ttm", at + "all.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"),
                             True),
+            **(self.benchmarks() if FULL and self.name == "skewed" else {}),
         }
+
+    def benchmarks(self):
+        """The others have no budget, or want the whole store beside the factors in memory."""
+        return {"bench convert": (("bench", "convert", self.at + "t.tns", "-n", 1), False),
+                "bench ttv": (("bench", "ttv", self.at + "t.slc", "-n", 1), False)}
 
     def prepare(self, name):
         """An empty folder for results, where layouts find their store."""
