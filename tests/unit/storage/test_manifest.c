@@ -185,10 +185,12 @@ static void write_faults(void)
                 CU_ASSERT(k > 1);
                 break;
             }
-            CU_ASSERT_EQUAL(status, SLC_ERR_IO);
+            /* Second is closed what was open for the lock alone. */
+            CU_ASSERT_EQUAL(status, kinds[i] == SLC_FAULTY_CLOSE && k == 2 ? SLC_OK : SLC_ERR_IO);
             slc_error_clear(&err);
             SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
-            CU_ASSERT(read.nnz == manifest.nnz || kinds[i] == SLC_FAULTY_SYNC);
+            CU_ASSERT((read.nnz == manifest.nnz) != (status == SLC_OK) ||
+                      kinds[i] == SLC_FAULTY_SYNC);
             snprintf(temporary, sizeof temporary, "%s.tmp", manifest_file);
             CU_ASSERT_NOT_EQUAL(access(temporary, F_OK), 0);
         }
