@@ -61,17 +61,19 @@ def write_manifest(path, text):
         file.write(start + b"%016x" % f.hash64(zeroed) + text[len(start) + 16:])
 
 
-def agree(folder, header):
-    """Has the manifest say what the forged header of its first block file says."""
+def agree(folder, header, name="blco.blk"):
+    """Has the manifest say what the forged header of a block file says."""
     path = f"{folder}/tensor.json"
     with open(path, "rb") as file:
         manifest = json.loads(file.read())
     nnz, blocks = struct.unpack_from("<Q8xQ", header, 40)
     file_bytes, content = struct.unpack_from("<QQ", header, 96)
-    manifest["dims"] = list(struct.unpack_from(f"<{len(manifest['dims'])}Q", header, 128))
-    manifest["nnz"], manifest["content_sum"] = nnz, f"{content:016x}"
-    manifest["layouts"][0].update(block_count=blocks, file_bytes=file_bytes,
-                                  header_hash=f"{struct.unpack_from('<Q', header, 4088)[0]:016x}")
+    if name == "blco.blk":
+        manifest["dims"] = list(struct.unpack_from(f"<{len(manifest['dims'])}Q", header, 128))
+        manifest["nnz"], manifest["content_sum"] = nnz, f"{content:016x}"
+    layout = next(entry for entry in manifest["layouts"] if entry["file"] == name)
+    layout.update(block_count=blocks, file_bytes=file_bytes,
+                  header_hash=f"{struct.unpack_from('<Q', header, 4088)[0]:016x}")
     write_manifest(path, json.dumps(manifest, separators=(",", ":")).encode())
 
 

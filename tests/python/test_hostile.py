@@ -74,7 +74,8 @@ def told(test):
         tries.clear()
         test(folder)
         ends = ", ".join(f"{name} {status}: {count}" for (name, status), count in sorted(tries.items()))
-        print(f"# seed {SEED}: at most {worst['resident'] / MIB:.1f} MiB and {worst['seconds']:.2f} s; exit codes: {ends}")
+        print(f"# seed {SEED}: at most {worst['resident'] / MIB:.1f} MiB and {worst['seconds']:.2f} s; exit codes: "
+              f"{ends}")
     return telling
 
 
@@ -151,25 +152,30 @@ def ignored(part, at, form):
         or part == "index" and at % 136 in (24, 28)
 
 
-def block_files(codec, name="blco.blk", agreed=False, **more):
-    """Every word of a block file's structures; `agreed`: of its header, with a manifest that says the same."""
+def is_length(part, at):
+    return part == "header" and 128 <= at < 128 + 8 * len(DIMS)
+
+
+def block_files(codec, name="blco.blk", agreed=True, **more):
+    """Every word of a block file's structures, with a manifest that agrees, so that what is behind is reached; or of
+    its header alone, with one that does not."""
     def test(folder):
         # Two tiles, each in a block of its own.
         store = Store(folder, codec, 66000 if codec == "packed" else 900, **more)
         forgery = Forgery(os.path.join(store.path, name))
         cases = [(part, *word, unread) for part, begin, end, unread in spans(forgery)
-                 if part == "header" or not agreed for word in words(begin, end)
+                 if part == "header" or agreed for word in words(begin, end)
                  # A mode of 2^30 is what a run may have memory for.
-                 if not (agreed and 128 <= word[0] < 128 + 8 * len(DIMS) and word[1] == "I")]
+                 if not (agreed and is_length(part, word[0]) and word[1] == "I")]
         for part, at, form, value, unread in sampled((c for c in cases if not ignored(*c[:3])), 8):
             forged = Forgery(forgery.path).set(part, at, form, value)
             forged.write()
             if agreed:
-                agree(store.path, forged.header)
+                agree(store.path, forged.header, name)
             if name in READS:
                 unread = {*unread, *ALL_BUT_CHECK} - ({*READS[name]} - {*unread})
             # Coordinates in a mode that is longer than it need be are in the same places.
-            store.refused(f"{name} {part} {at} = {value}", unread, agreed and 128 <= at < 128 + 8 * len(DIMS))
+            store.refused(f"{name} {part} {at} = {value}", unread, agreed and is_length(part, at))
     return test
 
 
@@ -435,7 +441,7 @@ LAYOUT = ("layout", "t.slc", "--sorted", "1", "--memory", "60MiB", "-t", "2", "-
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     *((f"block files, {codec}", told(block_files(codec))) for codec in ("packed", "lz4", "blco")),
-    ("headers that the manifest agrees with", told(block_files("packed", agreed=True))),
+    ("headers that the manifest contradicts", told(block_files("packed", agreed=False))),
     ("sorted layouts", told(block_files("packed", "sorted-1.blk", sorted_by={0: 30000}))),
     ("layouts of fibers", told(block_files("packed", "fiber-2.blk", fibers_of=(1,)))),
     ("counts that agree", told(together)),
