@@ -395,6 +395,7 @@ static void join_split_rows(struct slc_devices *devices)
         if (!partition.continued) {
             first_owner = owner;
         } else if (owner->ops->mttkrp_split_take(owner, p, &row, devices->split.data)) {
+            SLC_ASSERT(first_owner != NULL);
             first_owner->ops->mttkrp_split_add(first_owner, row, devices->split.data);
         }
     }

@@ -132,6 +132,8 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
         return;
     }
     for (unsigned d = 0; d < exchange->devices; d++) {
+        /* There are members where devices are counted.
+         * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
         pthread_cond_destroy(&exchange->members[d].changed);
     }
     pthread_mutex_destroy(&exchange->mutex);

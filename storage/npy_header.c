@@ -101,7 +101,7 @@ static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
 /* "<f8" and the like: byte order, kind, bytes. */
 static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header *header)
 {
-    char text[32];
+    char text[32] = "";
     enum slc_status status = take_string(scanner, text);
 
     if (status != SLC_OK) {

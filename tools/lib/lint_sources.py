@@ -9,6 +9,7 @@ import shlex
 
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PLANTED = os.path.join(SOURCE, "tools", "lib", "lint_planted.c.in")
+MODEL = os.path.join(SOURCE, "tools", "lib", "lint_model.h.in")
 # Of a compiler's arguments what makes one source different from another. Everything else is the same for all, changes
 # no finding, or is known to gcc alone.
 MATTERS = re.compile(r"-(D|U|std=|m)")
@@ -62,12 +63,17 @@ class Source:
     def includes(self):
         return [f"-I{folder}" for folder in [*INCLUDED_FROM, *self.folders] if is_ours(folder)]
 
-    def entry(self):
+    @property
+    def model(self):
+        """For who looks into one source at a time."""
+        return ["-include", MODEL] if self.is_product and self.path != "base/error.c" else []
+
+    def entry(self, alone=False):
         """Its line of a compile database."""
         return {"directory": SOURCE, "file": self.given,
                 "arguments": ["cc" if self.is_c else "c++", *self.arguments, *(f"-I{f}" for f in INCLUDED_FROM),
                               *(f"{'-iquote' if is_ours(f) else '-isystem'}{f}" for f in self.folders), *WARNINGS,
-                              "-c", self.given]}
+                              *(self.model if alone else []), "-c", self.given]}
 
 
 @functools.lru_cache(maxsize=None)

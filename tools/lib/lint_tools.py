@@ -63,7 +63,7 @@ class Tool:
         """Those of the sources that it looks at."""
         return wanted
 
-    def prepare(self, units, folder):
+    def prepare(self, units, folder, full):
         """Before `command`."""
 
     def command(self, unit, folder, full):
@@ -80,7 +80,7 @@ class Tool:
                                  f"{done.stderr[-2000:]}")
             return found
 
-        self.prepare(units, folder)
+        self.prepare(units, folder, full)
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             yield from pool.map(look_at, units)
 
@@ -102,9 +102,9 @@ class ClangTidy(Tool):
     name = "clang-tidy"
     failures = ("clang-diagnostic-error",)
 
-    def prepare(self, units, folder):
+    def prepare(self, units, folder, full):
         with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as file:
-            json.dump([unit.entry() for unit in units], file)
+            json.dump([unit.entry(alone=full) for unit in units], file)
 
     def command(self, unit, folder, full):
         less = [] if full and unit.is_product else ["--checks=" + (DEAREST if full or unit.is_c else DEAREST_OF_TESTS)]
