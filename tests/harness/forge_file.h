@@ -22,6 +22,8 @@ void slc_forged_save(const struct slc_forged *forged, const char *path);
  * again: file systems flush a file that is cut to nothing and rewritten.
  */
 void slc_forged_poke(const char *path, uint64_t offset, uint8_t byte);
+/* The same, and its time of change is what it was, as within one tick of the clock. */
+void slc_forged_poke_unseen(const char *path, uint64_t offset, uint8_t byte);
 void slc_forged_resize(const char *path, uint64_t size);
 void slc_forged_release(struct slc_forged *forged);
 

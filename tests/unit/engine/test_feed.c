@@ -462,7 +462,7 @@ static enum slc_status meddling_copied(
         slc_forged_load(&forged, slc_reader_path(meddler.reader));
         meddler.byte = forged.bytes[meddler.at];
         slc_forged_release(&forged);
-        slc_forged_poke(slc_reader_path(meddler.reader), meddler.at, meddler.byte ^ 4U);
+        slc_forged_poke_unseen(slc_reader_path(meddler.reader), meddler.at, meddler.byte ^ 4U);
         meddler.changed = true;
     }
     return meddler.inner->copied(device, ticket, wait, done, err);
