@@ -85,7 +85,7 @@ take_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     struct run *run = context;
     const struct slc_tile_steps *steps = run->steps;
     const enum slc_status status = steps->decode(steps->context, worker, tile, err);
-    bool go_on = true;
+    bool wanted = true, go_on = true;
 
     if (status == SLC_OK && steps->in_turn != NULL) {
         const uint64_t start_ns = slc_clock_ns();
@@ -95,11 +95,12 @@ take_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
         if (!has_turn) {
             return slc_fail(err, SLC_ERR_INTERRUPTED, "the pass ended before the tile's turn");
         }
-        go_on = steps->in_turn(steps->context, worker);
-        run->ended = run->ended || !go_on;
+        wanted = !run->ended;
+        go_on = wanted && steps->in_turn(steps->context, worker);
+        run->ended = !go_on;
         slc_turns_done(&run->turns);
     }
-    if (status == SLC_OK && steps->deliver != NULL) {
+    if (status == SLC_OK && wanted && steps->deliver != NULL) {
         steps->deliver(steps->context, worker);
     }
     /* An error is how a consumer ends a pass early; slc_stream_supply takes it back. */
