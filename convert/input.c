@@ -82,6 +82,22 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     return SLC_OK;
 }
 
+static enum slc_status open_decoder(struct slc_input *input, struct slc_error *err)
+{
+    switch (input->compression) {
+    case SLC_COMPRESSION_NONE:
+        return SLC_OK;
+    case SLC_COMPRESSION_GZIP:
+        return slc_input_gzip_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_XZ:
+        return slc_input_xz_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_ZSTD:
+        return slc_input_zstd_open(&input->source, &input->decoder, err);
+    default:
+        return slc_input_archive_open(&input->source, input->compression, &input->decoder, err);
+    }
+}
+
 enum slc_status slc_input_open(const struct slc_files *files,
                                const char *path,
                                struct slc_input **input,
@@ -108,10 +124,8 @@ enum slc_status slc_input_open(const struct slc_files *files,
     if (status == SLC_OK) {
         in->compression = slc_compression_detect(in->source.head, in->source.head_bytes);
     }
-    if (status == SLC_OK && in->compression == SLC_COMPRESSION_GZIP) {
-        status = slc_input_gzip_open(&in->source, &in->decoder, err);
-    } else if (status == SLC_OK && in->compression != SLC_COMPRESSION_NONE) {
-        status = slc_input_archive_open(&in->source, in->compression, &in->decoder, err);
+    if (status == SLC_OK) {
+        status = open_decoder(in, err);
     }
     if (status != SLC_OK) {
         slc_input_close(in);
@@ -194,6 +208,28 @@ static size_t fill(struct slc_input *input, char *text, size_t filled, size_t ca
     return filled;
 }
 
+/* Of the first text that comes out of a decoder none where it is compressed in turn: it is in no
+ * line. */
+static size_t once_compressed(struct slc_input *input, const char *text, size_t filled)
+{
+    const enum slc_compression inner =
+        input->decoder && input->delivered == 0
+            ? slc_compression_detect((const unsigned char *)text, filled)
+            : SLC_COMPRESSION_NONE;
+
+    if (inner == SLC_COMPRESSION_NONE) {
+        return filled;
+    }
+    slc_error_clear(&input->pending);
+    (void)slc_fail(
+        &input->pending, SLC_ERR_INPUT,
+        "compressed more than once, with %s and within that with %s: decompress it until "
+        "it is the text",
+        slc_compression_name(input->compression), slc_compression_name(inner));
+    slc_error_locate_file(&input->pending, input->source.name);
+    return 0;
+}
+
 enum slc_status slc_input_next(
     struct slc_input *input, char *text, size_t capacity, size_t *bytes, struct slc_error *err)
 {
@@ -205,7 +241,7 @@ enum slc_status slc_input_next(
     if (input->pending.status == SLC_OK) {
         memcpy(text, input->carry.data, filled);
         input->carry_bytes = 0;
-        filled = fill(input, text, filled, capacity);
+        filled = once_compressed(input, text, fill(input, text, filled, capacity));
         whole = filled;
         if (!input->at_end) {
             const char *last = memrchr(text, '\n', filled);

@@ -39,8 +39,6 @@ static const struct {
     int (*enable)(struct archive *);
 } filters[] = {
     [SLC_COMPRESSION_BZIP2] = {ARCHIVE_FILTER_BZIP2, archive_read_support_filter_bzip2},
-    [SLC_COMPRESSION_XZ] = {ARCHIVE_FILTER_XZ, archive_read_support_filter_xz},
-    [SLC_COMPRESSION_ZSTD] = {ARCHIVE_FILTER_ZSTD, archive_read_support_filter_zstd},
     [SLC_COMPRESSION_LZ4] = {ARCHIVE_FILTER_LZ4, archive_read_support_filter_lz4},
 };
 

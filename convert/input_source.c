@@ -76,8 +76,12 @@ static const struct {
     [SLC_COMPRESSION_LZ4] = {"lz4", "\x04\x22\x4d\x18", 4, 10 << 20},
 };
 
-/* Where decoders refuse: libzstd's default limit, and libarchive's for xz. */
+/*
+ * Windows that are accepted of any input. Frames of zstd have windows of their own; every decoder
+ * is to take those of 8 MiB (RFC 8878, section 3.1.1.1.2), whatever the first one has.
+ */
 static const uint64_t zstd_window_max = UINT64_C(128) << 20;
+static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
 
 /* A window nobody states: the default of `xz -9` and above that of every other. */
@@ -153,16 +157,27 @@ static uint64_t xz_window(const unsigned char *head, size_t bytes)
 }
 
 uint64_t
+slc_compression_window(enum slc_compression compression, const unsigned char *head, size_t bytes)
+{
+    uint64_t window = zstd_window_min;
+
+    if (compression == SLC_COMPRESSION_XZ) {
+        return slc_min_u64(xz_window(head, bytes), xz_window_max);
+    }
+    if (compression != SLC_COMPRESSION_ZSTD) {
+        return 0;
+    }
+    while (window < zstd_window_max && window < zstd_window(head, bytes)) {
+        window *= 2;
+    }
+    return window;
+}
+
+uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes)
 {
-    uint64_t memory = compressions[compression].memory_bytes;
-
-    if (compression == SLC_COMPRESSION_ZSTD) {
-        memory += slc_min_u64(zstd_window(head, bytes), zstd_window_max);
-    } else if (compression == SLC_COMPRESSION_XZ) {
-        memory += slc_min_u64(xz_window(head, bytes), xz_window_max);
-    }
-    return memory;
+    return compressions[compression].memory_bytes +
+           slc_compression_window(compression, head, bytes);
 }
 
 enum slc_status
@@ -172,6 +187,19 @@ slc_input_damaged(const struct slc_input_source *source, const char *reason, str
                    "the compressed input is damaged or truncated within its first %" PRIu64
                    " bytes: %s",
                    source->consumed, reason ? reason : "no reason given");
+    slc_error_locate_file(err, source->name);
+    return SLC_ERR_INPUT;
+}
+
+enum slc_status slc_input_too_wide(const struct slc_input_source *source,
+                                   enum slc_compression compression,
+                                   struct slc_error *err)
+{
+    (void)slc_fail(err, SLC_ERR_INPUT,
+                   "within its first %" PRIu64 " bytes it takes more memory to decompress than its "
+                   "beginning tells and the budget has: decompress it on the way (%s -dc FILE | "
+                   "sluice convert - OUT.slc)",
+                   source->consumed, slc_compression_name(compression));
     slc_error_locate_file(err, source->name);
     return SLC_ERR_INPUT;
 }

@@ -1,6 +1,7 @@
 /*
  * The stored bytes of an input, before decompression, and the decoders. Internal to convert/input.c
- * (pieces), input_source.c (bytes, recognition of compressions), input_gzip.c and input_archive.c.
+ * (pieces), input_source.c (bytes, recognition of compressions) and the decoders, input_gzip.c,
+ * input_xz.c, input_zstd.c and input_archive.c.
  */
 #ifndef SLC_CONVERT_INPUT_SOURCE_H
 #define SLC_CONVERT_INPUT_SOURCE_H
@@ -53,6 +54,13 @@ const char *slc_compression_name(enum slc_compression compression);
 /* The compression whose magic bytes `head` starts with. */
 enum slc_compression slc_compression_detect(const unsigned char *head, size_t bytes);
 
+/*
+ * Of xz and zstd the largest window that an input may have which starts with `head`, from which on
+ * decoders refuse (bytes; of zstd a power of two); 0 for others, whose decoders' memory is bounded.
+ */
+uint64_t
+slc_compression_window(enum slc_compression compression, const unsigned char *head, size_t bytes);
+
 /* Memory that a decoder of the stream starting with `head` will take, for the plan. */
 uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
@@ -75,6 +83,16 @@ enum slc_status slc_input_gzip_open(struct slc_input_source *source,
                                     struct slc_input_decoder **decoder,
                                     struct slc_error *err) SLC_NODISCARD;
 
+/* xz, by liblzma. Also fails as slc_input_too_wide. */
+enum slc_status slc_input_xz_open(struct slc_input_source *source,
+                                  struct slc_input_decoder **decoder,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/* zstd, by libzstd. Also fails as slc_input_too_wide. */
+enum slc_status slc_input_zstd_open(struct slc_input_source *source,
+                                    struct slc_input_decoder **decoder,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /* All others, by libarchive. */
 enum slc_status slc_input_archive_open(struct slc_input_source *source,
                                        enum slc_compression compression,
@@ -84,5 +102,10 @@ enum slc_status slc_input_archive_open(struct slc_input_source *source,
 /* Records that the stream is damaged, naming the source and how far it was read. */
 enum slc_status
 slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err);
+
+/* Records that a later part has a larger window than the first, for which there is no room. */
+enum slc_status slc_input_too_wide(const struct slc_input_source *source,
+                                   enum slc_compression compression,
+                                   struct slc_error *err);
 
 #endif
