@@ -1,6 +1,6 @@
 /*
- * Where text comes from: a plain file, a compressed one (gzip, bzip2, xz, zstd, lz4 by content,
- * through libarchive), or standard input. Delivered as pieces that end at line ends, in order.
+ * Where text comes from: a plain file, a compressed one (gzip, bzip2, xz, zstd, lz4 by content),
+ * or standard input. Delivered as pieces that end at line ends, in order.
  */
 #ifndef SLC_CONVERT_INPUT_H
 #define SLC_CONVERT_INPUT_H

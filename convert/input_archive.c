@@ -1,7 +1,7 @@
 /*
- * Compressed inputs through libarchive's filters and its `raw` format: one stream of bytes,
- * whatever the compression. Only the filter that the first bytes name is switched on, so nothing
- * else can be guessed and no external program is ever started.
+ * bzip2 and lz4 through libarchive's filters and its `raw` format: one stream of bytes, whatever
+ * the compression. Only the filter that the first bytes name is switched on, so nothing else can be
+ * guessed and no external program is ever started.
  *
  * libarchive is lenient in two places, where silence would lose data: a stream whose header is
  * damaged or cut is passed through as if it were plain, and bytes behind the last stream are
@@ -166,7 +166,7 @@ enum slc_status slc_input_archive_open(struct slc_input_source *source,
     struct archive_decoder *in = slc_malloc(sizeof *in);
     enum slc_status status;
 
-    assert(compression >= SLC_COMPRESSION_BZIP2 && compression <= SLC_COMPRESSION_LZ4);
+    assert(compression == SLC_COMPRESSION_BZIP2 || compression == SLC_COMPRESSION_LZ4);
     *decoder = NULL;
     if (!in) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");

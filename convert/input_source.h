@@ -93,7 +93,7 @@ enum slc_status slc_input_zstd_open(struct slc_input_source *source,
                                     struct slc_input_decoder **decoder,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* All others, by libarchive. */
+/* bzip2 and lz4, by libarchive. */
 enum slc_status slc_input_archive_open(struct slc_input_source *source,
                                        enum slc_compression compression,
                                        struct slc_input_decoder **decoder,
