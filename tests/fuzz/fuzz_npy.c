@@ -1,15 +1,36 @@
 /* Any bytes as a .npy file. */
 #include "fuzz_store.h"
 
+#include <stdlib.h>
+
 #include "storage/npy.h"
+
+/* What the header alone tells is what reading the whole finds. */
+static void same_shape(const char *path, uint64_t rows, uint32_t cols)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t told_rows = 0;
+    uint32_t told_cols = 0;
+
+    if (slc_npy_shape(NULL, path, rows, &told_rows, &told_cols, &err) != SLC_OK ||
+        told_rows != rows || told_cols != cols) {
+        abort();
+    }
+    if (slc_npy_shape(NULL, path, rows + 1, &told_rows, &told_cols, &err) == SLC_OK) {
+        abort();
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+    uint64_t rows = 0;
+    uint32_t cols = 0;
+
+    fuzz_write(fuzz_path("fuzz.npy"), data, bytes);
     for (int variant = 0; variant < 2; variant++) {
         struct slc_matrix matrix = {0};
         struct slc_error err = SLC_ERROR_INIT;
 
-        fuzz_write(fuzz_path("fuzz.npy"), data, bytes);
         if (slc_npy_read(NULL, fuzz_path("fuzz.npy"), variant ? SLC_F32 : SLC_F64, variant ? 3 : 0,
                          variant ? 2 : 0, &matrix, &err) == SLC_OK) {
             double sum = 0;
@@ -19,11 +40,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                     sum += slc_matrix_get(&matrix, i, r);
                 }
             }
+            same_shape(fuzz_path("fuzz.npy"), matrix.rows, matrix.cols);
             if (matrix.rows > 0) {
                 slc_matrix_set(&matrix, 0, 0, sum);
             }
         }
         slc_matrix_destroy(&matrix);
+    }
+    /* Of a file that is refused as a whole the header may still tell one. */
+    struct slc_error err = SLC_ERROR_INIT;
+
+    if (slc_npy_shape(NULL, fuzz_path("fuzz.npy"), 0, &rows, &cols, &err) == SLC_OK && cols == 0 &&
+        rows > 0) {
+        abort();
     }
     return 0;
 }
