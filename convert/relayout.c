@@ -76,13 +76,13 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     opened.options.files = slc_files_or_system(options->files);
     /* For what it says of a folder that is no store. */
     status = slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
-    if (status == SLC_OK) {
+    if (status == SLC_OK && !options->reads_only) {
         status = slc_folder_lock(opened.options.files, options->store,
                                  "another run is changing the layouts of this store, or replacing "
                                  "it: wait until it is done",
                                  &opened.lock, &taken, err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && !options->reads_only) {
         /* What a run that was killed changed last may not be on the drive: it is built upon here.
          */
         status = sync_store(&opened, err);

@@ -18,6 +18,7 @@ struct slc_relayout_options {
     const char *store;             /* X.slc */
     uint64_t memory_bytes;         /* everything the process holds */
     unsigned workers;
+    bool reads_only;             /* for plans alone: nothing is locked, synced or changed */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
 };
@@ -30,7 +31,8 @@ struct slc_relayout {
 };
 
 /*
- * Opens and locks the store. Owns: slc_relayout_close, which takes an all-zero struct.
+ * Opens the store, and locks it unless options.reads_only. Owns: slc_relayout_close, which takes an
+ * all-zero struct.
  * Errors: those of slc_store_open_within; SLC_ERR_IO where another run changes the layouts.
  */
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,

@@ -161,11 +161,19 @@ static bool has_mode(uint32_t modes, unsigned mode)
     return (modes >> mode & 1) != 0;
 }
 
-static void list_layouts(const struct slc_manifest *manifest)
+/* From the manifest alone: another run may be changing the store, or replacing it. */
+static enum slc_status list_layouts(const char *store, struct slc_error *err)
 {
-    double nnz = manifest->nnz > 0 ? (double)manifest->nnz : 1;
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status;
+    double nnz;
 
-    for (unsigned i = 0; i < manifest->layout_count; i++) {
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    status = slc_manifest_read(slc_files_or_system(NULL), store, manifest, err);
+    nnz = status == SLC_OK && manifest->nnz > 0 ? (double)manifest->nnz : 1;
+    for (unsigned i = 0; status == SLC_OK && i < manifest->layout_count; i++) {
         const struct slc_store_layout *layout = &manifest->layouts[i];
         struct format_text size;
 
@@ -174,6 +182,8 @@ static void list_layouts(const struct slc_manifest *manifest)
                layout->block_count == 1 ? "" : "s", (double)layout->file_bytes / nnz,
                slc_codec_name(layout->codec));
     }
+    slc_free(manifest);
+    return status;
 }
 
 /* Which fibers the keys of a layout keep together. */
@@ -328,12 +338,38 @@ change(struct slc_relayout *layouts, const struct arguments *args, struct slc_er
     return status;
 }
 
+/* Opens the store, and adds and drops. */
+static enum slc_status
+change_store(const struct arguments *args, const char *store, struct slc_error *err)
+{
+    const struct slc_stop stop = {.flag = signals_stop()};
+    const struct slc_relayout_options open = {
+        .store = store,
+        .memory_bytes = args->memory,
+        .workers = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .reads_only = args->dry_run,
+        .stop = &stop,
+        .progress = progress_phase};
+    struct slc_relayout layouts = {.lock = -1};
+    enum slc_status status = slc_relayout_open(&open, &layouts, err);
+
+    if (status == SLC_OK) {
+        status = change(&layouts, args, err);
+    }
+    if (status == SLC_OK && args->verbose) {
+        struct format_text a, b;
+
+        printf("%s at most, budget %s\n", format_memory(&a, slc_memory_peak()),
+               format_memory(&b, args->memory));
+    }
+    slc_relayout_close(&layouts);
+    return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.sorted = NULL};
-    struct slc_relayout layouts = {.lock = -1};
     struct slc_error err = SLC_ERROR_INIT;
-    const struct slc_stop stop = {.flag = signals_stop()};
     struct operands operands;
     enum slc_status status;
     int code = 0;
@@ -345,27 +381,10 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(args.progress, args.quiet);
     status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {
-        const struct slc_relayout_options open = {
-            .store = operands.text[0],
-            .memory_bytes = args.memory,
-            .workers = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers(),
-            .stop = &stop,
-            .progress = progress_phase};
-
-        status = slc_relayout_open(&open, &layouts, &err);
+        status = args.sorted == NULL && args.fiber == NULL && args.drop == NULL
+                     ? list_layouts(operands.text[0], &err)
+                     : change_store(&args, operands.text[0], &err);
     }
-    if (status == SLC_OK) {
-        status = change(&layouts, &args, &err);
-    }
-    if (status == SLC_OK && args.sorted == NULL && args.fiber == NULL && args.drop == NULL) {
-        list_layouts(&layouts.store.manifest);
-    } else if (status == SLC_OK && args.verbose) {
-        struct format_text a, b;
-
-        printf("%s at most, budget %s\n", format_memory(&a, slc_memory_peak()),
-               format_memory(&b, args.memory));
-    }
-    slc_relayout_close(&layouts);
     if (status != SLC_OK) {
         console_settle();
         code = console_error(&err);

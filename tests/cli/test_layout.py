@@ -187,6 +187,22 @@ def two(folder):
     check("another run" in second.stderr, second.stderr)
 
 
+def only_read(folder):
+    """What changes nothing takes no lock: it works while another run builds, and the build does not wait for it."""
+    store = made(folder, nnz=MANY)
+    first = begun(store)
+    names = sorted(os.listdir(store))
+    listed, planned = layout(store), layout(store, "--sorted", "3", "--drop", "sorted-1", "--dry-run")
+    check(listed.returncode == 0 and re.findall(r"^\S+", listed.stdout, re.M) == ["blco.blk", "sorted-1.blk"],
+          listed.stdout + listed.stderr)
+    check(planned.returncode == 0 and "would be dropped" in planned.stdout and "partitions" in planned.stdout,
+          planned.stdout + planned.stderr)
+    check(sorted(os.listdir(store)) == names, os.listdir(store))
+    first.send_signal(signal.SIGCONT)
+    first.communicate(timeout=300)
+    check(first.returncode == 0, f"exit {first.returncode}")
+
+
 def replaced(folder):
     """A store whose layouts are being changed is not replaced, and one that is being replaced stays as it is."""
     store = made(folder, nnz=MANY)
@@ -213,5 +229,6 @@ run([
     ("kills at any moment", killed),
     ("a signal stops it", stopped),
     ("two at once", two),
+    ("what only reads", only_read),
     ("a store that is being replaced", replaced),
 ])

@@ -163,7 +163,8 @@ def read_only(folder):
         os.chmod(path, 0o555)
     try:
         done(here, program, [*(args for io in (IO if FULL else IO[1:2]) for args in readers(io, store=store)),
-                             *others(store=store)], locked)
+                             *others(store=store), ("layout", store),
+                             ("layout", store, "--sorted", 2, "--drop", "fiber-2", "--dry-run")], locked)
         writing = [("layout", store, "--sorted", 2), ("layout", store, "--drop", "fiber-2"),
                    ("layout", store, "--fiber", 1),
                    ("convert", made + "t.tns", store, "-f"), ("convert", made + "t.tns", made + "new.slc"),
