@@ -397,13 +397,29 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     return status == SLC_OK ? make_part(folder, err) : status;
 }
 
-/* Puts the new store in place; an old one is moved back when that fails. */
-static enum slc_status swap(struct slc_build_folder *folder, bool replace, struct slc_error *err)
+/*
+ * Puts the new store in place, and an old one at *aside, which is NULL where there is none. Without
+ * an exchange of names the old one is moved back when that fails.
+ */
+static enum slc_status put_in_place(struct slc_build_folder *folder,
+                                    bool replace,
+                                    const char **aside,
+                                    struct slc_error *err)
 {
     const struct slc_files *files = folder->files;
     int code = 0;
 
+    *aside = NULL;
     if (replace) {
+        code = files->exchange(files->self, folder->part, folder->output);
+        if (code >= 0) {
+            *aside = folder->part;
+            folder->made = false;
+            return SLC_OK;
+        }
+        if (code != -EOPNOTSUPP) {
+            return slc_fail_errno(err, -code, folder->output, "exchanging the old and new store");
+        }
         code = files->rename(files->self, folder->output, folder->old);
         if (code < 0) {
             return slc_fail_errno(err, -code, folder->output, "moving the old store aside");
@@ -422,6 +438,7 @@ static enum slc_status swap(struct slc_build_folder *folder, bool replace, struc
         return slc_fail_errno(err, -code, folder->output, "moving the finished store in place");
     }
     folder->made = false;
+    *aside = replace ? folder->old : NULL;
     return SLC_OK;
 }
 
@@ -429,6 +446,7 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
 {
     const struct slc_files *files = folder->files;
     char *parent = slc_path_parent(folder->output);
+    const char *aside = NULL;
     enum slc_status status;
     char kind = 0;
 
@@ -436,11 +454,10 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
     }
     status = sync_folder(files, folder->part, err);
-    if (status != SLC_OK) {
-        goto cleanup;
-    }
     /* Asked again: another process may have been here since the beginning. */
-    status = check_output(folder, err);
+    if (status == SLC_OK) {
+        status = check_output(folder, err);
+    }
     if (status == SLC_OK) {
         status = lock_output(folder, err);
     }
@@ -451,20 +468,17 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
         status = slc_build_leftover_remove(files, folder->old, err);
     }
     if (status == SLC_OK) {
-        status = swap(folder, kind != 0, err);
+        status = put_in_place(folder, kind != 0, &aside, err);
     }
-    if (status != SLC_OK) {
-        goto cleanup;
+    if (status == SLC_OK) {
+        status = sync_folder(files, parent, err);
     }
-    status = sync_folder(files, parent, err);
-    if (status == SLC_OK && kind != 0) {
-        status = slc_folder_remove(files, folder->old, err);
+    if (status == SLC_OK && aside != NULL) {
+        status = slc_folder_remove(files, aside, err);
     } else if (status == SLC_OK && folder->overwrite) {
         /* A run that was killed between the two renames left the store it replaced. */
         status = slc_build_leftover_remove(files, folder->old, err);
     }
-
-cleanup:
     slc_free(parent);
     return status;
 }

@@ -27,7 +27,7 @@ struct slc_build_folder {
     int output_lock; /* that of the store that is to be replaced */
     char *output;    /* OUT.slc, without a trailing slash */
     char *part;      /* OUT.slc.part */
-    char *old;       /* OUT.slc.old: the replaced store, while it is being replaced */
+    char *old;       /* OUT.slc.old: the replaced store where names cannot be exchanged */
 };
 
 /*
@@ -65,7 +65,12 @@ enum slc_status slc_build_folder_check(const struct slc_files *files,
                                        bool overwrite,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Syncs OUT.slc.part, moves it to OUT.slc (replacing a store where asked) and syncs the parent. */
+/*
+ * Syncs OUT.slc.part, moves it to OUT.slc (replacing a store where asked) and syncs the parent. The
+ * names of a store and of that which replaces it are exchanged: OUT.slc is one or the other at any
+ * time, and the old one lies in OUT.slc.part until it is removed. Where the file system cannot do
+ * that, the old one is moved to OUT.slc.old before, and there is none for a moment.
+ */
 enum slc_status slc_build_folder_publish(struct slc_build_folder *folder,
                                          struct slc_error *err) SLC_NODISCARD;
 

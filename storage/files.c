@@ -245,6 +245,16 @@ static int system_rename(void *self, const char *from, const char *to)
     return rename(from, to) != 0 ? -errno : 0;
 }
 
+static int system_exchange(void *self, const char *a, const char *b)
+{
+    (void)self;
+    if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
+        return 0;
+    }
+    /* A file system without the flag says EINVAL. */
+    return errno == EINVAL || errno == ENOSYS ? -EOPNOTSUPP : -errno;
+}
+
 static int system_unlink(void *self, const char *path)
 {
     (void)self;
@@ -380,6 +390,7 @@ const struct slc_files *slc_files_system(void)
         .stat_fd = system_stat_fd,
         .stat_path = system_stat_path,
         .rename = system_rename,
+        .exchange = system_exchange,
         .unlink = system_unlink,
         .make_folder = system_make_folder,
         .lock = system_lock,

@@ -48,6 +48,11 @@ struct slc_files {
     int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
+    /*
+     * Gives each of two files or folders that are there the other's name, both at one stroke.
+     * -EOPNOTSUPP where the file system cannot.
+     */
+    int (*exchange)(void *self, const char *a, const char *b);
     int (*unlink)(void *self, const char *path);
     int (*make_folder)(void *self, const char *path);
     /*

@@ -58,6 +58,12 @@ static const struct {
     {"reserve ENOSPC", {SLC_FAULTY_RESERVE, SLC_FAULTY_ERRNO, .error = ENOSPC}, 5, NULL, false},
     {"stat EIO", {SLC_FAULTY_STAT, SLC_FAULTY_ERRNO, .error = EIO}, 5, NULL, false},
     {"rename EIO", {SLC_FAULTY_RENAME, SLC_FAULTY_ERRNO, .error = EIO}, 5, NULL, false},
+    {"exchange EIO", {SLC_FAULTY_EXCHANGE, SLC_FAULTY_ERRNO, .error = EIO}, 5, NULL, false},
+    {"exchange EOPNOTSUPP",
+     {SLC_FAULTY_EXCHANGE, SLC_FAULTY_ERRNO, .error = EOPNOTSUPP},
+     0,
+     NULL,
+     false},
     {"unlink EIO", {SLC_FAULTY_UNLINK, SLC_FAULTY_ERRNO, .error = EIO}, 5, NULL, true},
     {"folder EIO", {SLC_FAULTY_FOLDER, SLC_FAULTY_ERRNO, .error = EIO}, 5, NULL, true},
     {"lock ENOLCK", {SLC_FAULTY_LOCK, SLC_FAULTY_ERRNO, .error = ENOLCK}, 5, NULL, false},
@@ -319,8 +325,10 @@ static void sweep_fault(struct sweeping *s, unsigned f)
 {
     const uint64_t step = slc_test_full() ? 1 : SAMPLE;
     /* Another one for every kind, or only those that are made often would ever be tried. */
-    const uint64_t first = slc_test_full() ? 1 : 1 + (slc_test_seed() + 37 * f) % SAMPLE;
     const uint64_t most = s->clean.seen[faults[f].fault.kind];
+    const uint64_t drawn = (slc_test_seed() + 37 * f) % SAMPLE;
+    /* What is made once in a run would hardly ever be met. */
+    const uint64_t first = slc_test_full() || most == 1 ? 1 : 1 + drawn;
 
     for (uint64_t k = first; slc_test_full() || k <= most; k += step) {
         if (!try_fault(s, f, k)) {

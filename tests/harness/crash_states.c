@@ -30,7 +30,7 @@ struct model {
 static bool is_of_folder(const struct slc_change *change)
 {
     return change->kind == SLC_CHANGE_CREATE || change->kind == SLC_CHANGE_REMOVE ||
-           change->kind == SLC_CHANGE_RENAME;
+           change->kind == SLC_CHANGE_RENAME || change->kind == SLC_CHANGE_EXCHANGE;
 }
 
 static bool is_sync(const struct slc_change *change)
@@ -423,8 +423,8 @@ static void print_place(const struct slc_tree_place *place)
 
 void slc_crash_print(const struct slc_recorded *disk, const struct slc_crash_state *state)
 {
-    static const char *const kinds[] = {"create", "remove", "rename",     "write",
-                                        "resize", "sync",   "sync folder"};
+    static const char *const kinds[] = {"create", "remove", "rename", "exchange",
+                                        "write",  "resize", "sync",   "sync folder"};
     static const char *const fates[] = {"missing",    "there",     "length only",
                                         "first part", "last part", "parts"};
     uint64_t count;

@@ -209,6 +209,14 @@ static int faulty_rename(void *self, const char *from, const char *to)
     return fault != 0 ? fault : faulty->below->rename(faulty->below->self, from, to);
 }
 
+static int faulty_exchange(void *self, const char *a, const char *b)
+{
+    struct slc_faulty *faulty = self;
+    int fault = strike_plain(faulty, SLC_FAULTY_EXCHANGE);
+
+    return fault != 0 ? fault : faulty->below->exchange(faulty->below->self, a, b);
+}
+
 static int faulty_unlink(void *self, const char *path)
 {
     struct slc_faulty *faulty = self;
@@ -362,6 +370,7 @@ void slc_faulty_init(struct slc_faulty *faulty)
         .stat_fd = faulty_stat_fd,
         .stat_path = faulty_stat_path,
         .rename = faulty_rename,
+        .exchange = faulty_exchange,
         .unlink = faulty_unlink,
         .make_folder = faulty_make_folder,
         .lock = faulty_lock,

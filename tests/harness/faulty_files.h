@@ -37,6 +37,7 @@ enum slc_faulty_kind {
     SLC_FAULTY_RESERVE,
     SLC_FAULTY_STAT, /* stat_fd and stat_path */
     SLC_FAULTY_RENAME,
+    SLC_FAULTY_EXCHANGE,
     SLC_FAULTY_UNLINK,
     SLC_FAULTY_FOLDER, /* make_folder, remove_folder and list_folder */
     SLC_FAULTY_MAP,    /* map and unmap */

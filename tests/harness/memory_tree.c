@@ -228,6 +228,10 @@ void slc_tree_apply(struct slc_tree *tree, const struct slc_change *change)
         take_out(tree, &change->place);
         put_in(tree, &change->to, change->node);
         break;
+    case SLC_CHANGE_EXCHANGE:
+        put_in(tree, &change->place, change->other);
+        put_in(tree, &change->to, change->node);
+        break;
     case SLC_CHANGE_WRITE:
         slc_tree_write_part(tree, change, 0, change->bytes);
         break;

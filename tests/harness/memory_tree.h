@@ -48,6 +48,7 @@ enum slc_change_kind {
     SLC_CHANGE_CREATE, /* a file or a folder gets its name */
     SLC_CHANGE_REMOVE,
     SLC_CHANGE_RENAME,
+    SLC_CHANGE_EXCHANGE, /* two names, each with what the other stood for */
     SLC_CHANGE_WRITE,
     SLC_CHANGE_RESIZE,
     SLC_CHANGE_SYNC,       /* changes nothing but what a power cut can take */
@@ -58,8 +59,9 @@ struct slc_change {
     enum slc_change_kind kind;
     char node_kind; /* of CREATE */
     uint32_t node;
-    struct slc_tree_place place; /* of CREATE, REMOVE; where a RENAME begins */
-    struct slc_tree_place to;    /* where a RENAME ends */
+    uint32_t other;              /* of EXCHANGE: the node that goes from `to` to `place` */
+    struct slc_tree_place place; /* of CREATE, REMOVE; where a RENAME or an EXCHANGE begins */
+    struct slc_tree_place to;    /* where it ends */
     uint64_t offset;             /* of WRITE */
     uint64_t bytes;              /* of WRITE and RESIZE */
     uint8_t *data;               /* of WRITE */

@@ -309,9 +309,33 @@ move(struct slc_recorded *disk, const struct slc_tree_place *from, const struct 
     return 0;
 }
 
-static int recorded_rename(void *self, const char *from, const char *to)
+/* Lets two names change what they stand for. The lock is held. */
+static int
+swap(struct slc_recorded *disk, const struct slc_tree_place *a, const struct slc_tree_place *b)
 {
-    struct slc_recorded *disk = self;
+    const uint32_t node = slc_tree_find(&disk->tree, a->folder, a->name);
+    const uint32_t other = slc_tree_find(&disk->tree, b->folder, b->name);
+
+    if (node == SLC_TREE_NONE || other == SLC_TREE_NONE) {
+        return -ENOENT;
+    }
+    if (node != other) {
+        slc_recorded_change(
+            disk,
+            &(struct slc_change){
+                .kind = SLC_CHANGE_EXCHANGE, .node = node, .other = other, .place = *a, .to = *b});
+    }
+    return 0;
+}
+
+/* What is done with the places of two paths. */
+static int with_places(struct slc_recorded *disk,
+                       const char *from,
+                       const char *to,
+                       int (*change)(struct slc_recorded *disk,
+                                     const struct slc_tree_place *from,
+                                     const struct slc_tree_place *to))
+{
     struct slc_tree_place places[2] = {{.name = NULL}, {.name = NULL}};
     int result;
 
@@ -321,12 +345,22 @@ static int recorded_rename(void *self, const char *from, const char *to)
         result = slc_tree_walk(&disk->tree, to, &places[1].folder, &places[1].name);
     }
     if (result == 0) {
-        result = move(disk, &places[0], &places[1]);
+        result = change(disk, &places[0], &places[1]);
     }
     pthread_mutex_unlock(&disk->lock);
     free(places[0].name);
     free(places[1].name);
     return result;
+}
+
+static int recorded_rename(void *self, const char *from, const char *to)
+{
+    return with_places(self, from, to, move);
+}
+
+static int recorded_exchange(void *self, const char *a, const char *b)
+{
+    return with_places(self, a, b, swap);
 }
 
 /* Removes what is at `path` if it is a file, or an empty folder, as `kind` says. */
@@ -523,6 +557,7 @@ const struct slc_files slc_recorded_operations = {
     .stat_fd = recorded_stat_fd,
     .stat_path = recorded_stat_path,
     .rename = recorded_rename,
+    .exchange = recorded_exchange,
     .unlink = recorded_unlink,
     .make_folder = recorded_make_folder,
     .lock = recorded_lock,

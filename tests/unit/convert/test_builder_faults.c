@@ -309,8 +309,9 @@ static void test_disk_limit_and_full_disk(void)
 static void test_failing_files(void)
 {
     static const enum slc_faulty_kind kinds[] = {
-        SLC_FAULTY_OPEN, SLC_FAULTY_READ,   SLC_FAULTY_WRITE,  SLC_FAULTY_SYNC,
-        SLC_FAULTY_STAT, SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
+        SLC_FAULTY_OPEN,   SLC_FAULTY_READ,   SLC_FAULTY_WRITE,
+        SLC_FAULTY_SYNC,   SLC_FAULTY_STAT,   SLC_FAULTY_EXCHANGE,
+        SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
     /* Long keys, but no extents that cut tiles. */
     static const uint64_t wide[] = {UINT64_C(1) << 31, UINT64_C(1) << 31, UINT64_C(1) << 31};
     const char *path = store_in_folder("faulty.slc");

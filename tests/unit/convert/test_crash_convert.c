@@ -11,6 +11,7 @@
 #include "convert/generate.h"
 #include "storage/verify.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static const char store[] = "/out.slc";
 struct making {
     bool overwrite;
     bool generate;
-    bool commits; /* all that can be made, so that there is something to go on with */
+    bool two_renames; /* the file system cannot exchange names */
+    bool commits;     /* all that can be made, so that there is something to go on with */
     enum slc_relabel relabel;
     char *rows; /* of the input */
     size_t row_bytes;
@@ -73,12 +75,24 @@ static enum slc_status generate(const struct making *making,
     return slc_generate(&options, &report, err);
 }
 
+static int cannot_exchange(void *self, const char *a, const char *b)
+{
+    (void)self;
+    (void)a;
+    (void)b;
+    return -EOPNOTSUPP;
+}
+
 static enum slc_status run(void *context, const struct slc_files *files, struct slc_error *err)
 {
     const struct making *making = context;
+    struct slc_files here = *files;
 
-    return making->generate ? generate(making, files, store, 7, err)
-                            : convert(making, files, false, err);
+    if (making->two_renames) {
+        here.exchange = cannot_exchange;
+    }
+    return making->generate ? generate(making, &here, store, 7, err)
+                            : convert(making, &here, false, err);
 }
 
 /* What the manifest at `path` says the content is; 0 where there is no store. */
@@ -143,6 +157,9 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     }
     if (moment->done && sum != making->new_sum && making->new_sum != 0) {
         return "what was said to be done is not there";
+    }
+    if (sum == 0 && making->overwrite && !making->two_renames) {
+        return "no store is there";
     }
     if (sum == 0 && making->overwrite) {
         wrong = look_at_store(files, "/out.slc.old", &aside);
@@ -243,6 +260,9 @@ static void test_overwrite(void)
 
     make_rows(&making, false);
     sweep("convert --overwrite", &making, 4, !slc_test_quick());
+    making.two_renames = true;
+    make_rows(&making, false);
+    sweep("convert --overwrite by two renames", &making, 2, false);
 }
 
 static void test_relabel(void)

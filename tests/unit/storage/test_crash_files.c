@@ -144,6 +144,36 @@ static void test_model_rename(void)
     slc_recorded_destroy(disk);
 }
 
+/* Two names that are exchanged: both as before, or both as after. */
+static void test_model_exchange(void)
+{
+    struct slc_recorded *disk = slc_recorded_create();
+    const struct slc_files *files = slc_recorded_files(disk);
+    uint8_t bytes[FILE_BYTES];
+    int fd;
+
+    memset(bytes, 1, sizeof bytes);
+    CU_ASSERT_EQUAL(files->exchange(files->self, "a", "b"), -ENOENT);
+    fd = files->open(files->self, "a", O_WRONLY | O_CREAT, 0666);
+    CU_ASSERT_EQUAL(files->close(files->self, fd), 0);
+    fd = files->open(files->self, "b", O_WRONLY | O_CREAT, 0666);
+    CU_ASSERT_EQUAL(files->write(files->self, fd, bytes, sizeof bytes), FILE_BYTES);
+    CU_ASSERT_EQUAL(files->close(files->self, fd), 0);
+    slc_recorded_start(disk);
+    CU_ASSERT_EQUAL(files->exchange(files->self, "a", "b"), 0);
+    CU_ASSERT_EQUAL(left_of(disk), WHOLE | EMPTY | AT_B | AT_BOTH);
+    CU_ASSERT_EQUAL(files->sync_folder(files->self, "/"), 0);
+    CU_ASSERT_EQUAL(left_of(disk), EMPTY | AT_B | AT_BOTH);
+    /* What is removed of it is gone only where the exchange was. */
+    slc_recorded_start(disk);
+    CU_ASSERT_EQUAL(files->exchange(files->self, "b", "a"), 0);
+    CU_ASSERT_EQUAL(files->unlink(files->self, "a"), 0);
+    CU_ASSERT_EQUAL(left_of(disk), WHOLE | EMPTY | AT_B | AT_BOTH);
+    CU_ASSERT_EQUAL(files->sync_folder(files->self, "/"), 0);
+    CU_ASSERT_EQUAL(left_of(disk), WHOLE | AT_B);
+    slc_recorded_destroy(disk);
+}
+
 /* A file that an operation replaces. */
 struct replacement {
     bool streamed; /* through slc_output */
@@ -370,6 +400,7 @@ static void test_model_files(void)
 static const struct slc_test tests[] = {
     {"the model loses what no sync covers", test_model},
     {"the model may see a name before its bytes", test_model_rename},
+    {"the model exchanges two names at one stroke", test_model_exchange},
     {"a file replaced in one piece", test_replace},
     {"a file replaced by a stream", test_output},
     {"factors in a folder of their own", test_model_files},

@@ -125,6 +125,30 @@ static void test_rename_keeps_folders(void)
     CU_ASSERT_EQUAL(files->remove_folder(files->self, b), 0);
 }
 
+static void test_exchange(void)
+{
+    const struct slc_files *files = slc_files_system();
+    const char *folder = slc_test_folder();
+    const char *a = path_in(folder, "a");
+    const char *b = path_in(folder, "b");
+    struct slc_file_stat before[2], after[2];
+    int code;
+
+    CU_ASSERT_EQUAL(files->make_folder(files->self, a), 0);
+    CU_ASSERT_EQUAL(files->exchange(files->self, a, b), -ENOENT);
+    CU_ASSERT_EQUAL(files->make_folder(files->self, b), 0);
+    CU_ASSERT_EQUAL(files->stat_path(files->self, a, &before[0]), 0);
+    CU_ASSERT_EQUAL(files->stat_path(files->self, b, &before[1]), 0);
+    code = files->exchange(files->self, a, b);
+    CU_ASSERT(code == 0 || code == -EOPNOTSUPP);
+    CU_ASSERT_EQUAL(files->stat_path(files->self, a, &after[0]), 0);
+    CU_ASSERT_EQUAL(files->stat_path(files->self, b, &after[1]), 0);
+    CU_ASSERT_EQUAL(after[0].inode, before[code == 0].inode);
+    CU_ASSERT_EQUAL(after[1].inode, before[code != 0].inode);
+    CU_ASSERT_EQUAL(files->remove_folder(files->self, a), 0);
+    CU_ASSERT_EQUAL(files->remove_folder(files->self, b), 0);
+}
+
 static void test_whole_transfers(void)
 {
     const char *path = path_in(slc_test_folder(), "whole");
@@ -468,6 +492,7 @@ static void test_join(void)
 static const struct slc_test tests[] = {
     {"the operating system's table", test_system_table},
     {"renaming never replaces a folder", test_rename_keeps_folders},
+    {"names are exchanged", test_exchange},
     {"whole transfers", test_whole_transfers},
     {"transfers of whole pages", test_page_transfers},
     {"replacing a file", test_replace},
