@@ -220,7 +220,7 @@ static unsigned lay_out(char *text, struct decimal decimal)
         memcpy(out + 2 + zeros, digits, count);
         return 2 + zeros + count;
     }
-    *out++ = digits[0];
+    *out++ = digits[0]; /* NOLINT(clang-analyzer-core.uninitialized.Assign): count is not 0 */
     if (count > 1) {
         *out++ = '.';
         memcpy(out, digits + 1, count - 1);

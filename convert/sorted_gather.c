@@ -297,6 +297,7 @@ static void keep(const struct slc_gather *gather,
         uint64_t *column = scratch->columns + (size_t)n * SLC_KEY_BATCH;
 
         for (uint32_t i = 0; i < kept_count; i++) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript): so many are set */
             column[i] = tile->corner[n] + chunk->offset[n][kept[i]];
         }
         columns[n] = column;
@@ -304,6 +305,7 @@ static void keep(const struct slc_gather *gather,
     slc_key_tables_form(&gather->tables, columns, 0, kept_count, 0, scratch->lo + at,
                         gather->wide ? scratch->hi + at : NULL);
     for (uint32_t i = 0; i < kept_count; i++) {
+        /* As above: NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
         scratch->values[at + i] = values[kept[i]];
     }
     if (gather->by_key) {

@@ -9,6 +9,7 @@
 #include "convert/fibers.h"
 #include "convert/key_tables.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 
 enum { CHUNK_NNZ = 1024 };
@@ -119,6 +120,7 @@ static struct slc_fiber_run settle(const struct choice *choice)
     uint64_t pieces[SLC_MAX_ORDER];
     unsigned best = 0;
 
+    assert(choice->info->order > 0);
     for (unsigned n = 0; n < choice->info->order; n++) {
         /* Without a column for the partition pieces of its own mode cannot be told. */
         const bool told = choice->modes > choice->info->order || n != choice->options->mode;

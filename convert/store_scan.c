@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "convert/tile_scan.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -37,8 +38,10 @@ static void fill_rows(const struct slc_tile_view *tile,
 {
     for (unsigned mode = 0; mode < tile->order; mode++) {
         const uint32_t *offset = chunk->offset[mode];
-        uint64_t *coords = rows->coords[mode] + rows->count;
+        uint64_t *coords = rows->coords[mode];
 
+        assert(coords != NULL);
+        coords += rows->count;
         for (uint32_t i = 0; i < chunk->nnz; i++) {
             coords[i] = tile->corner[mode] + offset[i];
         }

@@ -149,10 +149,12 @@ static void add_plain(const struct slc_cpu_backend *cpu,
     slc_mttkrp_span_init(cpu, &origin, output, &span);
     for (unsigned m = 0; m < cpu->owned.shape.order; m++) {
         if (m != cpu->job.mode) {
+            /* Each is set: NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
             span.offset[factor++] = parts->offset[m];
         }
     }
     span.nnz = chunk->nnz;
+    /* As above: NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     span.rows = parts->offset[cpu->job.mode];
     span.values = parts->values;
     slc_mttkrp_accumulate_as(cpu, &span);

@@ -218,8 +218,10 @@ static bool goes_on(const struct slc_tile_view *tile,
         return false;
     }
     for (unsigned m = 0; m < tile->order; m++) {
-        if (output->coords[m] != NULL &&
-            output->coords[m][output->count - 1] != tile->corner[m] + fibers->offset[m][0]) {
+        const uint64_t *coords = output->coords[m];
+
+        assert(coords == NULL || fibers->offset[m] != NULL);
+        if (coords != NULL && coords[output->count - 1] != tile->corner[m] + fibers->offset[m][0]) {
             return false;
         }
     }
@@ -241,6 +243,7 @@ static uint64_t append_fibers(const struct slc_tile_view *tile,
         const uint32_t *offset = fibers->offset[m];
         uint64_t *coords = output->coords[m];
 
+        assert(coords == NULL || offset != NULL);
         for (uint32_t r = known; coords != NULL && r < fibers->runs; r++) {
             coords[first + r] = tile->corner[m] + offset[r];
         }

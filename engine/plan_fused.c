@@ -12,6 +12,7 @@
  */
 #include "engine/plan_impl.h"
 
+#include "engine/assert.h"
 #include "engine/row_ranges.h"
 
 #include <inttypes.h>
@@ -245,6 +246,7 @@ static enum slc_status look_at_layouts(const struct slc_layouts *layouts,
     unsigned by_length[SLC_MAX_ORDER];
     enum slc_status status = SLC_OK;
 
+    SLC_ASSERT(info->order > 0);
     memset(sorted, 0, sizeof *sorted);
     memset(blco, 0, sizeof *blco);
     sorted->layouts = *layouts;

@@ -52,6 +52,7 @@ static void take_partitions(const struct slc_reader *reader, struct slc_row_rang
             };
             ranges->count++;
         }
+        SLC_ASSERT(range != NULL); /* the first partition continues none */
         range->block_count += partition.block_count;
         range->nnz += partition.nnz;
     }

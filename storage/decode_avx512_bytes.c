@@ -370,8 +370,8 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     }
     /* A run begins at the first nonzero: by a jump, which may be of nothing. */
     chunk.jumps[0] = 0;
-    jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
+    jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;
     chunk.group[0].place[0] |= 1;
     sum_groups(&chunk, groups, runs);
     find_heads(&chunk, jump, runs);

@@ -347,7 +347,7 @@ static void no_more_iterations(void)
     struct slc_cp_result done, stopped;
     char folders[2][600];
     uint64_t bytes = 0;
-    bool within = true;
+    bool within;
 
     for (unsigned i = 0; i < 2; i++) {
         (void)snprintf(folders[i], sizeof folders[i], "%s/no-more%u.ckpt", slc_test_folder(), i);
@@ -356,7 +356,7 @@ static void no_more_iterations(void)
     SLC_ASSERT_OK(run_once(make_store(), folders[0], &request, &leaving, &done, &bytes, &err),
                   &err);
     CU_ASSERT_EQUAL(done.reason, SLC_STOP_ITERATIONS);
-    while (within) {
+    do {
         leaving = (struct leaving){.checkpoints = 1};
         SLC_ASSERT_OK(
             run_once(make_store(), folders[1], &request, &leaving, &stopped, &bytes, &err), &err);
@@ -364,7 +364,7 @@ static void no_more_iterations(void)
         if (within) {
             slc_cp_result_destroy(&stopped);
         }
-    }
+    } while (within);
     CU_ASSERT_TRUE(same_bits(&done, &stopped));
     slc_cp_result_destroy(&done);
     slc_cp_result_destroy(&stopped);
