@@ -90,11 +90,12 @@ static bool is_of_a_mode(const char *name)
 
 static int count_name(void *context, const char *name, char kind)
 {
-    static const char *const files[] = {SLC_BLCO_NAME,         SLC_BLCO_NAME ".tmp",
-                                        SLC_MANIFEST_NAME,     SLC_MANIFEST_NAME ".tmp",
-                                        SLC_SPILL_NAME,        SLC_BLCO_NAME ".journal",
-                                        SLC_PUSHED_STATE_NAME, SLC_PUSHED_STATE_NAME ".tmp",
-                                        SLC_SORTED_STATE_NAME, SLC_SORTED_STATE_NAME ".tmp"};
+    static const char *const files[] = {SLC_BLCO_NAME,           SLC_BLCO_NAME ".tmp",
+                                        SLC_MANIFEST_NAME,       SLC_MANIFEST_NAME ".tmp",
+                                        SLC_SPILL_NAME,          SLC_BLCO_NAME ".journal",
+                                        SLC_PUSHED_STATE_NAME,   SLC_PUSHED_STATE_NAME ".tmp",
+                                        SLC_SORTED_STATE_NAME,   SLC_SORTED_STATE_NAME ".tmp",
+                                        SLC_COMPLETE_STATE_NAME, SLC_COMPLETE_STATE_NAME ".tmp"};
     static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
     bool known = kind == 'f'
@@ -381,6 +382,9 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     enum slc_status status = slc_name_sync(files, folder->part, err);
 
     /* Nor is a power cut to bring a state back beside what is written next. */
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err);
+    }
     if (status == SLC_OK) {
         status = slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err);
     }

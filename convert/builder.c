@@ -9,10 +9,10 @@
 #include "base/column_range.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/build_complete.h"
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 #include "convert/builder_internal.h"
-#include "convert/relabel.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -182,6 +182,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     b->options.files = slc_files_or_system(options->files);
     /* In a folder that others use, too, nothing is left behind: nobody would know whose it is. */
     b->options.resumable = options->resumable && options->temp_folder == NULL;
+    b->completable = options->resumable;
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
     if (b->workers == NULL) {
@@ -191,7 +192,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     status = check_temp_folder(&b->options, err);
     if (status == SLC_OK) {
         status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
-                                        options->overwrite, b->options.resumable, err);
+                                        options->overwrite, b->completable, err);
     }
     if (status != SLC_OK) {
         goto cleanup;
@@ -429,33 +430,44 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     return status;
 }
 
-/* Gives memory and spill file of the first sort to the second. */
-static enum slc_status
-relabel(struct slc_builder *builder, struct slc_builder_report *report, struct slc_error *err)
+void slc_builder_note(struct slc_builder *builder, const struct slc_state *note)
 {
-    struct slc_builder_options options = builder->options;
-
-    slc_build_release_push_memory(builder);
-    options.temp_folder = builder->temp_folder;
-    return slc_relabel_store(&options, builder->folder.part, report, err);
+    builder->last_note = note;
 }
 
-/* What is no part of the finished store goes: a spill file that has a name, and what names it. */
-static enum slc_status drop_spill(struct slc_builder *builder, struct slc_error *err)
+/*
+ * What is no part of the finished store goes: memory, a spill file that has a name, and what names
+ * it.
+ */
+static enum slc_status drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err)
 {
-    enum slc_status status = slc_build_drop_commits(builder, err);
+    enum slc_status status = slc_build_drop_commits(builder, noted, err);
 
     slc_build_release_push_memory(builder);
-    return status == SLC_OK
+    return status == SLC_OK && builder->options.resumable
                ? slc_state_remove(builder->options.files, builder->folder.part, SLC_SPILL_NAME, err)
                : status;
 }
 
-static void tell_publishing(const struct slc_builder *builder)
+/* Whether what has been done is worth the syncs that it takes to have it outlive a crash. */
+static bool is_worth_noting(const struct slc_builder *builder)
 {
-    if (builder->options.publishing != NULL) {
-        builder->options.publishing();
+    return builder->completable && (builder->folder.keep || slc_seconds_since(builder->start_ns) >=
+                                                                slc_build_interval(builder));
+}
+
+/* Notes that the store is complete, where that can be done: without it only more can be lost. */
+static bool note_complete(const struct slc_complete *complete)
+{
+    struct slc_error ignored = SLC_ERROR_INIT;
+
+    if (slc_complete_note(complete, &ignored) == SLC_OK) {
+        return true;
     }
+    /* What may be there of it would get into the store. */
+    (void)!slc_state_remove(complete->folder->files, complete->folder->part,
+                            SLC_COMPLETE_STATE_NAME, &ignored);
+    return false;
 }
 
 enum slc_status slc_builder_finish(struct slc_builder *builder,
@@ -465,26 +477,25 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    struct slc_builder_report *report,
                                    struct slc_error *err)
 {
-    const bool relabels = builder->options.relabel != SLC_RELABEL_NONE;
+    struct slc_builder_options options = builder->options;
+    const bool relabels = options.relabel != SLC_RELABEL_NONE;
+    struct slc_complete complete = {.options = &options,
+                                    .folder = &builder->folder,
+                                    .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
+                                    .report = report,
+                                    .note = builder->last_note};
     enum slc_status status;
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
+    /* A second sort is given memory and temporary folder of the first. */
+    options.temp_folder = builder->temp_folder;
     status = slc_build_store(builder, index_base, dims, origin, report, err);
-    if (status == SLC_OK && !relabels) {
-        /* Before what a later run would go on with is removed. */
-        tell_publishing(builder);
-    }
-    if (status == SLC_OK && builder->options.resumable) {
-        status = drop_spill(builder, err);
-    }
-    if (status == SLC_OK && relabels) {
-        status = relabel(builder, report, err);
-        if (status == SLC_OK) {
-            tell_publishing(builder);
-        }
+    if (status == SLC_OK) {
+        complete.noted = is_worth_noting(builder) && note_complete(&complete);
+        status = drop_spill(builder, complete.noted, err);
     }
     if (status == SLC_OK) {
-        status = slc_build_folder_publish(&builder->folder, err);
+        status = slc_complete_finish(&complete, err);
     }
     report->commit_seconds = builder->commit_cost_seconds;
     slc_builder_end(builder, status);

@@ -147,6 +147,7 @@ struct slc_builder_report {
     double spill_seconds, sort_seconds, encode_seconds, write_seconds;
     bool resumed;                      /* an earlier run had begun it */
     uint64_t kept_nnz;                 /* that run had written so many nonzeros already */
+    bool completed;                    /* it had written all of the store */
     double commit_seconds;             /* that commits took */
     struct slc_writer_summary summary; /* of the store that is kept */
     struct slc_fiber_report fibers;
@@ -222,6 +223,12 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                    struct slc_store_origin *origin,
                                    struct slc_builder_report *report,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * What a run is to be told that finds this build's store complete (build_complete.h). Borrowed
+ * until the build ends.
+ */
+void slc_builder_note(struct slc_builder *builder, const struct slc_state *note);
 
 /*
  * Ends a build that failed with `status`: after a commit, and a fault that another run may not meet

@@ -30,8 +30,11 @@ struct slc_builder {
     uint64_t entries_expected; /* 0: unknown */
 
     /* Of a build that can be resumed. That folder.keep is set says that there was a commit. */
+    bool
+        completable; /* as asked for; a store that is complete can be taken even if no commit can */
     bool resumed;
     struct slc_state note; /* as committed by the earlier run, read up to its caller's fields */
+    const struct slc_state *last_note; /* slc_builder_note */
     uint64_t start_ns;
     uint64_t commit_ns;         /* of the last commit; at first as start_ns */
     double commit_cost_seconds; /* of all of this run's */
@@ -71,8 +74,12 @@ uint64_t slc_build_tag(const struct slc_builder *builder);
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
 /* Seconds of work that an interruption may cost. */
 double slc_build_interval(const struct slc_builder *builder);
-/* All is in the store: removes the states, so that no later run goes on with them. */
+/*
+ * All is in the store: removes the states, so that no later run goes on with them. `noted`: the
+ * folder stays in the hands of complete.state.
+ */
 enum slc_status slc_build_drop_commits(struct slc_builder *builder,
+                                       bool noted,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Everything of finish but the ends: sorts, writes blco.blk and the manifest into the part folder.

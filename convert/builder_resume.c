@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/build_complete.h"
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
 
@@ -345,10 +346,8 @@ static void get_head(struct slc_state *state, struct slc_builder *builder, const
     struct slc_builder_options *options = &builder->options;
     uint64_t memory_bytes;
 
-    if (slc_state_get(state, UINT64_MAX) != options->identity.input) {
-        *why = "the input has changed since";
-    } else if (slc_state_get(state, UINT64_MAX) != options->identity.options ||
-               slc_state_get(state, SLC_MAX_ORDER) != builder->order) {
+    *why = slc_identity_differs(state, &options->identity);
+    if (*why == NULL && slc_state_get(state, SLC_MAX_ORDER) != builder->order) {
         *why = "it had other options";
     }
     memory_bytes = slc_state_get(state, UINT64_MAX);
@@ -404,6 +403,15 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
 
     if (builder->options.restart) {
         *why = "as --restart says";
+        return SLC_OK;
+    }
+    /* One of a complete store that is sound does not come to here. */
+    status = slc_complete_refuse(&builder->options, builder->folder.part, why, err);
+    if (status != SLC_OK || *why != NULL) {
+        return status;
+    }
+    if (!builder->options.resumable) {
+        *why = "with --temp-dir nothing is gone on with";
         return SLC_OK;
     }
     status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,
@@ -480,22 +488,24 @@ void slc_builder_end(struct slc_builder *builder, enum slc_status status)
 {
     if (builder != NULL && slc_build_keeps(builder, status)) {
         slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same command line goes on with it",
-                builder->folder.part);
+                builder->folder.made ? builder->folder.part : builder->folder.output);
     } else if (builder != NULL) {
         builder->folder.keep = false;
     }
     slc_build_destroy(builder);
 }
 
-enum slc_status slc_build_drop_commits(struct slc_builder *builder, struct slc_error *err)
+enum slc_status
+slc_build_drop_commits(struct slc_builder *builder, bool noted, struct slc_error *err)
 {
     const struct slc_files *files = builder->options.files;
+    const bool committed = builder->folder.keep;
     enum slc_status status;
 
-    if (!builder->folder.keep) {
+    builder->folder.keep = noted;
+    if (!committed) {
         return SLC_OK;
     }
-    builder->folder.keep = false;
     /* The states first: none is to be found without the chunks that it tells of. */
     status = slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err);
     if (status == SLC_OK) {

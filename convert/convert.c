@@ -396,8 +396,14 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     struct slc_parse_job *job = &c->job;
     uint64_t dims[SLC_MAX_ORDER] = {0};
     struct slc_store_origin origin = {0};
-    enum slc_status status = create_parsers(c, err);
+    struct slc_state note = {.bytes = NULL};
+    bool complete = false;
+    enum slc_status status = slc_conversion_complete(c, &complete, err);
 
+    if (status != SLC_OK || complete) {
+        return status;
+    }
+    status = create_parsers(c, err);
     if (status == SLC_OK) {
         status = begin_build(c, err);
     }
@@ -419,8 +425,11 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     if (c->options->progress) {
         c->options->progress(c->options->context, "sort", 0, 0);
     }
+    slc_conversion_put_report(c, &note);
+    slc_builder_note(job->builder, &note);
     status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
                                 &c->report->build, err);
+    slc_state_destroy(&note);
     return blame_input(c, status, err);
 }
 

@@ -44,6 +44,17 @@ enum slc_status slc_conversion_resume(struct slc_conversion *conversion,
                                       bool *resumed,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Where an earlier run had written all of the store, gives it its name if it has none: *complete,
+ * and the report tells what that run would have told. Errors: as slc_complete_find and
+ * slc_complete_left_finish.
+ */
+enum slc_status slc_conversion_complete(struct slc_conversion *conversion,
+                                        bool *complete,
+                                        struct slc_error *err) SLC_NODISCARD;
+/* Writes down of the report what that takes. */
+void slc_conversion_put_report(const struct slc_conversion *conversion, struct slc_state *note);
+
 /* All is read and sound: commits it, if that is worth it. Errors: as slc_builder_commit. */
 enum slc_status slc_conversion_commit_all(struct slc_conversion *conversion,
                                           struct slc_error *err) SLC_NODISCARD;

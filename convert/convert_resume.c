@@ -11,7 +11,9 @@
 #include "convert/convert_internal.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/version.h"
+#include "convert/build_complete.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,5 +154,73 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     if (*resumed && !job->all_read) {
         status = fill_first(c, sequence, offset, lines, resumed, err);
     }
+    return status;
+}
+
+void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state *note)
+{
+    const struct slc_convert_report *report = c->report;
+
+    slc_state_put(note, report->dialect);
+    slc_state_put(note, report->order);
+    slc_state_put(note, report->dims_declared);
+    slc_state_put(note, report->index_base);
+    slc_state_put(note, report->base_assumed);
+    slc_state_put_bytes(note, report->base_reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < report->order; m++) {
+        slc_state_put(note, report->dims[m]);
+        slc_state_put(note, report->smallest[m]);
+    }
+    slc_state_put(note, report->input_bytes);
+    slc_state_put(note, report->text_bytes);
+    slc_state_put(note, report->lines);
+}
+
+/* False where it is not what was put. */
+static bool get_report(struct slc_state *note, struct slc_convert_report *report)
+{
+    report->dialect = (enum slc_dialect)slc_state_get(note, SLC_DIALECT_MATRIXMARKET);
+    report->order = (unsigned)slc_state_get(note, SLC_MAX_ORDER);
+    report->dims_declared = slc_state_get(note, 1) != 0;
+    report->index_base = (unsigned)slc_state_get(note, 1);
+    report->base_assumed = slc_state_get(note, 1) != 0;
+    slc_state_get_bytes(note, report->base_reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < report->order; m++) {
+        report->dims[m] = slc_state_get(note, SLC_MAX_MODE_LENGTH);
+        report->smallest[m] = slc_state_get(note, UINT64_MAX);
+    }
+    report->input_bytes = slc_state_get(note, UINT64_MAX);
+    report->text_bytes = slc_state_get(note, UINT64_MAX);
+    report->lines = slc_state_get(note, UINT64_MAX);
+    /* It is printed. */
+    report->base_reason[sizeof report->base_reason - 1] = '\0';
+    for (char *at = report->base_reason; *at != '\0'; at++) {
+        *at = *at < ' ' || *at > '~' ? '?' : *at;
+    }
+    return !note->bad && report->order > 0;
+}
+
+enum slc_status
+slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_error *err)
+{
+    struct slc_convert_report *report = c->report;
+    struct slc_complete_left left;
+    enum slc_status status = slc_complete_find(&c->build, &left, complete, err);
+
+    if (status != SLC_OK || !*complete) {
+        return status;
+    }
+    if (!get_report(&left.note, report)) {
+        slc_complete_left_end(&left);
+        *complete = false;
+        return SLC_OK;
+    }
+    slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: the whole store");
+    report->compression = c->info.compression;
+    report->workers = c->job.workers;
+    report->build.resumed = true;
+    status = slc_complete_left_finish(&left, err);
+    report->build = left.report;
+    report->build.resumed = report->build.completed = true;
     return status;
 }

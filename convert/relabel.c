@@ -4,8 +4,8 @@
  * Where the outcome is larger, only because of permutations that weigh too much, the second scan is
  * made once more without those.
  *
- * Invariant: until the last step the store in the folder is whole, and that step happens in a
- * folder that is not published yet, so a failure anywhere leaves nothing behind.
+ * Invariant: until the last step the store in the folder is whole. That step moves files, one by
+ * one, so that it can be made again from wherever it ended.
  */
 #include "convert/relabel.h"
 
@@ -18,6 +18,7 @@
 #include "storage/labels.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -268,24 +269,7 @@ static enum slc_status build_relabelled(struct relabelling *r,
     return slc_builder_finish(r->builder, 0, r->info->dims, &origin, report, err);
 }
 
-static enum slc_status
-move_blocks(const struct relabelling *r, const char *from, struct slc_error *err)
-{
-    const struct slc_files *files = r->store.files;
-    const char *to = slc_reader_path(r->store.reader);
-    char *path = slc_path_join(from, SLC_BLCO_NAME);
-    int code;
-
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    code = files->rename(files->self, path, to);
-    slc_free(path);
-    return code < 0 ? slc_fail_errno(err, -code, to, "moving the renumbered blocks in place")
-                    : SLC_OK;
-}
-
-/* Permutations, blocks and, last, the manifest. */
+/* Permutations and, last, the manifest with them. */
 static enum slc_status
 keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
 {
@@ -299,16 +283,13 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
     status = slc_manifest_read(r->store.files, path, manifest, err);
     for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
         if (is_renumbered(r, n)) {
-            status = slc_labels_write(&r->labels[n], r->store.files, r->folder, n,
+            status = slc_labels_write(&r->labels[n], r->store.files, path, n,
                                       &manifest->permutations[manifest->permutation_count++], err);
         }
     }
     if (status == SLC_OK) {
-        status = move_blocks(r, path, err);
-    }
-    if (status == SLC_OK) {
         manifest->origin = r->store.manifest.origin;
-        status = slc_manifest_write(r->store.files, r->folder, manifest, err);
+        status = slc_manifest_write(r->store.files, path, manifest, err);
     }
     slc_free(manifest);
     return status;
@@ -362,22 +343,21 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
     if (*kept) {
         r->report->summary = second.summary;
         r->report->fibers = second.fibers;
-        status = keep_relabelled(r, path, err);
+        return keep_relabelled(r, path, err);
     }
-    return status == SLC_OK ? slc_folder_remove(r->store.files, path, err) : status;
+    return slc_folder_remove(r->store.files, path, err);
 }
 
 /* All modes, or else those whose permutations are light, or else none. */
 static enum slc_status
-choose_smallest(struct relabelling *r, const char *path, struct slc_error *err)
+choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
-    bool kept = false;
-    enum slc_status status = try_relabelled(r, path, &kept, err);
+    enum slc_status status = try_relabelled(r, path, kept, err);
 
-    if (status == SLC_OK && !kept && give_up_heavy_modes(r)) {
-        status = try_relabelled(r, path, &kept, err);
+    if (status == SLC_OK && !*kept && give_up_heavy_modes(r)) {
+        status = try_relabelled(r, path, kept, err);
     }
-    for (unsigned n = 0; n < r->info->order && status == SLC_OK && !kept; n++) {
+    for (unsigned n = 0; n < r->info->order && status == SLC_OK && !*kept; n++) {
         if (is_renumbered(r, n)) {
             give_up_mode(r, n);
         }
@@ -385,7 +365,7 @@ choose_smallest(struct relabelling *r, const char *path, struct slc_error *err)
     return status;
 }
 
-static enum slc_status run(struct relabelling *r, struct slc_error *err)
+static enum slc_status run(struct relabelling *r, bool *apart, struct slc_error *err)
 {
     char *path = NULL;
     enum slc_status status = divide_memory(r, err);
@@ -410,7 +390,7 @@ static enum slc_status run(struct relabelling *r, struct slc_error *err)
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status = choose_smallest(r, path, err);
+    status = choose_smallest(r, path, apart, err);
     slc_free(path);
     return status;
 }
@@ -418,12 +398,14 @@ static enum slc_status run(struct relabelling *r, struct slc_error *err)
 enum slc_status slc_relabel_store(const struct slc_builder_options *options,
                                   const char *folder,
                                   struct slc_builder_report *report,
+                                  bool *apart,
                                   struct slc_error *err)
 {
     struct relabelling *r = slc_calloc(1, sizeof *r);
     uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
+    *apart = false;
     if (r == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to renumber modes");
     }
@@ -435,7 +417,7 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     status = slc_store_open_within(options->files, folder, options->memory_bytes, &r->store, err);
     if (status == SLC_OK) {
         r->info = slc_reader_info(r->store.reader);
-        status = run(r, err);
+        status = run(r, apart, err);
         slc_store_close(&r->store);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
@@ -444,5 +426,75 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     slc_buffer_destroy(&r->sample);
     slc_free(r);
     report->relabel.seconds = slc_seconds_since(start_ns);
+    return status;
+}
+
+/* Which of a store's files are in a folder. */
+struct found {
+    char names[SLC_MAX_ORDER + 2][32];
+    unsigned count;
+};
+
+static int note_name(void *context, const char *name, char kind)
+{
+    struct found *found = context;
+
+    if (kind == 'f' && found->count < SLC_MAX_ORDER + 2 && strlen(name) < sizeof found->names[0]) {
+        memcpy(found->names[found->count++], name, strlen(name) + 1);
+    }
+    return 0;
+}
+
+/* Moves a file from one folder to the other, in the place of what is there. */
+static enum slc_status move_file(const struct slc_files *files,
+                                 const char *from,
+                                 const char *to,
+                                 const char *name,
+                                 struct slc_error *err)
+{
+    char *source = slc_path_join(from, name);
+    char *target = slc_path_join(to, name);
+    enum slc_status status = SLC_OK;
+    int code;
+
+    if (source == NULL || target == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    } else {
+        code = files->rename(files->self, source, target);
+        status = code < 0 ? slc_fail_errno(err, -code, target, "moving a renumbered file in place")
+                          : SLC_OK;
+    }
+    slc_free(source);
+    slc_free(target);
+    return status;
+}
+
+enum slc_status
+slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_error *err)
+{
+    char *path = slc_path_join(folder, SLC_RELABELLED_NAME);
+    struct found found = {.count = 0};
+    enum slc_status status = SLC_OK;
+    int code;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    code = files->list_folder(files->self, path, note_name, &found);
+    if (code < 0 && code != -ENOENT) {
+        status = slc_fail_errno(err, -code, path, "listing the folder");
+    }
+    for (unsigned i = 0; i < found.count && status == SLC_OK; i++) {
+        status = move_file(files, path, folder, found.names[i], err);
+    }
+    /* A power cut is not to take both names of a file. */
+    if (status == SLC_OK && found.count > 0) {
+        code = files->sync_folder(files->self, folder);
+        status = code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK;
+    }
+    if (status == SLC_OK) {
+        status = slc_folder_remove(files, path, err);
+    }
+    slc_free(path);
     return status;
 }

@@ -66,6 +66,10 @@ struct slc_manifest {
 /* Name of the block file that every store has. */
 #define SLC_BLCO_NAME "blco.blk"
 
+/* In a store that a conversion has just put in its place: what says so (convert/build_complete.h).
+ * Removed last, and no part of the store. */
+#define SLC_COMPLETE_STATE_NAME "complete.state"
+
 /* Name of the manifest in the folder, and the largest one that is read. */
 #define SLC_MANIFEST_NAME      "tensor.json"
 #define SLC_MANIFEST_MAX_BYTES (UINT64_C(1) << 20)

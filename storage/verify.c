@@ -399,7 +399,7 @@ static bool is_leftover(const struct verifier *verifier, const char *name, struc
     static const char *const suffixes[] = {"", ".tmp", ".tmp.journal"};
 
     *of = (struct slc_leftover){.name = name, .layout = SLC_LAYOUT_BLCO};
-    if (strcmp(name, SLC_MANIFEST_NAME ".tmp") == 0) {
+    if (strcmp(name, SLC_MANIFEST_NAME ".tmp") == 0 || strcmp(name, SLC_COMPLETE_STATE_NAME) == 0) {
         return true;
     }
     for (unsigned i = 0; i < 2 * verifier->manifest.order; i++) {

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct arguments {
     bool fast;
@@ -43,7 +44,9 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
 
     printf("%s/%s: left by a run that was interrupted, and no part of the store: ", store,
            leftover->name);
-    if (leftover->layout == SLC_LAYOUT_BLCO) {
+    if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
+        printf("the conversion that made the store would remove it, and it may be removed\n");
+    } else if (leftover->layout == SLC_LAYOUT_BLCO) {
         printf("the next change of its layouts replaces it, and it may be removed\n");
     } else {
         printf("'sluice layout %s --%s %u' finishes the layout, '--drop %s-%u' removes it\n", store,

@@ -5,6 +5,7 @@
 #include "convert/build_folder.h"
 #include "signals.h"
 #include "storage/files.h"
+#include "storage/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,11 +71,17 @@ static bool is_own(const struct slc_files *files, const char *path, struct slc_f
 /* Whether the unfinished folder says how far its build has come. */
 static bool can_go_on(const struct slc_files *files, const char *folder)
 {
-    char path[4096 + sizeof SLC_PUSHED_STATE_NAME];
-    struct slc_file_stat stat;
+    static const char *const names[] = {SLC_PUSHED_STATE_NAME, SLC_COMPLETE_STATE_NAME};
+    bool found = false;
 
-    (void)snprintf(path, sizeof path, "%s/" SLC_PUSHED_STATE_NAME, folder);
-    return files->stat_path(files->self, path, &stat) >= 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[4096 + 32];
+        struct slc_file_stat stat;
+
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        found = found || files->stat_path(files->self, path, &stat) >= 0;
+    }
+    return found;
 }
 
 /* A folder `path`, of this run or of another. */

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, check, ended, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, crowded, ended, run, sluice  # noqa: E402
 
 LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
 # Several pieces of text, and blocks.
@@ -73,6 +73,14 @@ def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SI
         os.rmdir(os.path.join(folder, "out.slc"))
 
 
+def named(folder, expected):
+    """A store that is complete is only given its name, or what it says of that removed."""
+    result, said = finish(folder)
+    check("going on with what an interrupted run left: the whole store" in said, said)
+    check(result == expected, "other bytes than without kills")
+    return 1
+
+
 def killed(folder):
     """Killed at random moments, again and again."""
     made(folder)
@@ -87,7 +95,9 @@ def killed(folder):
         child.kill()
         child.communicate()
         kills += 1
-        if os.path.exists(os.path.join(folder, "out.slc")) or draw.random() < 0.4:
+        if os.path.exists(os.path.join(folder, "out.slc", "complete.state")):
+            resumed += named(folder, expected)
+        elif os.path.exists(os.path.join(folder, "out.slc")) or draw.random() < 0.4:
             if os.path.exists(os.path.join(folder, "out.slc")):
                 check(store(os.path.join(folder, "out.slc")) == expected, "other bytes after kills")
                 for name in expected:
@@ -99,6 +109,77 @@ def killed(folder):
     result, _ = finish(folder)
     check(result == expected, "other bytes after kills")
     print(f"# {kills} kills, {resumed} times gone on with")
+
+
+def last_steps(folder):
+    """Killed when the store is complete: the next run only gives it its name."""
+    made(folder)
+    expected, _ = finish(folder)
+    places = [os.path.join(folder, name, "complete.state") for name in ("out.slc.part", "out.slc")]
+    met = 0
+    for draw in range(60 if FULL else 4 if QUICK else 10):
+        child = start(folder)
+        while not any(map(os.path.exists, places)) and child.poll() is None:
+            pass
+        if draw % 2 == 1:
+            time.sleep(0.002)
+        child.kill()
+        child.communicate()
+        if any(map(os.path.exists, places)):
+            met += named(folder, expected)
+        else:
+            check(store(os.path.join(folder, "out.slc")) == expected, "other bytes")
+            shutil.rmtree(os.path.join(folder, "out.slc"))
+    print(f"# {met} times killed between the note that the store is complete and the end")
+
+
+def complete(folder):
+    """What fails when the store is complete, here as its name is taken, costs no work; nor does what comes then."""
+    made(folder)
+    expected, first = finish(folder)
+    told = ("input ", "index base", "dims", "duplicates", "nonzeros", "store ", "size", "fibers")
+    for more in ([], ["--temp-dir", "."], ["--relabel", "frequency"]):
+        if more:
+            expected, first = finish(folder, *more)
+        code, said = crowded(command(*more), folder, "out.slc")
+        check(code == 5 and "the output exists" in said, said)
+        check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
+        left = os.listdir(os.path.join(folder, "out.slc.part"))
+        check("complete.state" in left and not set(left) & {"pushed.state", "spill.tmp", "relabelled.slc"}, left)
+        result, said = finish(folder, *more)
+        check("going on with what an interrupted run left: the whole store" in said and result == expected, said)
+        for line in first.splitlines():
+            check(not line.strip().startswith(told) or line in said, f"not told again: {line}\n{said}")
+    for more, why in ((["--codec", "lz4"], "other options"), (["--restart"], "--restart")):
+        check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
+        result, said = finish(folder, *more)
+        check(why in said and "going on" not in said and result == finish(folder, *more)[0], said)
+    check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
+    made(folder, seed=2)
+    result, said = finish(folder)
+    check("the input has changed since" in said and result == finish(folder)[0], said)
+
+
+def placed(folder):
+    """What says that a store is complete, and was not removed from it, is no damage; the same command line removes it."""
+    made(folder)
+    check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
+    part, out = os.path.join(folder, "out.slc.part"), os.path.join(folder, "out.slc")
+    shutil.copytree(part, out)
+    sluice("info", out)
+    said, _ = sluice("check", out)
+    check("complete.state: left by a run that was interrupted, and no part of the store" in said, said)
+    shutil.rmtree(part)
+    _, said = sluice(*command("--codec", "lz4"), cwd=folder, status=5)
+    check("the output exists" in said, said)
+    sluice("layout", out, "--sorted", "1", "-q")
+    _, said = sluice(*command(), cwd=folder, status=5)  # it is another store now
+    check("the output exists" in said and "sorted-1.blk" in os.listdir(out), said)
+    sluice("layout", out, "--drop", "sorted-1", "-q")
+    _, said = sluice(*command(), cwd=folder)
+    check("going on with" in said and "complete.state" not in os.listdir(out), said)
+    _, said = sluice(*command(), cwd=folder, status=5)
+    check("the output exists" in said, said)
 
 
 def stopped(folder):
@@ -195,6 +276,9 @@ def two(folder):
 
 run([
     ("kills at any moment", killed),
+    ("kills when the store is complete", last_steps),
+    ("a complete store that cannot get its name", complete),
+    ("a complete store that has its name", placed),
     ("a signal keeps what is done", stopped),
     ("a compressed input", compressed),
     ("another input, other options", changed),

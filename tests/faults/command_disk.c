@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "storage/store.h"
 #include "tools/signals.h"
 
 #include <errno.h>
@@ -169,7 +170,10 @@ static int hash_entry(void *context, const char *name, char kind)
                               command_disk_hash(hashing->files, path)};
 
     (void)kind;
-    hashing->sum += slc_hash64(parts, sizeof parts);
+    /* What says that a store is complete is no part of it. */
+    if (strcmp(name, SLC_COMPLETE_STATE_NAME) != 0) {
+        hashing->sum += slc_hash64(parts, sizeof parts);
+    }
     slc_free(path);
     return 0;
 }

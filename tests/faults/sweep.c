@@ -3,6 +3,7 @@
 
 #include "file_tree.h"
 #include "slc_test.h"
+#include "storage/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -118,7 +119,8 @@ static void begin_anew(const struct sweeping *s)
 /* What an interrupted run may leave for the next one. */
 static bool goes_on_with(const char *path)
 {
-    static const char *const parts[] = {".slc.part/", ".slc.old/", ".ckpt", ".blk.tmp"};
+    static const char *const parts[] = {".slc.part/", ".slc.old/", "/" SLC_COMPLETE_STATE_NAME,
+                                        ".ckpt", ".blk.tmp"};
 
     for (size_t i = 0; i < SLC_COUNT(parts); i++) {
         if (strstr(path, parts[i]) != NULL) {

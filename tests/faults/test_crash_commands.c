@@ -11,10 +11,12 @@
 #include "slc_test.h"
 
 #include "base/memory.h"
+#include "convert/state_file.h"
 #include "engine/npy_pair.h"
 #include "engine/solve/cp_als.h"
 #include "storage/checkpoint.h"
 #include "storage/npy.h"
+#include "storage/store.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -70,10 +72,12 @@ struct command {
      * two runs are never beside one another. */
     const char *record;
     const char *checkpoint; /* the folder of one; NULL: none */
-    unsigned scale;         /* how much is tried at a moment .. */
-    unsigned every;         /* .. and at how many of them; 0: all */
-    bool each_sync;         /* is left out in turn .. */
-    uint64_t needless;      /* .. and this is what slc_crash_needless says of it */
+    /* The two folders of a store where it may be noted that it is complete; NULL: none. */
+    const char *noted[2];
+    unsigned scale;    /* how much is tried at a moment .. */
+    unsigned every;    /* .. and at how many of them; 0: all */
+    bool each_sync;    /* is left out in turn .. */
+    uint64_t needless; /* .. and this is what slc_crash_needless says of it */
 };
 
 struct trying {
@@ -81,6 +85,7 @@ struct trying {
     struct result results[RESULTS];
     double fit_before, fit_after; /* of the record; -1: none */
     uint64_t resumed;             /* runs that went on from a checkpoint */
+    uint64_t named;               /* and those that found a store complete */
 };
 
 static const uint64_t dims[ORDER] = {LONGEST, 5, 4};
@@ -124,10 +129,12 @@ static void must_run(const struct slc_files *files, const char *arguments)
 static void prepare(void *context, const struct slc_files *files)
 {
     static const double vector[LONGEST] = {1, 2, 3, 4, 5, 6};
+    static const char text[] = "3 1 2 5\n1 1 1 2.5\n2 2 2 -1\n3 1 2 1\n1 2 1 7\n";
     const struct trying *trying = context;
     struct slc_error err = SLC_ERROR_INIT;
 
     command_disk_put(files, path_of("x.slc"), "x.slc");
+    SLC_ASSERT_OK(slc_file_replace(files, "in.tns", text, sizeof text - 1, &err), &err);
     SLC_ASSERT_OK(slc_npy_write_vector(files, "v.npy", vector, dims[0], &err), &err);
     SLC_ASSERT_OK(slc_npy_write_vector(files, "w.npy", vector, dims[1], &err), &err);
     if (trying->command->before != NULL) {
@@ -156,15 +163,42 @@ static uint64_t newest(const struct command *command, const struct slc_files *fi
     return found;
 }
 
+/* Whether it has been noted of the command's store that it is complete. */
+static bool is_noted(const struct command *command, const struct slc_files *files)
+{
+    bool noted = false;
+
+    for (unsigned i = 0; i < 2 && command->noted[i] != NULL; i++) {
+        struct slc_state state = {.bytes = NULL};
+        struct slc_error err = SLC_ERROR_INIT;
+        bool sound = false;
+
+        SLC_ASSERT_OK(
+            slc_state_load(&state, files, command->noted[i], SLC_COMPLETE_STATE_NAME, &sound, &err),
+            &err);
+        slc_state_destroy(&state);
+        noted = noted || sound;
+    }
+    return noted;
+}
+
 static enum slc_status run(void *context, const struct slc_files *files, struct slc_error *err)
 {
     struct trying *trying = context;
+    const bool noted = is_noted(trying->command, files);
     const bool left = newest(trying->command, files) > 0;
     struct command_words said;
     enum slc_status status = command_on_disk(files, trying->command->arguments, &said, err);
     const bool resumed = strstr(said.text, "  resumed at iteration ") != NULL;
+    const bool named = strstr(said.text, "an interrupted run left: the whole store") != NULL;
 
     trying->resumed += resumed;
+    trying->named += named;
+    if (status == SLC_OK && noted != named) {
+        return slc_fail(err, SLC_ERR_IO,
+                        noted ? "builds a store anew that was complete"
+                              : "takes a store for complete that is not");
+    }
     if (status == SLC_OK && left != resumed) {
         return slc_fail(err, SLC_ERR_IO,
                         left ? "does not go on from the checkpoint that is there"
@@ -330,6 +364,7 @@ static void sweep(const struct command *command)
     slc_recorded_destroy(disk);
     CU_ASSERT_EQUAL(report.bad, 0);
     CU_ASSERT((trying.resumed > 0) == (command->checkpoint != NULL));
+    CU_ASSERT((trying.named > 0) == (command->noted[0] != NULL));
     /* A check that cannot fail is none. */
     CU_ASSERT(slc_crash_shows(&operation, &bounds, UINT64_MAX));
     if (slc_test_full() && command->each_sync) {
@@ -441,7 +476,32 @@ static void test_texts(void)
     }
 }
 
+#define CONVERT                                                                                    \
+    "convert in.tns y.slc -t 2 --memory 256MiB --checkpoint-interval 1e-9 --progress never "
+
+static void test_convert(void)
+{
+    static const struct command commands[] = {
+        {.name = "convert", .arguments = CONVERT},
+        {.name = "convert over a store",
+         .arguments = CONVERT "-f",
+         .before = "generate y.slc --dims 5x4x3 --nnz 20 -q"},
+        {.name = "convert with new numbers", .arguments = CONVERT "--relabel frequency"},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(commands); i++) {
+        struct command command = commands[i];
+
+        command.paths[0] = "y.slc";
+        command.noted[0] = "y.slc";
+        command.noted[1] = "y.slc.part";
+        command.scale = 2;
+        sweep(&command);
+    }
+}
+
 static const struct slc_test tests[] = {
+    {"convert", test_convert},
     {"cpd", test_cpd},
     {"cpd with two modes in a pass", test_fused},
     {"cpd over the results of another run", test_replaced},

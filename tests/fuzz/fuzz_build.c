@@ -7,6 +7,7 @@
 #include "fuzz_store.h"
 
 #include "base/random.h"
+#include "convert/build_complete.h"
 #include "convert/build_folder.h"
 #include "convert/builder.h"
 
@@ -114,13 +115,21 @@ static enum slc_status build(const struct slc_files *files, unsigned which, stru
                                           .commit_seconds = 1e-9};
     struct slc_builder_report report;
     struct slc_builder *builder = NULL;
+    struct slc_complete_left complete;
     enum slc_status status;
+    bool found = false;
 
     if (made[which].coords[0][0] == 0) {
         make(way, &made[which]);
     }
     options.memory_bytes = slc_builder_memory_min(&options, ORDER) + (4 << 20);
-    status = slc_builder_create(&options, ORDER, &builder, err);
+    status = slc_complete_find(&options, &complete, &found, err);
+    if (status == SLC_OK && found) {
+        return slc_complete_left_finish(&complete, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_builder_create(&options, ORDER, &builder, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -143,7 +152,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                              {PART SLC_SORTED_STATE_NAME, fuzz_seal_state},
                                              {PART SLC_SPILL_NAME, fuzz_seal_chunks},
                                              {PART SLC_BLCO_NAME, NULL},
-                                             {PART SLC_BLCO_NAME ".journal", seal_journal}};
+                                             {PART SLC_BLCO_NAME ".journal", seal_journal},
+                                             {PART SLC_COMPLETE_STATE_NAME, fuzz_seal_state},
+                                             {OUTPUT "/" SLC_COMPLETE_STATE_NAME, fuzz_seal_state}};
     static struct slc_recorded *done[WAYS];
     const unsigned which = bytes > 0 ? data[0] % WAYS : 0;
     struct slc_error err = SLC_ERROR_INIT;

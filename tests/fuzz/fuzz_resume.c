@@ -48,7 +48,9 @@ static const struct fuzz_file files[] = {{PART SLC_PUSHED_STATE_NAME, fuzz_seal_
                                          {PART SLC_SORTED_STATE_NAME, fuzz_seal_state},
                                          {PART SLC_SPILL_NAME, fuzz_seal_chunks},
                                          {PART SLC_BLCO_NAME, NULL},
-                                         {PART SLC_BLCO_NAME ".journal", seal_journal}};
+                                         {PART SLC_BLCO_NAME ".journal", seal_journal},
+                                         {PART SLC_COMPLETE_STATE_NAME, fuzz_seal_state},
+                                         {OUTPUT "/" SLC_COMPLETE_STATE_NAME, fuzz_seal_state}};
 
 /* Wide enough that there are several blocks. */
 static struct slc_recorded *convert_once(void)

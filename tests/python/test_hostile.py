@@ -25,7 +25,7 @@ import slc_format as f  # noqa: E402
 from forged import (PAGE, Forgery, Whole, agree, checkpoint_sections, seal_checkpoint, seal_chunks,  # noqa: E402
                     seal_journal, seal_state, write_manifest)
 from measured import MIB, measured  # noqa: E402
-from tap import FULL, QUICK, check, ended, npy, run, sluice  # noqa: E402
+from tap import FULL, QUICK, check, crowded, ended, npy, run, sluice  # noqa: E402
 
 DIMS = [80, 60, 40]
 BIG = 1 << 60
@@ -412,7 +412,9 @@ def leftovers(args, places, expected):
             os.mkdir(at + "good")
             for source in ("in.tns", "t.slc"):
                 (shutil.copytree if os.path.isdir(at + source) else shutil.copy)(at + source, at + "good/" + source)
-            while ended(args, at + "good", path, size=begin + 64)[0] == 0:
+            whole = path.endswith("complete.state")
+            while (crowded(args, at + "good", expected) if whole else
+                   ended(args, at + "good", path, size=begin + 64))[0] == 0:
                 dropped(at + "good/" + expected)
             size = os.path.getsize(at + "good/" + path)
             halves = not path.endswith(".state")
@@ -454,6 +456,7 @@ run([
     ("leftovers of conversions", leftovers(CONVERT, {
         "out.slc.part/pushed.state": (seal_state, 24, 1024, ()),
         "out.slc.part/sorted.state": (seal_state, 24, 1024, ()),
+        "out.slc.part/complete.state": (seal_state, 24, 1024, ()),
         "out.slc.part/spill.tmp": (seal_chunks, 8, 64, ()),
         "out.slc.part/blco.blk.journal": (seal_journal(3), 8, 240, ())}, "out.slc")),
     ("leftovers of layouts", leftovers(LAYOUT, {

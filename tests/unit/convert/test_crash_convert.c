@@ -1,12 +1,14 @@
 /*
  * Conversion, random tensors and text through every crash: at the output's name is nothing, or the
  * store that is to be replaced, or the new one, whole; running again ends with the very files of an
- * uninterrupted run and nothing beside them, or says that the output exists where it does.
+ * uninterrupted run and nothing beside them, or says that the output exists where it does. Once it
+ * has been noted that the store is complete, no crash costs that: running again only names it.
  */
 #include "crash_try.h"
 #include "slc_test.h"
 
 #include "base/random.h"
+#include "convert/build_folder.h"
 #include "convert/convert.h"
 #include "convert/generate.h"
 #include "storage/verify.h"
@@ -20,11 +22,13 @@
 
 static const char input[] = "/in.tns";
 static const char store[] = "/out.slc";
+static const char part[] = "/out.slc.part";
 
 struct making {
     bool overwrite;
     bool generate;
     bool two_renames; /* the file system cannot exchange names */
+    bool temp_folder; /* elsewhere: there are no commits, but what is complete is noted */
     bool commits;     /* all that can be made, so that there is something to go on with */
     enum slc_relabel relabel;
     char *rows; /* of the input */
@@ -33,10 +37,25 @@ struct making {
     uint64_t new_sum; /* .. and of the new one */
 };
 
+/* Whether that state is in the folder, whole. */
+static bool is_there(const struct slc_files *files, const char *folder, const char *name)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_state state = {.bytes = NULL};
+    bool sound = false;
+
+    CU_ASSERT_EQUAL(slc_state_load(&state, files, folder, name, &sound, &err), SLC_OK);
+    slc_state_destroy(&state);
+    return sound;
+}
+
 static enum slc_status
 convert(const struct making *making, const struct slc_files *files, bool old, struct slc_error *err)
 {
-    struct slc_convert_report report;
+    static struct slc_convert_report report;
+    const bool complete = is_there(files, part, SLC_COMPLETE_STATE_NAME) ||
+                          is_there(files, store, SLC_COMPLETE_STATE_NAME);
+    enum slc_status status;
     const struct slc_convert_options options = {.files = files,
                                                 .input = input,
                                                 .output = store,
@@ -47,10 +66,17 @@ convert(const struct making *making, const struct slc_files *files, bool old, st
                                                 .block_bytes = 4096,
                                                 .memory_bytes = UINT64_C(1) << 30,
                                                 .threads = 2,
+                                                .temp_folder = making->temp_folder ? "/temp" : NULL,
                                                 .overwrite = making->overwrite && !old,
                                                 .commit_seconds = making->commits ? 1e-9 : 0};
 
-    return slc_convert(&options, &report, err);
+    status = slc_convert(&options, &report, err);
+    if (status == SLC_OK && report.build.completed != complete) {
+        return slc_fail(err, SLC_ERR_SYSTEM,
+                        complete ? "a store that is complete is built anew"
+                                 : "takes for complete what is not");
+    }
+    return status;
 }
 
 static enum slc_status generate(const struct making *making,
@@ -113,6 +139,9 @@ static void prepare(void *context, const struct slc_files *files)
     CU_ASSERT_EQUAL(files->write(files->self, fd, making->rows, making->row_bytes),
                     (int64_t)making->row_bytes);
     CU_ASSERT_EQUAL(files->close(files->self, fd), 0);
+    if (making->temp_folder) {
+        CU_ASSERT_EQUAL(files->make_folder(files->self, "/temp"), 0);
+    }
     if (making->overwrite) {
         SLC_ASSERT_OK(making->generate ? generate(making, files, store, 6, &err)
                                        : convert(making, files, true, &err),
@@ -155,6 +184,11 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     if (sum != 0 && making->new_sum != 0 && sum != making->new_sum && sum != making->old_sum) {
         return "a store of other content";
     }
+    if (moment->demand > 0 && sum != making->new_sum &&
+        !is_there(files, part, SLC_COMPLETE_STATE_NAME) &&
+        !is_there(files, part, SLC_PUSHED_STATE_NAME)) {
+        return "a store that was complete is lost";
+    }
     if (moment->done && sum != making->new_sum && making->new_sum != 0) {
         return "what was said to be done is not there";
     }
@@ -169,6 +203,46 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
                    : "the old store is lost";
     }
     return NULL;
+}
+
+static bool is_named(const struct slc_tree_place *place, const char *name)
+{
+    return place->name != NULL && strcmp(place->name, name) == 0;
+}
+
+/*
+ * Whether all of the store is written, and what a run would have gone on with has begun to go, or
+ * the store to move; or it has been noted for good, with the name of the note and of the folder.
+ */
+static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
+{
+    uint32_t written = SLC_TREE_NONE; /* the folder of a whole store */
+    uint64_t noted = count, synced = count;
+
+    (void)context;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct slc_change *change = &changes[i];
+
+        if (change->kind == SLC_CHANGE_RENAME && is_named(&change->to, SLC_MANIFEST_NAME)) {
+            written = change->to.folder;
+        } else if (noted == count && is_named(&change->to, SLC_COMPLETE_STATE_NAME)) {
+            noted = i;
+        } else if (change->kind == SLC_CHANGE_REMOVE && change->place.folder == written &&
+                   is_named(&change->place, SLC_PUSHED_STATE_NAME)) {
+            return 1;
+        } else if (noted < i &&
+                   (change->kind == SLC_CHANGE_RENAME || change->kind == SLC_CHANGE_EXCHANGE) &&
+                   is_named(&change->place, "out.slc.part")) {
+            return 1;
+        } else if (noted < i && synced == count && change->kind == SLC_CHANGE_SYNC_FOLDER &&
+                   change->node == changes[noted].to.folder) {
+            synced = i;
+        } else if (synced < i && change->kind == SLC_CHANGE_SYNC_FOLDER &&
+                   change->node == SLC_TREE_ROOT) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* The store is there already: what may be done to it only the user knows. */
@@ -197,6 +271,32 @@ static void make_rows(struct making *making, bool skewed)
     making->row_bytes = (size_t)(at - making->rows);
 }
 
+/* Killed each time before a note's name was synced, and run again: that syncs it first. */
+static void go_on_from_notes(const struct slc_recorded *disk,
+                             const struct slc_crash_operation *operation)
+{
+    const struct slc_crash_try_bounds bounds = {
+        .states = {.seed = slc_test_seed(), .all = 64, .extremes = 200, .samples = 4},
+        .look_only = true};
+    uint64_t count;
+    const struct slc_change *changes = slc_recorded_changes(disk, &count);
+
+    for (uint64_t i = 0; i < count; i++) {
+        struct slc_crash_report report = {.bad = 0};
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_recorded *next;
+
+        if (!is_named(&changes[i].to, SLC_COMPLETE_STATE_NAME)) {
+            continue;
+        }
+        next = slc_recorded_continue(disk, i + 1);
+        SLC_ASSERT_OK(operation->run(operation->context, slc_recorded_files(next), &err), &err);
+        slc_crash_try(next, operation, &bounds, &report);
+        CU_ASSERT_EQUAL(report.bad, 0);
+        slc_recorded_destroy(next);
+    }
+}
+
 static void sweep(const char *name, struct making *making, unsigned scale, bool each_sync)
 {
     const uint64_t more = slc_test_full() ? 32 : 1;
@@ -212,17 +312,23 @@ static void sweep(const char *name, struct making *making, unsigned scale, bool 
                                                   .prepare = prepare,
                                                   .run = run,
                                                   .look = look,
-                                                  .may_refuse = output_exists};
+                                                  .may_refuse = output_exists,
+                                                  .demand = demand};
     struct slc_crash_report report = {.bad = 0};
+    const struct slc_change *changes;
     struct slc_recorded *disk;
+    uint64_t count;
 
     disk = slc_crash_record(&operation, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(disk);
     making->new_sum = content_of(slc_recorded_files(disk), store);
     CU_ASSERT(making->new_sum != 0 && making->new_sum != making->old_sum);
+    changes = slc_recorded_changes(disk, &count);
+    CU_ASSERT_EQUAL(demand(making, changes, count), making->commits || making->temp_folder);
     slc_crash_try(disk, &operation, &bounds, &report);
     slc_crash_report_print(&report, name, &bounds);
     CU_ASSERT_EQUAL(report.bad, 0);
+    go_on_from_notes(disk, &operation);
     slc_recorded_destroy(disk);
     if (each_sync) {
         /* The block file's header is synced on its own (1); the folder's names are once more (4,
@@ -252,6 +358,17 @@ static void test_commits(void)
     making.relabel = SLC_RELABEL_FREQUENCY;
     make_rows(&making, true);
     sweep("convert with commits, --relabel", &making, 1, false);
+    making.relabel = SLC_RELABEL_NONE;
+    making.temp_folder = true;
+    make_rows(&making, false);
+    sweep("convert --temp-dir", &making, 1, false);
+    making.temp_folder = false;
+    making.overwrite = true;
+    make_rows(&making, false);
+    sweep("convert with commits, --overwrite", &making, 2, false);
+    making.two_renames = true;
+    make_rows(&making, false);
+    sweep("convert with commits, --overwrite by two renames", &making, 1, false);
 }
 
 static void test_overwrite(void)
