@@ -460,7 +460,7 @@ static enum slc_status finish_placed(const struct slc_complete_left *left, struc
 static enum slc_status finish_part(struct slc_complete_left *left, struct slc_error *err)
 {
     static const char *const states[] = {SLC_PUSHED_STATE_NAME, SLC_SORTED_STATE_NAME,
-                                         SLC_SPILL_NAME};
+                                         SLC_BLCO_NAME ".journal", SLC_SPILL_NAME};
     struct slc_complete complete = {.options = left->options,
                                     .folder = &left->folder,
                                     .stage = left->stage,

@@ -241,7 +241,9 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
                                                .relabelled_modes =
                                                    builder->options.relabelled_modes,
                                                .codec = builder->options.codec,
-                                               .block_bytes = builder->options.block_bytes};
+                                               .block_bytes = builder->options.block_bytes,
+                                               /* Until the store is noted to be complete. */
+                                               .keep_journal = true};
     enum slc_status status;
 
     if (!builder->folder.keep) {

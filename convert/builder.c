@@ -456,18 +456,30 @@ static bool is_worth_noting(const struct slc_builder *builder)
                                                                 slc_build_interval(builder));
 }
 
-/* Notes that the store is complete, where that can be done: without it only more can be lost. */
-static bool note_complete(const struct slc_complete *complete)
+/*
+ * Notes that the store is complete. After a commit that has to succeed, for the commit is dropped
+ * then; without one, more can be lost where it does not, and all is well where nothing else fails.
+ */
+static enum slc_status note_complete(const struct slc_builder *builder,
+                                     struct slc_complete *complete,
+                                     struct slc_error *err)
 {
-    struct slc_error ignored = SLC_ERROR_INIT;
+    struct slc_error fault = SLC_ERROR_INIT;
 
-    if (slc_complete_note(complete, &ignored) == SLC_OK) {
-        return true;
+    if (!is_worth_noting(builder)) {
+        return SLC_OK;
     }
-    /* What may be there of it would get into the store. */
-    (void)!slc_state_remove(complete->folder->files, complete->folder->part,
-                            SLC_COMPLETE_STATE_NAME, &ignored);
-    return false;
+    if (builder->folder.keep) {
+        complete->noted = true;
+        return slc_complete_note(complete, err);
+    }
+    complete->noted = slc_complete_note(complete, &fault) == SLC_OK;
+    if (!complete->noted) {
+        /* What may be there of it would get into the store. */
+        (void)!slc_state_remove(complete->folder->files, complete->folder->part,
+                                SLC_COMPLETE_STATE_NAME, &fault);
+    }
+    return SLC_OK;
 }
 
 enum slc_status slc_builder_finish(struct slc_builder *builder,
@@ -491,7 +503,9 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
     options.temp_folder = builder->temp_folder;
     status = slc_build_store(builder, index_base, dims, origin, report, err);
     if (status == SLC_OK) {
-        complete.noted = is_worth_noting(builder) && note_complete(&complete);
+        status = note_complete(builder, &complete, err);
+    }
+    if (status == SLC_OK) {
         status = drop_spill(builder, complete.noted, err);
     }
     if (status == SLC_OK) {

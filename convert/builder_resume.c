@@ -511,5 +511,8 @@ slc_build_drop_commits(struct slc_builder *builder, bool noted, struct slc_error
     if (status == SLC_OK) {
         status = slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err);
     }
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);
+    }
     return status;
 }

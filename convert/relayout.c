@@ -2,7 +2,7 @@
  * See convert/relayout.h. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk
  * and then listed by replacing the manifest; dropping goes the other way. So what the manifest
  * lists is always there, and a file that it does not list is a leftover, which the next build
- * replaces.
+ * goes on with, or lists if it is finished: the journal says so, and is removed last.
  */
 #include "convert/relayout.h"
 
@@ -65,6 +65,40 @@ static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc
     return code < 0 ? slc_fail_errno(err, -code, options->store, "syncing the folder") : SLC_OK;
 }
 
+/* Removes a file that may not be there; *found is set if it was. */
+static enum slc_status
+remove_file(const struct slc_files *files, const char *path, bool *found, struct slc_error *err)
+{
+    int code = files->unlink(files->self, path);
+
+    *found = *found || code >= 0;
+    return code < 0 && code != -ENOENT ? slc_fail_errno(err, -code, path, "removing the file")
+                                       : SLC_OK;
+}
+
+/* Removes the journals of layouts that are listed: a run that was killed had not come to that. */
+static enum slc_status tidy(const struct slc_relayout *layouts, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &layouts->store.manifest;
+    bool found = false;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+        struct names names = {.path = NULL};
+
+        if (listed->layout != SLC_LAYOUT_BLCO) {
+            status = make_names(layouts->options.store, listed->layout, listed->layout_mode, &names,
+                                err);
+        }
+        if (status == SLC_OK && names.path != NULL) {
+            status = remove_file(layouts->options.files, names.journal, &found, err);
+        }
+        release_names(&names);
+    }
+    return status;
+}
+
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,
                                   struct slc_error *err)
@@ -91,6 +125,9 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
         /* Only now: another run may have changed or replaced it before this one had the lock. */
         status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
                                        &opened.store, err);
+    }
+    if (status == SLC_OK && !options->reads_only) {
+        status = tidy(&opened, err);
     }
     if (status != SLC_OK) {
         slc_relayout_close(&opened);
@@ -124,6 +161,7 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
         .layout = kind,
         .mode = mode,
         .path = path,
+        .keep_journal = true,
         .workers = options->workers,
         .memory_bytes = options->memory_bytes > beside ? options->memory_bytes - beside : 0,
         .budget_bytes = options->memory_bytes,
@@ -236,39 +274,62 @@ static enum slc_status write_manifest(struct slc_relayout *layouts,
     return status;
 }
 
+/* Gives up a file that is not what it has to be, at all its names. */
+static void remove_all(const struct slc_relayout *layouts, const struct names *names)
+{
+    const struct slc_files *files = layouts->options.files;
+
+    (void)files->unlink(files->self, names->part);
+    (void)files->unlink(files->self, names->path);
+    (void)files->unlink(files->self, names->journal);
+}
+
+/* Puts the finished file in its place, unless it is there already, and lists it. */
 static enum slc_status publish(struct slc_relayout *layouts,
                                const struct names *names,
                                const struct slc_store_layout *layout,
+                               bool in_place,
                                struct slc_error *err)
 {
-    const struct slc_files *files = layouts->options.files;
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     enum slc_status status;
+    bool found = false;
 
     if (manifest == NULL) {
-        (void)files->unlink(files->self, names->part);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
     }
     *manifest = layouts->store.manifest;
     insert_layout(manifest, layout);
-    status = check_file(layouts, layout, names->part, err);
-    if (status == SLC_OK) {
+    status = check_file(layouts, layout, in_place ? names->path : names->part, err);
+    if (status == SLC_ERR_DAMAGED) {
+        remove_all(layouts, names);
+    }
+    if (status == SLC_OK && !in_place) {
         status = move_in_place(layouts, names, err);
     }
     if (status == SLC_OK) {
         status = write_manifest(layouts, manifest, err);
     }
-    if (status != SLC_OK) {
-        struct slc_error ignored = SLC_ERROR_INIT;
-
-        (void)files->unlink(files->self, names->part);
-        /* Where only the folder's sync failed, the new manifest is what there is, and right. */
-        if (slc_manifest_read(files, layouts->options.store, manifest, &ignored) == SLC_OK &&
-            slc_manifest_find(manifest, layout->layout, layout->layout_mode) == NULL) {
-            (void)files->unlink(files->self, names->path);
-        }
-    }
     slc_free(manifest);
+    /* Needed until here, and no longer; one that a power cut brings back is removed by tidy. */
+    return status == SLC_OK ? remove_file(layouts->options.files, names->journal, &found, err)
+                            : status;
+}
+
+/* Looks for a file that an earlier run had finished. *in_place: it has its name. */
+static enum slc_status take_finished(const struct slc_sorted_options *options,
+                                     const struct names *names,
+                                     struct slc_sorted_report *report,
+                                     bool *in_place,
+                                     bool *finished,
+                                     struct slc_error *err)
+{
+    enum slc_status status = slc_sorted_finished(options, names->path, report, finished, err);
+
+    *in_place = *finished;
+    if (status == SLC_OK && !*finished) {
+        status = slc_sorted_finished(options, names->part, report, finished, err);
+    }
     return status;
 }
 
@@ -280,6 +341,7 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
 {
     struct slc_sorted_options options;
     struct names names = {.path = NULL};
+    bool in_place = false, finished = false;
     enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
 
     if (status != SLC_OK) {
@@ -288,6 +350,9 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     options = build_options(layouts, kind, mode, names.part);
     status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
+        status = take_finished(&options, &names, report, &in_place, &finished, err);
+    }
+    if (status == SLC_OK && !finished) {
         status = slc_sorted_build(&options, report, err);
     }
     if (status == SLC_OK) {
@@ -300,21 +365,10 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                           .header_hash = report->summary.header_hash};
 
         memcpy(layout.file, names.file, sizeof layout.file);
-        status = publish(layouts, &names, &layout, err);
+        status = publish(layouts, &names, &layout, in_place, err);
     }
     release_names(&names);
     return status;
-}
-
-/* Removes a file that may not be there; *found is set if it was. */
-static enum slc_status
-remove_file(const struct slc_files *files, const char *path, bool *found, struct slc_error *err)
-{
-    int code = files->unlink(files->self, path);
-
-    *found = *found || code >= 0;
-    return code < 0 && code != -ENOENT ? slc_fail_errno(err, -code, path, "removing the file")
-                                       : SLC_OK;
 }
 
 /* The manifest without that layout; false where it does not list it. */

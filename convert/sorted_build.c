@@ -15,7 +15,9 @@
 #include "convert/tile_cut.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Raised when partitions are cut or keys chosen in another way: files begun by an older program are
@@ -359,7 +361,8 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
                                                .run = build->plan.keys.run,
                                                .content_run = &info->content_keys.run,
                                                .codec = info->codec,
-                                               .block_bytes = build->options->block_bytes};
+                                               .block_bytes = build->options->block_bytes,
+                                               .keep_journal = build->options->keep_journal};
     enum slc_status status = slc_writer_resume(&options, tag_of(info), build->plan.cuts.count,
                                                &build->writer, &build->kept, err);
 
@@ -399,6 +402,21 @@ static enum slc_status check_summary(const struct build *build, struct slc_error
     return SLC_ERR_DAMAGED;
 }
 
+/* A finished file with other nonzeros is not to be found by a later build, nor its journal. */
+static void give_up(const struct slc_sorted_options *options)
+{
+    static const char ending[] = ".journal";
+    const size_t bytes = strlen(options->path) + sizeof ending;
+    char *journal = slc_malloc(bytes);
+
+    (void)options->files->unlink(options->files->self, options->path);
+    if (journal != NULL) {
+        (void)snprintf(journal, bytes, "%s%s", options->path, ending);
+        (void)options->files->unlink(options->files->self, journal);
+    }
+    slc_free(journal);
+}
+
 /* Ends the writer: finished, or to be resumed. */
 static enum slc_status
 end_writer(struct build *build, enum slc_status status, struct slc_error *err)
@@ -408,7 +426,13 @@ end_writer(struct build *build, enum slc_status status, struct slc_error *err)
     build->writer = NULL;
     if (status == SLC_OK) {
         status = slc_writer_finish(writer, &build->report->summary, err);
-        return status == SLC_OK ? check_summary(build, err) : status;
+        if (status == SLC_OK) {
+            status = check_summary(build, err);
+            if (status != SLC_OK) {
+                give_up(build->options);
+            }
+        }
+        return status;
     }
     if (status == SLC_ERR_DAMAGED) {
         slc_writer_abandon(writer);
@@ -459,5 +483,76 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
     slc_buffer_destroy(&build->area);
     slc_sorted_plan_destroy(&build->plan);
     slc_free(build);
+    return status;
+}
+
+/* What a finished file itself tells. */
+static void report_finished(const struct slc_reader *reader, struct slc_sorted_report *report)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    bool before = false;
+
+    report->partitions = report->kept_partitions = info->partition_count;
+    report->kept_nnz = info->nnz;
+    report->run = info->keys.run;
+    for (uint64_t p = 0; p < info->partition_count; p++) {
+        struct slc_partition partition;
+
+        slc_reader_partition(reader, p, &partition);
+        report->split_rows += partition.continued && !before;
+        before = partition.continued;
+    }
+}
+
+static enum slc_status
+sync_file(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    const int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_OWN, 0);
+    int code = fd;
+
+    if (fd >= 0) {
+        code = files->sync(files->self, fd);
+        (void)files->close(files->self, fd);
+    }
+    return code < 0 ? slc_fail_errno(err, -code, path, "syncing the block file") : SLC_OK;
+}
+
+enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
+                                    const char *path,
+                                    struct slc_sorted_report *report,
+                                    bool *finished,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *from = slc_reader_info(options->reader);
+    const struct slc_writer_options written = {
+        .files = options->files, .path = options->path, .block_bytes = options->block_bytes};
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_reader *reader = NULL;
+    const struct slc_layout_info *info;
+    enum slc_status status = slc_reader_open(options->files, path, &reader, &fault);
+
+    *finished = false;
+    memset(report, 0, sizeof *report);
+    if (status == SLC_ERR_FORMAT || status == SLC_ERR_DAMAGED || status == SLC_ERR_UNSUPPORTED ||
+        (status == SLC_ERR_IO && fault.system_errno == ENOENT)) {
+        return SLC_OK;
+    }
+    if (status != SLC_OK) {
+        if (err != NULL && err->status == SLC_OK) {
+            *err = fault;
+        }
+        return status;
+    }
+    info = slc_reader_info(reader);
+    if (info->layout == options->layout && info->layout_mode == options->mode &&
+        info->nnz == from->nnz && info->content_sum == from->content_sum) {
+        status =
+            slc_writer_finished(&written, tag_of(from), reader, &report->summary, finished, err);
+    }
+    if (status == SLC_OK && *finished) {
+        report_finished(reader, report);
+        status = sync_file(options->files, path, err);
+    }
+    slc_reader_close(reader);
     return status;
 }

@@ -36,4 +36,15 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Whether a build of these options, which kept its journal, had finished its file, which is now at
+ * `path`: then it is synced, and *report tells of it. No block is read: all were synced before the
+ * header was written. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ */
+enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
+                                    const char *path,
+                                    struct slc_sorted_report *report,
+                                    bool *finished,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 #endif

@@ -19,6 +19,7 @@ struct slc_sorted_options {
     unsigned mode;
     const char *path;     /* the block file to be written */
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which none is above */
+    bool keep_journal;    /* of a finished file, for slc_sorted_finished */
     unsigned workers;
     uint64_t memory_bytes;       /* for everything the build maps and allocates */
     uint64_t budget_bytes;       /* for messages: the whole budget .. */

@@ -1,7 +1,8 @@
 /*
  * The journal beside an unfinished block file, PATH.journal: a record of every block, so that a
  * build that was interrupted can go on behind the partitions that are complete. It is gone when the
- * block file is finished, and no part of a store. Private to storage/writer*.c.
+ * block file is finished, or, where the writer keeps it (slc_writer_options.keep_journal), when its
+ * caller has no more use for it; and no part of a store. Private to storage/writer*.c.
  */
 #ifndef SLC_STORAGE_JOURNAL_H
 #define SLC_STORAGE_JOURNAL_H

@@ -361,13 +361,16 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
     if (status == SLC_OK) {
         status = close_block(writer, true, false, err);
     }
+    if (status == SLC_OK && writer->journal != NULL && writer->keep_journal) {
+        status = slc_journal_sync(writer->journal, err);
+    }
     if (status == SLC_OK) {
         status = write_frame(writer, err);
     }
     if (status == SLC_OK) {
         status = close_files(writer, err);
     }
-    if (status == SLC_OK && writer->journal != NULL) {
+    if (status == SLC_OK && writer->journal != NULL && !writer->keep_journal) {
         status = slc_journal_remove(writer->journal, err);
     }
     if (status != SLC_OK) {

@@ -42,6 +42,7 @@ struct slc_writer_options {
     enum slc_codec codec;
     uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES */
     uint64_t sync_bytes;  /* with a journal, bytes of blocks between syncs; 0: the default below */
+    bool keep_journal;    /* slc_writer_finish leaves it, synced, for slc_writer_finished */
 };
 
 /* Totals of a finished file: what the manifest repeats. */
@@ -97,6 +98,19 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   struct slc_writer **writer,
                                   struct slc_writer_kept *kept,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whether the file that `reader` has open, wherever it has been moved since, is one that a writer
+ * of slc_writer_resume with keep_journal, these options and `tag` had finished at options->path;
+ * then *summary is that of slc_writer_finish. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ */
+struct slc_reader;
+enum slc_status slc_writer_finished(const struct slc_writer_options *options,
+                                    uint64_t tag,
+                                    const struct slc_reader *reader,
+                                    struct slc_writer_summary *summary,
+                                    bool *finished,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Appends an encoded tile (copied). Tiles come in ascending key order without overlap; those of

@@ -42,6 +42,7 @@ struct slc_writer {
     uint64_t index_room;
 
     struct slc_journal *journal; /* NULL where the build cannot be resumed */
+    bool keep_journal;           /* when the file is finished */
     uint64_t sync_bytes;         /* after so many .. */
     uint64_t unsynced_bytes;     /* .. of blocks written both are synced */
 };

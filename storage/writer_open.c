@@ -5,6 +5,7 @@
  *
  * Cost of going on: reading and hashing what is kept.
  */
+#include "storage/reader.h"
 #include "storage/writer_internal.h"
 
 #include "base/bytes.h"
@@ -346,6 +347,93 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
     return status == SLC_OK ? slc_journal_sync(writer->journal, err) : status;
 }
 
+/* The journal of a file that begins with that header, which has no totals yet. */
+static enum slc_status open_journal(const struct slc_files *files,
+                                    const char *path,
+                                    const struct slc_file_header *begun,
+                                    uint64_t target_bytes,
+                                    uint64_t tag,
+                                    struct slc_journal **journal,
+                                    struct slc_error *err)
+{
+    struct slc_file_header empty = *begun;
+    uint8_t page[SLC_HEADER_BYTES];
+
+    slc_header_encode(&empty, page);
+    return slc_journal_open(
+        files, path, empty.info.order,
+        &(struct slc_journal_identity){empty.info.header_hash, target_bytes, tag}, journal, err);
+}
+
+/* The last of as many records as there are blocks; *same: it is of the file's last block. */
+static enum slc_status last_record(struct slc_journal *journal,
+                                   const struct slc_reader *reader,
+                                   struct slc_journal_record *last,
+                                   bool *same,
+                                   struct slc_error *err)
+{
+    const uint64_t blocks = slc_reader_info(reader)->block_count;
+    struct slc_block_entry entry = {.hash = 0};
+    bool found = true;
+    enum slc_status status = SLC_OK;
+
+    *last = (struct slc_journal_record){.coordinate_bytes = 0};
+    for (uint64_t block = 0; block < blocks && found && status == SLC_OK; block++) {
+        status = slc_journal_next(journal, last, &found, err);
+    }
+    if (blocks > 0) {
+        slc_reader_entry(reader, blocks - 1, &entry);
+    }
+    *same = status == SLC_OK && found && entry.hash == last->entry.hash &&
+            entry.offset == last->entry.offset;
+    return status;
+}
+
+enum slc_status slc_writer_finished(const struct slc_writer_options *options,
+                                    uint64_t tag,
+                                    const struct slc_reader *reader,
+                                    struct slc_writer_summary *summary,
+                                    bool *finished,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct slc_file_header begun = {.info = {.layout = info->layout,
+                                             .layout_mode = info->layout_mode,
+                                             .codec = info->codec,
+                                             .order = info->order,
+                                             .relabelled_modes = info->relabelled_modes,
+                                             .keys = info->keys,
+                                             .content_keys = info->content_keys},
+                                    .index_offset = SLC_HEADER_BYTES};
+    struct slc_journal_record last;
+    struct slc_journal *journal = NULL;
+    enum slc_status status;
+
+    *finished = false;
+    memcpy(begun.info.dims, info->dims, sizeof begun.info.dims);
+    status =
+        open_journal(slc_files_or_system(options->files), options->path, &begun,
+                     options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes,
+                     tag, &journal, err);
+    if (status == SLC_OK) {
+        status = last_record(journal, reader, &last, finished, err);
+        slc_journal_close(journal);
+    }
+    if (status == SLC_OK && *finished) {
+        *summary = (struct slc_writer_summary){.nnz = info->nnz,
+                                               .block_count = info->block_count,
+                                               .tile_count = info->tile_count,
+                                               .file_bytes = info->file_bytes,
+                                               .index_bytes = last.coordinate_bytes,
+                                               .sum_of_squares = info->sum_of_squares,
+                                               .content_sum = info->content_sum,
+                                               .header_hash = info->header_hash,
+                                               .fiber_count = info->fiber_count,
+                                               .value_type = info->value_type};
+    }
+    return status;
+}
+
 enum slc_status slc_writer_resume(const struct slc_writer_options *options,
                                   uint64_t tag,
                                   uint64_t partitions,
@@ -359,14 +447,9 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
 
     status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
     if (status == SLC_OK) {
-        struct slc_file_header empty = opened->header;
-        uint8_t page[SLC_HEADER_BYTES];
-
-        slc_header_encode(&empty, page);
-        status = slc_journal_open(
-            opened->files, opened->path, empty.info.order,
-            &(struct slc_journal_identity){empty.info.header_hash, opened->target_bytes, tag},
-            &opened->journal, err);
+        opened->keep_journal = options->keep_journal;
+        status = open_journal(opened->files, opened->path, &opened->header, opened->target_bytes,
+                              tag, &opened->journal, err);
     }
     if (status == SLC_OK) {
         /* Both may be new: what is synced later has to have a name. */

@@ -242,20 +242,9 @@ static bool tells(const char *said, const char *words, bool file)
     return false;
 }
 
-/*
- * Whether the next run has to go on with what is there: not when all is done, nor when all that was
- * left was to give the last of the result its name, or two: commits by the clock may be one more or
- * less than without a fault.
- */
-static bool has_to_resume(const struct sweeping *s, const struct command_end *end, bool done)
-{
-    return s->swept->resumes && !done &&
-           end->seen[SLC_FAULTY_RENAME] + 2 < s->clean.seen[SLC_FAULTY_RENAME];
-}
-
-/* Runs the command again, as a user would, after the run that ended as in `end`. */
-static const char *
-judge_again(struct sweeping *s, const struct command_end *end, char *text, size_t bytes)
+/* Runs the command again, as a user would. What is not done has to be gone on with, however little
+ * of it is left. */
+static const char *judge_again(struct sweeping *s, char *text, size_t bytes)
 {
     static struct command_end again;
     const char *wrong;
@@ -269,7 +258,7 @@ judge_again(struct sweeping *s, const struct command_end *end, char *text, size_
     if (wrong != NULL) {
         return wrong;
     }
-    if (has_to_resume(s, end, done) && strstr(again.printed, resumed) == NULL) {
+    if (s->swept->resumes && !done && strstr(again.printed, resumed) == NULL) {
         return "the next run does not go on with what was there";
     }
     if (again.code != s->swept->code && (s->swept->replaces || !done)) {
@@ -307,7 +296,7 @@ static bool try_fault(struct sweeping *s, unsigned f, uint64_t k)
         wrong = wrong != NULL ? wrong : judge_left(s, &end, faults[f].cleaning, text, sizeof text);
     }
     if (wrong == NULL && (left || end.code != s->swept->code)) {
-        wrong = judge_again(s, &end, text, sizeof text);
+        wrong = judge_again(s, text, sizeof text);
         when = "then ";
     }
     s->tries += end.fired;

@@ -49,12 +49,25 @@ static bool is_there(const struct slc_files *files, const char *folder, const ch
     return sound;
 }
 
+/* Whether the unfinished store has all of its blocks, index and header. */
+static bool is_sorted(const struct slc_files *files)
+{
+    struct slc_reader *reader = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+    const bool found =
+        slc_reader_open(files, "/out.slc.part/" SLC_BLCO_NAME, &reader, &err) == SLC_OK;
+
+    slc_reader_close(reader);
+    return found;
+}
+
 static enum slc_status
 convert(const struct making *making, const struct slc_files *files, bool old, struct slc_error *err)
 {
     static struct slc_convert_report report;
     const bool complete = is_there(files, part, SLC_COMPLETE_STATE_NAME) ||
                           is_there(files, store, SLC_COMPLETE_STATE_NAME);
+    const bool sorted = is_there(files, part, SLC_PUSHED_STATE_NAME) && is_sorted(files);
     enum slc_status status;
     const struct slc_convert_options options = {.files = files,
                                                 .input = input,
@@ -75,6 +88,9 @@ convert(const struct making *making, const struct slc_files *files, bool old, st
         return slc_fail(err, SLC_ERR_SYSTEM,
                         complete ? "a store that is complete is built anew"
                                  : "takes for complete what is not");
+    }
+    if (status == SLC_OK && sorted && report.build.kept_nnz < report.build.summary.nnz) {
+        return slc_fail(err, SLC_ERR_SYSTEM, "sorts again what was sorted");
     }
     return status;
 }
@@ -223,23 +239,22 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     for (uint64_t i = 0; i < count; i++) {
         const struct slc_change *change = &changes[i];
 
-        if (change->kind == SLC_CHANGE_RENAME && is_named(&change->to, SLC_MANIFEST_NAME)) {
+        const bool of_folder = change->kind == SLC_CHANGE_SYNC_FOLDER;
+        const bool moves = change->kind == SLC_CHANGE_RENAME || change->kind == SLC_CHANGE_EXCHANGE;
+
+        if ((change->kind == SLC_CHANGE_REMOVE && change->place.folder == written &&
+             is_named(&change->place, SLC_PUSHED_STATE_NAME)) ||
+            (noted < i && moves && is_named(&change->place, "out.slc.part")) ||
+            (synced < i && of_folder && change->node == SLC_TREE_ROOT)) {
+            return 1;
+        }
+        if (moves && is_named(&change->to, SLC_MANIFEST_NAME)) {
             written = change->to.folder;
         } else if (noted == count && is_named(&change->to, SLC_COMPLETE_STATE_NAME)) {
             noted = i;
-        } else if (change->kind == SLC_CHANGE_REMOVE && change->place.folder == written &&
-                   is_named(&change->place, SLC_PUSHED_STATE_NAME)) {
-            return 1;
-        } else if (noted < i &&
-                   (change->kind == SLC_CHANGE_RENAME || change->kind == SLC_CHANGE_EXCHANGE) &&
-                   is_named(&change->place, "out.slc.part")) {
-            return 1;
-        } else if (noted < i && synced == count && change->kind == SLC_CHANGE_SYNC_FOLDER &&
+        } else if (noted < i && synced == count && of_folder &&
                    change->node == changes[noted].to.folder) {
             synced = i;
-        } else if (synced < i && change->kind == SLC_CHANGE_SYNC_FOLDER &&
-                   change->node == SLC_TREE_ROOT) {
-            return 1;
         }
     }
     return 0;
