@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, check, load_json, run, run_command, sluice  # noqa: E402
 
 SEED = int(os.environ.get("SLC_TEST_SEED", "1"))
-KILLS = 100 if os.environ.get("SLC_TEST_FULL") else 2 if os.environ.get("SLC_TEST_QUICK") else 4
+KILLS = 200 if os.environ.get("SLC_TEST_FULL") else 2 if os.environ.get("SLC_TEST_QUICK") else 4
 
 
 def store(folder):

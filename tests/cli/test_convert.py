@@ -94,7 +94,7 @@ def killed(folder):
         time.sleep(draw.uniform(0, seconds))
         child.kill()
         child.communicate()
-        kills += 1
+        kills += child.returncode == -signal.SIGKILL
         if os.path.exists(os.path.join(folder, "out.slc", "complete.state")):
             resumed += named(folder, expected)
         elif os.path.exists(os.path.join(folder, "out.slc")) or draw.random() < 0.4:

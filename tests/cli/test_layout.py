@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
 
 
 # Enough that building a layout of it takes a while, however fast the machine is.
@@ -144,20 +144,22 @@ def killed(folder):
     seconds = time.monotonic() - begun_at
     expected = whole(os.path.join(store, "sorted-2.blk"))
     draw = random.Random(1)
-    finished = 0
+    kills = finished = 0
     sluice("layout", store, "--drop", "sorted-2", "-q")
-    for _ in range(6 if QUICK else 12):
+    while kills < (200 if FULL else 6 if QUICK else 12):
         child = subprocess.Popen([SLUICE, "layout", store, "--sorted", "2", "-q", "--memory", "60MiB"],
                                  stderr=subprocess.PIPE, text=True)
         time.sleep(draw.uniform(0, seconds))
         child.kill()
         child.communicate()
+        kills += child.returncode == -signal.SIGKILL
         if "sorted-2.blk" in layout(store).stdout:
             finished += 1
             check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
             sluice("layout", store, "--drop", "sorted-2", "-q")
         elif not os.path.exists(os.path.join(store, "sorted-2.blk")):  # in place, but not listed yet
             sluice("check", store, "-q")
+    print(f"# {kills} kills, {finished} times it was done by then")
     sluice("layout", store, "--sorted", "2", "-q")
     sluice("check", store, "-q")
     check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
