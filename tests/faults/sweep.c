@@ -119,7 +119,7 @@ static void begin_anew(const struct sweeping *s)
 /* What an interrupted run may leave for the next one. */
 static bool goes_on_with(const char *path)
 {
-    static const char *const parts[] = {".slc.part/", ".slc.old/", "/" SLC_COMPLETE_STATE_NAME,
+    static const char *const parts[] = {".slc.part/", ".slc.old/", ("/" SLC_COMPLETE_STATE_NAME),
                                         ".ckpt", ".blk.tmp"};
 
     for (size_t i = 0; i < SLC_COUNT(parts); i++) {

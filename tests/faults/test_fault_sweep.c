@@ -109,13 +109,12 @@ static void compress(const char *name)
 
 /* The state in which a run leaves the folder `name` that nothing of `kind` works for from
  * the `k`-th on. */
-static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
+static void leave(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     const struct command_fault fault = {
         .kind = kind, .action = SLC_FAULTY_ERRNO, .error = EIO, .from_then = true};
     static struct command_end end;
 
-    file_tree_copy(NULL, beside(name));
     command_run(beside(name), arguments, &fault, k, &end);
     if (!end.finished || end.code != 5) {
         printf("Bail out! sluice %s: %d: %s\n", arguments, end.code, end.said);
@@ -123,10 +122,18 @@ static void prepare_left(const char *name, const char *arguments, unsigned kind,
     }
 }
 
+/* The same of a folder that begins empty. */
+static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
+{
+    file_tree_copy(NULL, beside(name));
+    leave(name, arguments, kind, k);
+}
+
 #define CONVERT_COMMITTING                                                                         \
     "convert ../in/t.tns out.slc -t 2 --checkpoint-interval 0.001 --memory 256MiB"
-#define CPD        "cpd ../in/sorted.slc -r 3 -i 2 --tol 0 --deterministic -t 2 --no-cache "
-#define CPD_SAVING CPD "-o out --checkpoint-interval 0"
+#define CONVERT_REPLACING CONVERT_COMMITTING " -f"
+#define CPD               "cpd ../in/sorted.slc -r 3 -i 2 --tol 0 --deterministic -t 2 --no-cache "
+#define CPD_SAVING        CPD "-o out --checkpoint-interval 0"
 
 /* A conversion in the least memory that it says it needs, which depends on what else is resident.
  */
@@ -175,6 +182,8 @@ static void make_inputs(void)
     prepare("layout real.slc --sorted 1 --fiber 2 -q");
     make_folder_with("with-layouts", "real.slc", "with-layouts/x.slc");
     prepare_left("half-converted", CONVERT_COMMITTING, SLC_FAULTY_RENAME, 2);
+    make_folder_with("complete", "old.slc", "complete/out.slc");
+    leave("complete", CONVERT_REPLACING, SLC_FAULTY_EXCHANGE, 1);
     prepare_left("half-factored", CPD_SAVING, SLC_FAULTY_SYNC, 9);
 }
 
@@ -188,6 +197,12 @@ static const struct sweep_case cases[] = {
      .arguments = CONVERT_COMMITTING,
      .before = "half-converted",
      .store = "out.slc/",
+     .resumes = true},
+    {.name = "convert, complete",
+     .arguments = CONVERT_REPLACING,
+     .before = "complete",
+     .store = "out.slc/",
+     .replaces = true,
      .resumes = true},
     {.name = "convert, replacing",
      .arguments = "convert ../in/zipf.tns out.slc -f --relabel frequency -t 2 --temp-dir .",
