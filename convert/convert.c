@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Code and heap that become resident on the way: libarchive, its coders, thread stacks' first
+/* Code and heap that become resident on the way: libarchive, coders, thread stacks' first
  * pages. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;

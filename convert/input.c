@@ -93,8 +93,10 @@ static enum slc_status open_decoder(struct slc_input *input, struct slc_error *e
         return slc_input_xz_open(&input->source, &input->decoder, err);
     case SLC_COMPRESSION_ZSTD:
         return slc_input_zstd_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_BZIP2:
+        return slc_input_bzip2_open(&input->source, &input->decoder, err);
     default:
-        return slc_input_archive_open(&input->source, input->compression, &input->decoder, err);
+        return slc_input_lz4_open(&input->source, &input->decoder, err);
     }
 }
 

@@ -22,6 +22,7 @@ struct gzip_decoder {
     struct slc_input_source *source;
     z_stream stream; /* total_in is 0 exactly between members */
     bool at_end;
+    int code; /* the last of inflate; what came out before a fault is given out first */
     unsigned char data[READ_BYTES];
 };
 
@@ -70,6 +71,19 @@ static enum slc_status refill(struct gzip_decoder *in, struct slc_error *err)
     return SLC_OK;
 }
 
+/* Z_BUF_ERROR only says that more input is needed. */
+static bool is_sound(int code)
+{
+    return code == Z_OK || code == Z_BUF_ERROR;
+}
+
+static enum slc_status fault(struct gzip_decoder *in, struct slc_error *err)
+{
+    return in->code == Z_MEM_ERROR
+               ? slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input")
+               : slc_input_damaged(in->source, in->stream.msg, err);
+}
+
 static enum slc_status read_gzip(
     struct slc_input_decoder *decoder, void *data, size_t bytes, size_t *got, struct slc_error *err)
 {
@@ -80,27 +94,19 @@ static enum slc_status read_gzip(
     *got = 0;
     stream->next_out = data;
     stream->avail_out = room;
-    while (stream->avail_out == room && !in->at_end) {
-        enum slc_status status = refill(in, err);
-        int result;
+    while (stream->avail_out == room && !in->at_end && is_sound(in->code)) {
+        const enum slc_status status = refill(in, err);
 
         if (status != SLC_OK || in->at_end) {
             return status;
         }
-        result = inflate(stream, Z_NO_FLUSH);
-        if (result == Z_STREAM_END) {
-            result = inflateReset(stream);
-        }
-        if (result == Z_MEM_ERROR) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
-        }
-        /* Z_BUF_ERROR only says that more input is needed. */
-        if (result != Z_OK && result != Z_BUF_ERROR) {
-            return slc_input_damaged(in->source, stream->msg, err);
+        in->code = inflate(stream, Z_NO_FLUSH);
+        if (in->code == Z_STREAM_END) {
+            in->code = inflateReset(stream);
         }
     }
     *got = room - stream->avail_out;
-    return SLC_OK;
+    return *got > 0 || is_sound(in->code) ? SLC_OK : fault(in, err);
 }
 
 enum slc_status slc_input_gzip_open(struct slc_input_source *source,
@@ -117,6 +123,7 @@ enum slc_status slc_input_gzip_open(struct slc_input_source *source,
     in->decoder.close = close_gzip;
     in->source = source;
     in->at_end = false;
+    in->code = Z_OK;
     in->stream = (z_stream){.zalloc = allocate, .zfree = release};
     if (inflateInit2(&in->stream, GZIP_WINDOW) != Z_OK) {
         slc_free(in);

@@ -1,7 +1,7 @@
 /*
  * The stored bytes of an input, before decompression, and the decoders. Internal to convert/input.c
  * (pieces), input_source.c (bytes, recognition of compressions) and the decoders, input_gzip.c,
- * input_xz.c, input_zstd.c and input_archive.c.
+ * input_bzip2.c, input_xz.c, input_zstd.c and input_lz4.c.
  */
 #ifndef SLC_CONVERT_INPUT_SOURCE_H
 #define SLC_CONVERT_INPUT_SOURCE_H
@@ -67,7 +67,8 @@ slc_compression_memory(enum slc_compression compression, const unsigned char *he
 
 /*
  * A decompressed view of a source. `read` is as slc_input_source_read and fails with SLC_ERR_INPUT
- * for a damaged or truncated stream; `close` frees.
+ * for a damaged or truncated stream, once all that could be decompressed before it has been given
+ * out: faults of lines there are then told first; `close` frees.
  */
 struct slc_input_decoder {
     enum slc_status (*read)(struct slc_input_decoder *decoder,
@@ -93,11 +94,15 @@ enum slc_status slc_input_zstd_open(struct slc_input_source *source,
                                     struct slc_input_decoder **decoder,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* bzip2 and lz4, by libarchive. */
-enum slc_status slc_input_archive_open(struct slc_input_source *source,
-                                       enum slc_compression compression,
-                                       struct slc_input_decoder **decoder,
-                                       struct slc_error *err) SLC_NODISCARD;
+/* bzip2, by libbz2. */
+enum slc_status slc_input_bzip2_open(struct slc_input_source *source,
+                                     struct slc_input_decoder **decoder,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* lz4, by libarchive. */
+enum slc_status slc_input_lz4_open(struct slc_input_source *source,
+                                   struct slc_input_decoder **decoder,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Records that the stream is damaged, naming the source and how far it was read. */
 enum slc_status

@@ -2,9 +2,13 @@
  * zstd through libzstd, which can be told the largest window that a frame may ask for; each may ask
  * for another one, whatever the first did. Frames follow one another, skippable ones among them;
  * anything else behind a frame is refused.
+ *
+ * libzstd does not say what came out of a call that fails. So it is given one block at a
+ * time: what those before gave has then been given out.
  */
 #include "convert/input_source.h"
 
+#include "base/checked.h"
 #include "base/memory.h"
 
 #include <zstd.h>
@@ -12,7 +16,9 @@
 
 enum {
     /* As for the other decoders: sequential rates of any drive. */
-    READ_BYTES = 256 << 10
+    READ_BYTES = 256 << 10,
+    /* RFC 8878, section 3.1.1.2. What libzstd asks for ends behind the header of the next block. */
+    BLOCK_HEADER_BYTES = 3
 };
 
 struct zstd_decoder {
@@ -20,8 +26,9 @@ struct zstd_decoder {
     struct slc_input_source *source;
     ZSTD_DStream *stream;
     ZSTD_inBuffer stored;
-    bool between; /* frames */
-    bool holds;   /* perhaps text that found no room */
+    size_t wanted; /* of these, for the next step */
+    bool between;  /* frames */
+    bool holds;    /* perhaps text that found no room */
     bool at_end;
     unsigned char data[READ_BYTES];
 };
@@ -74,6 +81,7 @@ static enum slc_status read_zstd(
     ZSTD_outBuffer text = {.dst = data, .size = bytes};
 
     while (text.pos == 0 && !in->at_end) {
+        ZSTD_inBuffer step;
         size_t code;
 
         if (!in->holds) {
@@ -84,11 +92,15 @@ static enum slc_status read_zstd(
                 return status;
             }
         }
-        code = ZSTD_decompressStream(in->stream, &text, &in->stored);
+        step = in->stored;
+        step.size = step.pos + slc_min_u64(step.size - step.pos, in->wanted);
+        code = ZSTD_decompressStream(in->stream, &text, &step);
+        in->stored.pos = step.pos;
         if (ZSTD_isError(code)) {
             *got = 0;
             return fault(in, code, err);
         }
+        in->wanted = code > BLOCK_HEADER_BYTES ? code - BLOCK_HEADER_BYTES : BLOCK_HEADER_BYTES;
         in->between = code == 0;
         in->holds = text.pos == text.size && !in->between;
     }
@@ -125,6 +137,7 @@ enum slc_status slc_input_zstd_open(struct slc_input_source *source,
     in->holds = false;
     in->at_end = false;
     in->stream = ZSTD_createDStream();
+    in->wanted = BLOCK_HEADER_BYTES;
     if (in->stream == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(
                                   in->stream, ZSTD_d_windowLogMax,
                                   window_log(slc_compression_window(

@@ -5,7 +5,7 @@
 # Building.
 slc_packages=(
     meson ninja-build gcc g++ libc6-dev pkg-config libxxhash-dev liblz4-dev libjansson-dev
-    libarchive-dev zlib1g-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
+    libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
 # Tests, man pages, second opinions, static analysis.
 slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-lz4 python3-xxhash xz-utils clang-tidy cppcheck)
