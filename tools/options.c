@@ -77,10 +77,15 @@ parse_double(const struct option *option, const char *text, void *field, struct 
     const char *end = text + strlen(text);
     double number;
 
-    /* NaN and infinity fail both comparisons or the upper one. */
-    if (slc_parse_f64(text, end, &number) != end || !(number >= 0 && number <= 1e300)) {
+    if (slc_parse_f64(text, end, &number) != end || !(number >= 0)) {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
                         text);
+    }
+    /* So that sums and products with it stay finite; one beyond all doubles was read as infinity.
+     */
+    if (number > 1e300) {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: 1e300 is the limit",
+                        option->name, text);
     }
     *(double *)field = number;
     return SLC_OK;
