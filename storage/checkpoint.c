@@ -30,8 +30,9 @@ struct slc_checkpoint {
     const struct slc_files *files;
     char *folder;
     int lock_fd;
-    bool made_folder;
-    bool made[2]; /* the file by this run */
+    bool made_folder;       /* by this run, or by one that it goes on from */
+    uint32_t folder_number; /* the low bits of its inode's */
+    bool made[2];           /* the file by this run */
     char *path[2];
     int fd[2];     /* for writing; -1 until space is reserved */
     int committed; /* the generation that counts, 0 or 1; -1: none */
@@ -88,6 +89,13 @@ remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error 
                : SLC_OK;
 }
 
+/* The section, of no bytes, which says that a run has made the folder with this number: a later one
+ * that goes on knows by it that the folder is not somebody's own. */
+static void name_own_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES])
+{
+    (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
+}
+
 /*
  * Opens both generations, and keeps the newer one. What is wrong with one does not matter while
  * the other is whole, unless a newer program wrote it, or it cannot be read: that may be another
@@ -130,7 +138,12 @@ static enum slc_status find(struct slc_checkpoint *checkpoint, struct slc_error 
         }
     }
     if (status == SLC_OK && newest >= 0) {
+        char own[SLC_CHECKPOINT_NAME_BYTES];
+
+        name_own_folder(checkpoint->folder_number, own);
         checkpoint->found = readers[newest];
+        checkpoint->made_folder =
+            checkpoint->made_folder || slc_checkpoint_find(checkpoint->found, own) != NULL;
         checkpoint->committed = newest;
         checkpoint->generation = slc_checkpoint_reader_info(readers[newest])->generation;
     }
@@ -142,17 +155,28 @@ static enum slc_status
 take_folder(struct slc_checkpoint *checkpoint, const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
-    const int rc = files->make_folder(files->self, folder);
+    int rc = files->make_folder(files->self, folder);
+    struct slc_file_stat stat;
+    enum slc_status status;
     bool taken;
 
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "making the folder of the checkpoint");
     }
     checkpoint->made_folder = rc >= 0;
-    return slc_folder_lock(files, folder,
-                           "another sluice computes what this run would, and keeps its checkpoint "
-                           "here: wait for it, or name another output or --checkpoint",
-                           &checkpoint->lock_fd, &taken, err);
+    status = slc_folder_lock(files, folder,
+                             "another sluice computes what this run would, and keeps its "
+                             "checkpoint here: wait for it, or name another output or --checkpoint",
+                             &checkpoint->lock_fd, &taken, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, folder, "looking at the folder of the checkpoint");
+    }
+    checkpoint->folder_number = (uint32_t)stat.inode;
+    return SLC_OK;
 }
 
 enum slc_status slc_checkpoint_open(const struct slc_files *files,
@@ -520,7 +544,12 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
 {
     uint8_t *table = checkpoint->buffer;
     uint8_t *header = checkpoint->buffer + SLC_PAGE_BYTES;
+    char own[SLC_CHECKPOINT_NAME_BYTES];
 
+    if (checkpoint->made_folder) {
+        name_own_folder(checkpoint->folder_number, own);
+        slc_checkpoint_section(checkpoint, own);
+    }
     if (checkpoint->fault.status == SLC_OK) {
         end_section(checkpoint);
         checkpoint->info.file_bytes = checkpoint->at;

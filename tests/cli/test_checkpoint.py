@@ -249,7 +249,18 @@ def places(folder):
         check(done.returncode == 0, (more, done.stderr))
         check(not os.path.exists(os.path.join(folder, place)) or checkpoints(os.path.join(folder, place)) == [],
               f"{more}: left in {place}")
-        check(place in "cef" or not os.path.exists(os.path.join(folder, place)), f"{place} is left")
+        check(place == "c" or not os.path.exists(os.path.join(folder, place)), f"{place} is left")
+    # Somebody's own folder stays, also where the run's was moved into it.
+    nowrite = ["--nowrite", "--checkpoint", "own"]
+    os.mkdir(os.path.join(folder, "own"))
+    check(ran([*base, *nowrite], folder).returncode == 75, "not stopped")
+    check(ran([*base[:-2], "-i", "2", *nowrite], folder).returncode == 0, "not resumed")
+    check(os.listdir(os.path.join(folder, "own")) == [], "somebody's folder was removed, or is not empty")
+    check(ran([*base, "--nowrite", "--checkpoint", "made"], folder).returncode == 75, "not stopped")
+    for name in checkpoints(os.path.join(folder, "made")):
+        os.rename(os.path.join(folder, "made", name), os.path.join(folder, "own", name))
+    check(ran([*base[:-2], "-i", "2", *nowrite], folder).returncode == 0, "not resumed")
+    check(os.listdir(os.path.join(folder, "own")) == [], "somebody's folder was removed, or is not empty")
     before = sorted(os.listdir(folder))
     for more in (["--nowrite"], ["-o", "c", "--checkpoint", "none"]):
         done = ran([*base, *more], folder)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PAGE = 4096, BODY = 2 * PAGE, BUFFER = SLC_CHECKPOINT_BUFFER_BYTES };
 
@@ -280,6 +281,8 @@ static void forged_fields(void)
     const char *path;
     struct slc_forged file;
 
+    /* Of one that the checkpoint makes there is a section. */
+    CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
     write_generations(folder, 1, 1, 1);
     path = generation_path(folder, 0);
     slc_forged_load(&file, path);
@@ -319,6 +322,8 @@ static void hole(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_forged file;
 
+    /* Of one that the checkpoint makes there is a section. */
+    CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
     write_generations(folder, 1, 1, 1);
     path = generation_path(folder, 0);
     slc_forged_load(&file, path);
