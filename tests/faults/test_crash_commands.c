@@ -477,7 +477,7 @@ static void test_texts(void)
 }
 
 #define CONVERT                                                                                    \
-    "convert in.tns y.slc -t 2 --memory 256MiB --checkpoint-interval 1e-9 --progress never "
+    "convert in.tns y.slc -t 2 --memory 2GiB --checkpoint-interval 1e-9 --progress never "
 
 static void test_convert(void)
 {
