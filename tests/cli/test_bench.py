@@ -12,6 +12,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from measured import MIB, measured, works_as_named  # noqa: E402
 from tap import FULL, QUICK, SOURCE, bundled, check, run, run_command, sluice  # noqa: E402
 
 
@@ -780,6 +781,23 @@ def passes(folder):
     check([row["mode"] for row in only["rows"]] == [1], f"{only['rows']}")
 
 
+def named_budgets(folder):
+    """What a benchmark that holds the store names as the budget is enough, and a MiB less is not."""
+    if QUICK:
+        return  # what a sanitizer holds makes another budget of it
+    path = os.path.join(folder, "x.slc")
+    sluice("generate", path, "--dims", "300x200x100", "--nnz", 400000, "--rank", 2, "--noise", 0.1, "-q")
+    for kind in (("mttkrp", *SMALL_SET), ("pass", "--mode", 1), ("ttm", "--mode", 1)):
+        args = ("bench", kind[0], path, "-r", 3, "-n", 1, "-t", 2, *kind[1:])
+        # Where the process is measured a few pages larger or smaller, its step of 4 MiB may be another one.
+        for _ in range(4):
+            _, budget = works_as_named(args, 2)
+            less = measured([*args, "--memory", budget - MIB], status=None)
+            if less.status == 4:
+                break
+        check(less.status == 4 and "needs --memory" in less.messages, f"{kind}: {budget - MIB} bytes are enough, too")
+
+
 def streaming_refuses(folder):
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "30x20", "--nnz", 100, "-q")
@@ -881,6 +899,7 @@ tests = [
     ("bench io", io),
     ("bench pass", passes),
     ("bench io and pass: refusals", streaming_refuses),
+    ("budgets that are named", named_budgets),
 ]
 # What these measure others measure as well; under a sanitizer each of them takes 5 s of processor time.
 LONG = {"bench stream", "bench mttkrp: sweeps", "bench roofline: picture", "bench roofline: refusals"}

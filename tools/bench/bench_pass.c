@@ -88,6 +88,8 @@ static const struct bench_column columns[] = {{"rank", "rank", 0, 0},
 
 enum part { PART_RAW, PART_READ, PART_DECODE, PART_MEMORY, PART_DRIVE };
 enum { PARTS = 5 };
+/* Of the stream that has every block in memory: it reads each of them once. */
+enum { SLOTS_IN_MEMORY = 2 };
 
 struct pass_bench {
     const struct arguments *args;
@@ -128,18 +130,23 @@ static enum slc_status
 open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->drive.plan;
-    struct slc_plan_request request;
-    enum slc_status status = plan_request(bench, rank, mode, false, &request, err);
+    struct slc_plan_request request, beside;
+    enum slc_status status = plan_request(bench, rank, mode, false, &beside, err);
 
+    request = beside;
+    request.cache = true;
+    request.slots = SLOTS_IN_MEMORY;
+    bench->memory.layouts = slc_layouts_one(bench->memory.store.reader);
+    bench->drive.layouts = slc_layouts_one(bench->drive.store.reader);
     if (status == SLC_OK) {
-        status = session_plan_request(&bench->drive, &request, err);
+        status = bench_resident_plan(&bench->memory.layouts, &request, &beside, &bench->memory.plan,
+                                     &bench->drive.plan, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_resident_load(&bench->memory, err);
     }
     if (status == SLC_OK) {
         status = session_start(&bench->drive, err);
-    }
-    if (status == SLC_OK) {
-        request.cache = true;
-        status = bench_resident_start(&bench->memory, &request, err);
     }
     if (status == SLC_OK) {
         status = bench_raw_open(slc_reader_path(bench->drive.store.reader), plan->slot_bytes,

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "engine/ttm.h"
+#include "resident.h"
 #include "scan.h"
 #include "temp_folder.h"
 
@@ -72,16 +73,8 @@ static enum slc_status make_plan(struct ttm_mode *mode, uint32_t cols, struct sl
                                              .schedule = SLC_SCHEDULE_FILE,
                                              .memory_bytes = mode->options.memory_bytes,
                                              .cache = true};
-    enum slc_status status = slc_plan_make(&layouts, &request, &mode->plan, err);
 
-    if (status == SLC_OK && mode->plan.iteration_read_bytes > 0) {
-        status = slc_fail(err, SLC_ERR_BUDGET,
-                          "%" PRIu64 " of %" PRIu64 " MiB of the layout fit in a budget of %" PRIu64
-                          " MiB, and the benchmark needs all of them; give more by --memory",
-                          mode->plan.cache_bytes >> 20, mode->plan.iteration_bytes >> 20,
-                          mode->plan.budget_bytes >> 20);
-    }
-    return status;
+    return bench_resident_plan(&layouts, &request, NULL, &mode->plan, NULL, err);
 }
 
 enum slc_status ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_error *err)
