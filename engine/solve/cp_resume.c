@@ -6,6 +6,7 @@
  * plan has such passes; else its mode gets a pass of its own.
  */
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/solve/cp_state.h"
@@ -13,8 +14,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Elements of a row that are converted at a time. */
-enum { PIECE = 256 };
+enum {
+    /* Elements of a row that are converted at a time. */
+    PIECE = 256,
+    /* Numbers of `past` for an iteration, beside one for each mode. */
+    PAST_NUMBERS = 6,
+    /* Iterations whose record is little beside any budget, */
+    PAST_FREE = 4096,
+    /* and of each beyond: what is kept here, and what `sluice cpd` puts into run.json. */
+    PAST_BYTES = 4096
+};
 
 /* The section `name` into a matrix. */
 static enum slc_status get_matrix(struct slc_checkpoint_reader *reader,
@@ -91,6 +100,29 @@ static enum slc_status get_pending(struct cp_state *state,
     return status;
 }
 
+/*
+ * Takes memory for as many iterations as there are said to be, if the budget has it: a few thousand
+ * are little, and one that says millions may be forged.
+ */
+static enum slc_status reserve_past(struct cp_state *state, unsigned count, struct slc_error *err)
+{
+    const struct slc_plan *plan = state->plan;
+    const uint64_t more = (uint64_t)(count > PAST_FREE ? count - PAST_FREE : 0) * PAST_BYTES;
+
+    if (more > 0 &&
+        more > plan->budget_bytes - slc_min_u64(plan->minimum_bytes, plan->budget_bytes)) {
+        return slc_fail_budget(
+            err, plan->budget_bytes, plan->minimum_bytes + more,
+            "the record of the %u iterations that the checkpoint goes on behind,", count);
+    }
+    state->past = slc_calloc(count > 0 ? count : 1, sizeof *state->past);
+    if (state->past == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u iterations", count);
+    }
+    state->past_room = count;
+    return SLC_OK;
+}
+
 static enum slc_status get_past(struct cp_state *state,
                                 struct slc_checkpoint_reader *reader,
                                 unsigned count,
@@ -99,12 +131,13 @@ static enum slc_status get_past(struct cp_state *state,
     const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, "past");
     enum slc_status status = SLC_OK;
 
-    /* Before memory is taken for as many as there are said to be. */
-    if (section == NULL || section->bytes / sizeof(uint64_t) < count) {
+    if (section == NULL ||
+        section->bytes != (uint64_t)count * (PAST_NUMBERS + state->order) * sizeof(uint64_t)) {
         (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint has not the iterations that it counts");
         slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
         return SLC_ERR_FORMAT;
     }
+    status = reserve_past(state, count, err);
     slc_checkpoint_seek(reader, "past");
     for (unsigned i = 0; i < count && status == SLC_OK; i++) {
         struct slc_cp_iteration past = {.iteration = i + 1};

@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import slc_format as f  # noqa: E402
 from forged import (PAGE, Forgery, Whole, agree, checkpoint_sections, seal_checkpoint, seal_chunks,  # noqa: E402
                     seal_journal, seal_state, write_manifest)
-from measured import MIB, measured  # noqa: E402
+from measured import MIB, measured, named_budget  # noqa: E402
 from tap import FULL, QUICK, check, crowded, ended, npy, run, sluice  # noqa: E402
 
 DIMS = [80, 60, 40]
@@ -392,6 +392,54 @@ def checkpoints(folder):
         shutil.rmtree(at + "run")
 
 
+def long_past(folder):
+    """A checkpoint that counts more iterations than the budget has memory for is refused with what would do."""
+    store, at = Store(folder, "packed"), os.path.join(folder, "")
+    cpd = ("cpd", store.path, "-r", 2, "--tol", 0, "-o", at + "run", "--checkpoint-interval", 0, "-t", 2, "-q")
+    harmless([*cpd, "-i", 1000000, "--maxsecs", 0.02], "unaltered", {75})
+    os.remove(at + "run/checkpoint-2.ckpt")
+    path, count = at + "run/checkpoint-1.ckpt", 20000
+    with open(path, "rb") as file:
+        data = file.read()
+    sections = checkpoint_sections(data)
+    begin, size, entry = sections["past"]
+    behind, past = f.round_up(begin + size, PAGE), bytes(count * 72)
+    grown = f.round_up(begin + len(past), PAGE) - behind
+    data = bytearray(data[:begin] + past + bytes(-len(past) % PAGE) + data[behind:])
+    for other, (offset, length, place) in sections.items():
+        if other == "past":
+            struct.pack_into("<Q", data, entry + 24, len(past))
+            sections[other] = (begin, len(past), entry)
+        elif offset > begin:
+            struct.pack_into("<Q", data, place + 16, offset + grown)
+            sections[other] = (offset + grown, length, place)
+    struct.pack_into("<Q", data, 32, struct.unpack_from("<Q", data, 32)[0] + grown)
+    for number in (2, 11):
+        struct.pack_into("<Q", data, sections["state"][0] + 8 * number, count)
+    seal_checkpoint(sections)(data)
+    with open(path, "wb") as file:
+        file.write(data)
+    shutil.copytree(at + "run", at + "good")
+    done = measured([*cpd, "-i", 2, "--memory", 60 * MIB], status=None)
+    check(done.status == 4 and "20000 iterations" in done.messages, f"{done.status}: {done.messages}")
+    named = named_budget(done.messages)
+    done = measured([*cpd, "-i", 2, "--memory", named - MIB], status=None)
+    check(done.status == 4, f"less than named is enough: {done.status}: {done.messages}")
+    done = measured([*cpd, "-i", 2, "--memory", named], status=None)
+    check(done.status == 0, f"what is named is refused: {done.status}: {done.messages}")
+    print(f"# {done.resident / MIB:.1f} MiB resident of {named / MIB:.0f}")
+    check(QUICK or done.resident <= named, f"{done.resident} bytes resident of {named}")
+    # A byte less than what all of them take is no record of so many.
+    shutil.rmtree(at + "run")
+    shutil.copytree(at + "good", at + "run")
+    struct.pack_into("<Q", data, entry + 24, len(past) - 8)
+    seal_checkpoint(sections)(data)
+    with open(path, "wb") as file:
+        file.write(data)
+    done = measured([*cpd, "-i", 2], status=None)
+    check(done.status == 3 and "has not the iterations" in done.messages, f"{done.status}: {done.messages}")
+
+
 def dropped(path):
     """Has what a command made gone: it was through before it was ended."""
     if path.endswith("out.slc"):
@@ -453,6 +501,7 @@ run([
     ("texts", told(texts)),
     ("a mode of 2^60", told(long_mode)),
     ("checkpoints", told(checkpoints)),
+    ("a long record in a checkpoint", told(long_past)),
     ("leftovers of conversions", leftovers(CONVERT, {
         "out.slc.part/pushed.state": (seal_state, 24, 1024, ()),
         "out.slc.part/sorted.state": (seal_state, 24, 1024, ()),
