@@ -46,6 +46,7 @@ struct slc_checkpoint {
     uint8_t *buffer;                /* in it */
     struct slc_hash_stream *stream; /* the same */
     unsigned target;                /* the file that is being written */
+    bool begun;                     /* to write it */
     struct slc_checkpoint_info info;
     uint64_t used; /* bytes of the buffer */
     uint64_t at;   /* where in the file these go */
@@ -436,6 +437,7 @@ void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
     assert(checkpoint->buffer != NULL);
     slc_checkpoint_reader_close(checkpoint->found);
     checkpoint->found = NULL;
+    checkpoint->begun = false;
     if (checkpoint->fault.status == SLC_OK) {
         make_again(checkpoint);
     }
@@ -443,6 +445,7 @@ void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
         return;
     }
     checkpoint->target = checkpoint->committed == 0 ? 1 : 0;
+    checkpoint->begun = true;
     memset(&checkpoint->info, 0, sizeof checkpoint->info);
     checkpoint->info.generation = checkpoint->generation + 1;
     checkpoint->at = SLC_CHECKPOINT_BODY_OFFSET;
@@ -562,9 +565,11 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
     write_at(checkpoint, header, SLC_PAGE_BYTES, 0);
     sync_target(checkpoint);
     if (checkpoint->fault.status != SLC_OK) {
-        if (checkpoint->fd[checkpoint->target] >= 0) {
+        /* Before anything was written the target may still be the generation that counts. */
+        if (checkpoint->begun && checkpoint->fd[checkpoint->target] >= 0) {
             (void)remove_file(checkpoint, checkpoint->target, NULL);
         }
+        checkpoint->begun = false;
         if (err != NULL && err->status == SLC_OK) {
             *err = checkpoint->fault;
         }

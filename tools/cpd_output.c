@@ -172,30 +172,46 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
     return check_all(output, err);
 }
 
-/* Whether two names are of one folder. */
-static bool same_folder(const char *one, const char *two)
+/* Whether two names, either of which may be nothing's, are of one folder. Errors: SLC_ERR_IO. */
+static enum slc_status
+same_folder(const char *one, const char *two, bool *same, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    struct slc_file_stat a, b;
+    const char *const names[2] = {one, two};
+    struct slc_file_stat stat[2];
 
-    return two != NULL && files->stat_path(files->self, one, &a) >= 0 &&
-           files->stat_path(files->self, two, &b) >= 0 && a.inode == b.inode &&
-           a.device == b.device;
+    *same = false;
+    for (unsigned i = 0; i < 2; i++) {
+        const int rc = files->stat_path(files->self, names[i], &stat[i]);
+
+        if (rc == -ENOENT || rc == -ENOTDIR) {
+            return SLC_OK;
+        }
+        if (rc < 0) {
+            return slc_fail_errno(err, -rc, names[i], "looking for the folder");
+        }
+    }
+    *same = stat[0].inode == stat[1].inode && stat[0].device == stat[1].device;
+    return SLC_OK;
 }
 
 static enum slc_status
 lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    const int rc = files->make_folder(files->self, place->folder);
-    enum slc_status status;
-    bool taken;
+    enum slc_status status = SLC_OK;
+    bool taken = false;
+    int rc;
 
+    if (checkpoint != NULL) {
+        status = same_folder(place->folder, checkpoint, &taken, err);
+    }
+    if (status != SLC_OK || taken) {
+        return status;
+    }
+    rc = files->make_folder(files->self, place->folder);
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, place->folder, "the results cannot be written there");
-    }
-    if (same_folder(place->folder, checkpoint)) {
-        return SLC_OK;
     }
     status = slc_folder_lock(files, place->folder,
                              "another sluice writes its results to the same place: wait for it, or "
