@@ -97,6 +97,22 @@ static void name_own_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
 }
 
+/* Whether a generation says that the folder is the runs' own; one that cannot be read does not. */
+static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
+{
+    struct slc_error ignored = SLC_ERROR_INIT;
+    struct slc_checkpoint_reader *reader = NULL;
+    char own[SLC_CHECKPOINT_NAME_BYTES];
+    bool says;
+
+    name_own_folder(checkpoint->folder_number, own);
+    says = slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[which], &reader,
+                                      &ignored) == SLC_OK &&
+           reader != NULL && slc_checkpoint_find(reader, own) != NULL;
+    slc_checkpoint_reader_close(reader);
+    return says;
+}
+
 /*
  * Opens both generations, and keeps the newer one. What is wrong with one does not matter while
  * the other is whole, unless a newer program wrote it, or it cannot be read: that may be another
@@ -206,6 +222,7 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
         status = take_folder(fresh, folder, err);
     }
     for (unsigned k = 0; k < 2 && restart && status == SLC_OK; k++) {
+        fresh->made_folder = fresh->made_folder || says_own_folder(fresh, k);
         status = remove_file(fresh, k, err);
     }
     if (status == SLC_OK) {

@@ -261,6 +261,10 @@ def places(folder):
         os.rename(os.path.join(folder, "made", name), os.path.join(folder, "own", name))
     check(ran([*base[:-2], "-i", "2", *nowrite], folder).returncode == 0, "not resumed")
     check(os.listdir(os.path.join(folder, "own")) == [], "somebody's folder was removed, or is not empty")
+    # The run's own goes also where what was in it was discarded.
+    check(ran([*base, "--nowrite", "--checkpoint", "new"], folder).returncode == 75, "not stopped")
+    anew = [*base[:-2], "-i", "2", "--nowrite", "--checkpoint", "new", "--restart"]
+    check(ran(anew, folder).returncode == 0 and not os.path.exists(os.path.join(folder, "new")), "new is left")
     before = sorted(os.listdir(folder))
     for more in (["--nowrite"], ["-o", "c", "--checkpoint", "none"]):
         done = ran([*base, *more], folder)
