@@ -91,7 +91,7 @@ static enum slc_status read_header(struct slc_conversion *c, struct slc_error *e
     }
     first->position = (size_t)c->header.header_bytes;
     first->lines_before = c->header.header_lines;
-    return SLC_OK;
+    return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 
 /* Order and lengths as far as they are known before reading the rows. */
@@ -322,7 +322,7 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
         report->dims[m] = dims[m];
         report->smallest[m] = job->smallest[m];
     }
-    report->input_bytes = slc_input_consumed(c->input);
+    report->input_bytes = slc_row_source_consumed(job->source);
     report->text_bytes = job->text_bytes;
     report->lines = job->line_count;
     report->workers = job->workers;
@@ -471,8 +471,6 @@ static enum slc_status perform(const struct slc_convert_options *options,
         return status;
     }
     slc_input_info(c.input, &c.info);
-    c.job.input = c.input;
-    c.job.name = c.info.name;
     c.job.header = &c.header;
     c.job.progress = options->progress;
     c.job.context = options->context;
@@ -498,6 +496,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
 
 done:
     destroy_parsers(&c.job);
+    slc_row_source_close(c.job.source);
     slc_input_close(c.input);
     return status;
 }

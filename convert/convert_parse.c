@@ -1,5 +1,5 @@
 /*
- * The threads of a conversion: one reads pieces of text, the others parse them.
+ * The threads of a conversion: one reads pieces of rows, the others parse them.
  *
  * Pieces travel between two states, free and ready, under one lock. The reader hands pieces out in
  * input order, so when a piece has a fault every earlier piece is already with a parser and will be
@@ -169,11 +169,8 @@ static void read_pieces(struct slc_parse_job *job)
             break;
         }
         piece->sequence = sequence++;
-        piece->position = 0;
         piece->offset = job->text_bytes;
-        piece->lines_before = slc_input_lines(job->input);
-        status =
-            slc_input_next(job->input, piece->buffer.data, SLC_PIECE_BYTES, &piece->bytes, &err);
+        status = slc_row_source_next(job->source, piece, &err);
         job->read_seconds += slc_seconds_since(start_ns);
         if (status != SLC_OK) {
             record_fault(queue, piece->sequence, &err);
@@ -188,7 +185,8 @@ static void read_pieces(struct slc_parse_job *job)
         pthread_mutex_unlock(&queue->lock);
         if (job->progress && slc_seconds_since(shown_ns) >= progress_seconds) {
             shown_ns = slc_clock_ns();
-            job->progress(job->context, "parse", slc_input_consumed(job->input), job->stored_bytes);
+            job->progress(job->context, "parse", slc_row_source_consumed(job->source),
+                          job->stored_bytes);
         }
     }
     finish_reading(queue);

@@ -1,48 +1,22 @@
 /*
- * The parsing half of a conversion: text in, chunks of entries pushed to the builder. Internal to
- * convert/convert.c (decisions), convert/convert_parse.c (threads) and convert/convert_piece.c
- * (what happens to one piece).
+ * The parsing half of a conversion: pieces of rows in, chunks of entries pushed to the builder.
+ * Internal to convert/convert.c (decisions), convert/convert_parse.c (threads) and
+ * convert/convert_piece.c (what happens to one piece).
  */
 #ifndef SLC_CONVERT_CONVERT_PARSE_H
 #define SLC_CONVERT_CONVERT_PARSE_H
 
 #include "base/memory.h"
 #include "convert/builder.h"
-#include "convert/input.h"
-#include "convert/text.h"
+#include "convert/row_source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    /*
-     * Text of one piece, the unit handed to a parser: the smallest that slc_input_next takes. A
-     * parser needs milliseconds for it, so the queue's lock is taken a few hundred times a second;
-     * larger pieces would only leave the cache.
-     */
-    SLC_PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX,
     /* Rows parsed before they are checked and pushed: 320 KiB at order 4, within a level-2 cache.
      */
     SLC_BATCH_ROWS = 8192
-};
-
-struct slc_piece {
-    struct slc_buffer buffer;
-    size_t bytes;
-    size_t position;       /* where rows start: behind the header in the first piece */
-    uint64_t sequence;     /* 0, 1, 2 .. in input order */
-    uint64_t offset;       /* bytes of text before this piece */
-    uint64_t lines_before; /* lines of the input before `position` */
-};
-
-/* The first place in the input where something was seen. */
-struct slc_mark {
-    bool set;
-    uint64_t sequence; /* of the piece */
-    uint64_t line;
-    uint64_t column;
-    unsigned mode;
-    uint64_t index; /* as written */
 };
 
 /* What one parser thread owns. */
@@ -62,8 +36,7 @@ struct slc_parser {
 
 struct slc_parse_job {
     /* Set before. */
-    struct slc_input *input;
-    const char *name; /* of the input, for messages */
+    struct slc_row_source *source;
     const struct slc_text_header *header;
     struct slc_builder *builder; /* NULL: entries are checked and dropped */
     unsigned workers;

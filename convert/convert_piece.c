@@ -1,5 +1,5 @@
 /*
- * One piece of text: rows in batches, each checked against what is known of base and lengths,
+ * One piece: rows in batches, each checked against what is known of base and lengths,
  * expanded where a matrix is symmetric, and pushed.
  *
  * Checks compare the smallest and largest index of a batch; only when those are out of range is the
@@ -79,7 +79,6 @@ static void locate(const struct slc_parse_job *job,
                    struct slc_mark *place)
 {
     const struct slc_piece *piece = batch->piece;
-    const char *text = piece->buffer.data;
     uint64_t row[SLC_MAX_ORDER];
     double value;
     struct slc_text_rows one = {.capacity = 1, .values = &value, .lines = batch->lines_before};
@@ -90,27 +89,21 @@ static void locate(const struct slc_parse_job *job,
     }
     for (uint32_t i = 0; i < batch->parser->rows.count; i++) {
         unsigned mode = 0;
-        const char *newline;
-        size_t line_end, line_start;
 
         slc_text_rows_clear(&one);
-        if (slc_text_parse_rows(job->header, text, piece->bytes, &position, &one, NULL) != SLC_OK ||
+        if (slc_row_source_parse(job->source, piece, &position, &one, NULL) != SLC_OK ||
             one.count == 0) {
             break;
         }
         if (!offends(context, row, &mode)) {
             continue;
         }
-        line_end = text[position - 1] == '\n' ? position - 1 : position;
-        /* Not before the batch: a byte order mark in front of the first is no part of its line. */
-        newline = memrchr(text + batch->begin, '\n', line_end - batch->begin);
-        line_start = newline ? (size_t)(newline - text) + 1 : batch->begin;
-        place->set = true;
-        place->sequence = piece->sequence;
-        place->line = piece->lines_before + one.lines;
-        place->column = slc_text_field_column(text, piece->bytes, line_start, mode);
-        place->mode = mode;
-        place->index = row[mode];
+        *place = (struct slc_mark){.set = true,
+                                   .sequence = piece->sequence,
+                                   .line = piece->lines_before + one.lines,
+                                   .mode = mode,
+                                   .index = row[mode]};
+        slc_row_source_place(job->source, piece, batch->begin, position, mode, place);
         return;
     }
 }
@@ -168,7 +161,7 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
                        "index %" PRIu64 " of mode %u is beyond its declared length %" PRIu64,
                        place->index, mode, length);
     }
-    slc_error_locate_text(err, job->name, place->line, place->column);
+    slc_row_source_blame(job->source, place->line, place->column, err);
     return SLC_ERR_INPUT;
 }
 
@@ -252,7 +245,7 @@ static enum slc_status expand(const struct slc_parse_job *job,
                            row < column ? "above" : "on",
                            symmetry < 0 ? "skew-symmetric" : "symmetric",
                            symmetry < 0 ? "" : " and on it");
-            slc_error_locate_text(err, job->name, place.line, place.column);
+            slc_row_source_blame(job->source, place.line, place.column, err);
             return SLC_ERR_INPUT;
         }
         parser->mirror_coords[0][count] = row;
@@ -332,24 +325,21 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
     parser->piece_entries = 0;
     while (status == SLC_OK && position < piece->bytes) {
         struct batch batch = {piece, parser, position, parser->rows.lines};
-        struct slc_error text_error = SLC_ERROR_INIT;
+        struct slc_error row_error = SLC_ERROR_INIT;
         uint64_t start_ns = slc_clock_ns();
-        enum slc_status text_status;
+        enum slc_status row_status;
 
         slc_text_rows_clear(&parser->rows);
-        text_status = slc_text_parse_rows(job->header, piece->buffer.data, piece->bytes, &position,
-                                          &parser->rows, &text_error);
+        row_status = slc_row_source_parse(job->source, piece, &position, &parser->rows, &row_error);
         parser->parse_seconds += slc_seconds_since(start_ns);
         if (parser->rows.count > 0) {
             add_to_totals(parser, job->header->order);
             status = deliver(job, worker, &batch, err);
         }
-        /* Rows before the faulty line come first in the input, so their faults do, too. */
-        if (status == SLC_OK && text_status != SLC_OK) {
-            text_error.line += piece->lines_before;
-            slc_error_locate_file(&text_error, job->name);
-            *err = text_error;
-            status = text_status;
+        /* Rows before the faulty one come first in the input, so their faults do, too. */
+        if (status == SLC_OK && row_status != SLC_OK) {
+            *err = row_error;
+            status = row_status;
         }
     }
     parser->line_count += parser->rows.lines;

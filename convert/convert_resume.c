@@ -82,7 +82,7 @@ static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, stru
     slc_parse_totals(job, &totals);
     slc_state_put(&note, sequence);
     slc_state_put(&note, job->text_bytes);
-    slc_state_put(&note, sequence == 0 ? 0 : slc_input_lines(job->input));
+    slc_state_put(&note, sequence == 0 ? 0 : slc_row_source_lines(job->source));
     slc_state_put(&note, totals.row_count);
     slc_state_put(&note, totals.line_count);
     for (unsigned m = 0; m < job->header->order; m++) {
@@ -110,16 +110,11 @@ static enum slc_status fill_first(struct slc_conversion *c,
                                   struct slc_error *err)
 {
     struct slc_piece *first = &c->job.pieces[0];
-    enum slc_status status =
-        slc_input_go_to(c->input, offset, lines, first->buffer.data, SLC_PIECE_BYTES, there, err);
+    enum slc_status status = slc_row_source_go_to(c->job.source, offset, lines, first, there, err);
 
     first->sequence = sequence;
     first->offset = offset;
-    first->lines_before = lines;
-    first->position = 0;
-    return status == SLC_OK && *there
-               ? slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err)
-               : status;
+    return status == SLC_OK && *there ? slc_row_source_next(c->job.source, first, err) : status;
 }
 
 enum slc_status

@@ -15,54 +15,50 @@ enum {
 
 /* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
 static size_t sample_rows(const struct slc_conversion *c,
-                          const char *text,
-                          size_t bytes,
-                          size_t position,
+                          const struct slc_piece *piece,
                           struct slc_text_rows *rows)
 {
-    size_t at = position;
-    enum slc_status fault = slc_text_parse_rows(&c->header, text, bytes, &at, rows, NULL);
+    size_t at = piece->position;
+    enum slc_status fault = slc_row_source_parse(c->job.source, piece, &at, rows, NULL);
 
     (void)fault;
-    return at - position;
+    return at - piece->position;
 }
 
 /*
- * Parses sampled rows into `rows`: random ranges of a seekable input, the first piece otherwise.
+ * Parses sampled rows into `rows`: random ranges where all can be read, by way of the second piece,
+ * and the first piece otherwise.
  * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
  * number.
  */
 static enum slc_status take_sample(struct slc_conversion *c,
-                                   char *text,
                                    struct slc_text_rows *rows,
                                    uint32_t *stretches,
                                    uint64_t *text_bytes,
                                    struct slc_error *err)
 {
-    const struct slc_piece *first = &c->job.pieces[0];
+    struct slc_piece *part = &c->job.pieces[1];
     uint32_t capacity = rows->capacity;
-    uint64_t begin = c->header.header_bytes;
-    uint64_t span = c->info.stored_bytes - slc_min_u64(begin, c->info.stored_bytes);
+    uint64_t span = c->job.source->sampled_bytes;
 
     *text_bytes = 0;
     *stretches = 1;
-    if (c->complete || !c->info.seekable) {
-        *text_bytes = sample_rows(c, first->buffer.data, first->bytes, first->position, rows);
+    if (c->complete || span == 0) {
+        *text_bytes = sample_rows(c, &c->job.pieces[0], rows);
         return SLC_OK;
     }
     *stretches = SAMPLE_RANGES;
     for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
-        uint64_t low = begin + span / SAMPLE_RANGES * r;
-        size_t bytes;
-        enum slc_status status =
-            slc_input_sample(c->input, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
-                             text, SAMPLE_RANGE_BYTES, &bytes, err);
+        uint64_t low = span / SAMPLE_RANGES * r;
+        enum slc_status status = c->job.source->ops->sample(
+            c->job.source, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
+            SAMPLE_RANGE_BYTES, part, err);
 
         if (status != SLC_OK) {
             return status;
         }
         rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
-        *text_bytes += sample_rows(c, text, bytes, 0, rows);
+        *text_bytes += sample_rows(c, part, rows);
     }
     return SLC_OK;
 }
@@ -120,7 +116,7 @@ enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
     }
     rows.values = (double *)next;
     slc_text_rows_clear(&rows);
-    status = take_sample(c, job->pieces[1].buffer.data, &rows, &stretches, &text_bytes, err);
+    status = take_sample(c, &rows, &stretches, &text_bytes, err);
     if (status != SLC_OK) {
         return status;
     }
