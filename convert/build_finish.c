@@ -47,6 +47,7 @@ struct finish {
     struct slc_writer_kept kept;         /* what an earlier run wrote */
     struct slc_build_fact fact;          /* the last about no more than that */
     struct slc_builder_report *report;
+    uint64_t taken; /* entries of the buckets that are being sorted, or are in the file */
 };
 
 /* Every coordinate pushed against the base and the lengths; workers kept the ranges. */
@@ -372,6 +373,7 @@ static struct slc_bucket *front(struct finish *finish)
 static bool next_bucket(void *context, struct slc_bucket *bucket)
 {
     struct finish *finish = context;
+    const struct slc_builder_options *options = &finish->builder->options;
     struct slc_bucket *next = front(finish);
 
     if (next == NULL || need_of(finish, next) > finish->memory.area_bytes) {
@@ -379,6 +381,10 @@ static bool next_bucket(void *context, struct slc_bucket *bucket)
     }
     *bucket = *next;
     finish->top->next++;
+    finish->taken += next->chain.entries;
+    if (options->progress != NULL) {
+        options->progress(options->context, "sort", finish->taken, finish->report->entries);
+    }
     return true;
 }
 

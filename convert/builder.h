@@ -88,6 +88,9 @@ struct slc_builder_options {
     double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */
     uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
     void (*publishing)(void);  /* as in struct slc_convert_options */
+    /* Of finish(): entries that have been taken to be sorted, of all; NULL: not told. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 /* Coordinates of consecutive input entries, one array per mode (0-based) and the values. */

@@ -460,7 +460,9 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                            .relabel = options->relabel,
                                            .block_bytes = options->block_bytes,
                                            .max_temp = options->max_temp,
-                                           .publishing = options->publishing};
+                                           .publishing = options->publishing,
+                                           .progress = options->progress,
+                                           .context = options->context};
     status = slc_input_open(options->files, options->input, &c.input, err);
     if (status != SLC_OK) {
         return status;

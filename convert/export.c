@@ -189,6 +189,10 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     }
     slc_turns_destroy(&export->turns);
     export->lines += entry.nnz;
+    if (export->options->progress != NULL) {
+        export->options->progress(export->options->context, "export", export->lines,
+                                  export->store.manifest.nnz);
+    }
     return status;
 }
 

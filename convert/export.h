@@ -19,6 +19,9 @@ struct slc_export_options {
     uint64_t memory_bytes;
     unsigned threads;
     bool overwrite;
+    /* Nonzeros written, of all; NULL: not told. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 /* *lines: rows written. Errors: those of the store (SLC_ERR_DAMAGED ..) and of writing. */

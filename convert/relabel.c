@@ -228,6 +228,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.assumed_base = 0;
     build.relabel = SLC_RELABEL_NONE;
     build.publishing = NULL;
+    build.progress = NULL;
     build.resumable = false; /* it lies in the folder of a build, which may be */
     build.memory_bytes = r->build_bytes;
     build.workers = r->workers;

@@ -155,6 +155,25 @@ check_tiles(struct file_check *check, const struct slc_block_view *view, struct 
     return nnz;
 }
 
+/* Bytes of all files that the manifest lists; 0 without one. */
+static uint64_t files_bytes(const struct verifier *verifier)
+{
+    const struct slc_manifest *manifest = &verifier->manifest;
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; verifier->have_manifest && i < manifest->layout_count; i++) {
+        if (!slc_add_u64(bytes, manifest->layouts[i].file_bytes, &bytes)) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; verifier->have_manifest && i < manifest->permutation_count; i++) {
+        if (!slc_add_u64(bytes, manifest->permutations[i].file_bytes, &bytes)) {
+            return 0;
+        }
+    }
+    return bytes;
+}
+
 static void check_block(struct file_check *check, uint64_t block, struct worker *worker)
 {
     struct verifier *verifier = check->verifier;
@@ -181,6 +200,10 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     verifier->report.blocks++;
     verifier->report.bytes += entry.padded_bytes;
     verifier->report.nnz += nnz;
+    if (verifier->options->progress != NULL) {
+        verifier->options->progress(verifier->options->context, "check", verifier->report.bytes,
+                                    files_bytes(verifier));
+    }
     pthread_mutex_unlock(&verifier->lock);
 }
 

@@ -31,6 +31,9 @@ struct slc_verify_options {
     /* The same for files that interrupted changes of layouts have left, which are no faults. */
     void (*leftover)(void *context, const struct slc_leftover *leftover);
     void *context;
+    /* Bytes of the store's files that have been checked, of all; any thread, one at a time. NULL:
+     * not told. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
 };
 
 struct slc_verify_report {

@@ -15,6 +15,7 @@ struct build_options {
     const char *relabel;
     const char *temp_dir;
     const char *progress;
+    const char *log_json;
     uint64_t block_bytes;
     uint64_t memory;
     uint64_t max_temp;
@@ -71,7 +72,8 @@ extern const char *const build_relabel_choices[];
          .help = "largest temporary file permitted; no limit if not given",                        \
          .offset = offsetof(struct type, build.max_temp)},                                         \
         OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
-        OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_QUIET(type, build.quiet)
+        OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),      \
+        OPTION_ROW_QUIET(type, build.quiet)
 
 /*
  * Which fibers are kept together; *run is set where the user names a mode. Errors: SLC_ERR_USAGE.

@@ -4,6 +4,8 @@
 #include "common_options.h"
 #include "console.h"
 #include "format.h"
+#include "progress.h"
+#include "signals.h"
 #include "storage/verify.h"
 
 #include <inttypes.h>
@@ -14,6 +16,8 @@ struct arguments {
     bool fast;
     uint64_t memory;
     uint64_t threads;
+    const char *progress;
+    const char *log_json;
     bool quiet;
 };
 
@@ -23,6 +27,8 @@ static const struct option options[] = {{.name = "fast",
                                          .offset = offsetof(struct arguments, fast)},
                                         OPTION_ROW_MEMORY(arguments, memory),
                                         OPTION_ROW_THREADS(arguments, threads),
+                                        OPTION_ROW_PROGRESS(arguments, progress),
+                                        OPTION_ROW_LOG_JSON(arguments, log_json),
                                         OPTION_ROW_QUIET(arguments, quiet),
                                         {.name = NULL}};
 
@@ -32,6 +38,7 @@ static void print_finding(void *context, const struct slc_error *fault)
 
     (void)context;
     (void)slc_error_format(fault, text, sizeof text);
+    console_settle();
     printf("%s\n", text);
 }
 
@@ -54,6 +61,12 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
     }
 }
 
+/* A signal ends a check at once: it changes nothing. */
+static void leave(void *unused)
+{
+    (void)unused;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.fast = false};
@@ -63,19 +76,27 @@ static int run(const struct command *command, int argc, char **argv)
     struct operands operands;
     struct format_text bytes;
     struct format_text count;
+    enum slc_status status;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
         return code;
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    if (signals_start(leave, NULL, &err) != SLC_OK) {
+        return console_error(&err);
+    }
     verify.decode = !args.fast;
     verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     verify.memory_bytes = args.memory;
     verify.found = args.quiet ? NULL : print_finding;
     verify.leftover = args.quiet ? NULL : print_leftover;
     verify.context = &operands;
-    if (slc_verify_store(operands.text[0], &verify, &report, &err) != SLC_OK) {
+    verify.progress = progress_phase;
+    status = slc_verify_store(operands.text[0], &verify, &report, &err);
+    console_settle();
+    if (status != SLC_OK) {
         code = console_error(&err);
         if (report.findings > 1) {
             console_note("%" PRIu64 " faults in %s, the first of them above", report.findings,

@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "report.h"
 #include "run_json.h"
+#include "run_log.h"
 #include "session.h"
 #include "share.h"
 #include "signals.h"
@@ -141,11 +142,7 @@ static const struct option options[] = {
      .help = "begin anew where there is a checkpoint, which is lost",
      .offset = offsetof(struct arguments, restart)},
     OPTION_ROW_PROGRESS(arguments, progress),
-    {.name = "log-json",
-     .kind = OPTION_STRING,
-     .value = "FILE",
-     .help = "one JSON object per line for each event",
-     .offset = offsetof(struct arguments, log_json)},
+    OPTION_ROW_LOG_JSON(arguments, log_json),
     {.name = "verbose",
      .letter = 'v',
      .kind = OPTION_FLAG,
@@ -157,12 +154,16 @@ static const struct option options[] = {
 /* One run, from its options to what its callbacks collect. */
 struct cpd {
     struct arguments args;
+    const struct command *command;
+    int argc;
+    char **argv;
     struct session session;
     struct slc_cp_als_options als;
     struct slc_cp_result result;
     struct cpd_output output;
     struct cpd_checkpoint checkpoint;
     struct log_json *log;
+    bool started;       /* the log was told so */
     json_t *iterations; /* for run.json */
     struct report_reads reads;
     uint64_t start_ns;
@@ -229,6 +230,16 @@ static void fill_options(struct cpd *cpd)
     als->resumed = on_resume;
     als->checkpointed = on_checkpoint;
     als->context = cpd;
+}
+
+/* The first event of the log, once it is known whether it goes on with that of an earlier run. */
+static void start_log(struct cpd *cpd)
+{
+    if (!cpd->started) {
+        cpd->started = true;
+        run_log_use(cpd->log);
+        log_json_start(cpd->log, cpd->command, cpd->argc, cpd->argv);
+    }
 }
 
 static void show_start(struct cpd *cpd)
@@ -322,6 +333,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         if (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL) {
             log_json_fresh(cpd->log);
         }
+        start_log(cpd);
         show_start(cpd);
         cpd->als.accelerators = cpd->session.group;
         cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
@@ -344,17 +356,16 @@ static int stop_code(enum slc_stop_reason reason)
     return 0;
 }
 
-static enum slc_status write_results(
-    struct cpd *cpd, const struct command *command, int argc, char **argv, struct slc_error *err)
+static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
 {
     struct slc_stream_stats stats;
     uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
     slc_stream_stats(cpd->session.stream, &stats);
-    struct run_record record = {.command = command,
-                                .argc = argc,
-                                .argv = argv,
+    struct run_record record = {.command = cpd->command,
+                                .argc = cpd->argc,
+                                .argv = cpd->argv,
                                 .values = &cpd->args,
                                 .store = &cpd->session.store,
                                 .plan = &cpd->session.plan,
@@ -391,21 +402,38 @@ static void print_end(const struct cpd *cpd)
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 
-static int fail(const struct cpd *cpd, enum slc_status status, const struct slc_error *err)
+/* The last event of the log. */
+static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
+{
+    const struct log_end end = {.reason = reason,
+                                .exit_code = exit_code,
+                                .seconds = slc_seconds_since(cpd->start_ns),
+                                .result = &cpd->result};
+
+    start_log(cpd);
+    run_log_use(NULL);
+    log_json_end(cpd->log, &end);
+}
+
+static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error *err)
 {
     int code = console_error(err);
 
     if (cpd->checkpoint.iteration > 0) {
         cpd_checkpoint_tell(&cpd->checkpoint);
     }
-    log_json_end(cpd->log, slc_status_name(status), cpd->result.iterations, cpd->result.fit,
-                 slc_seconds_since(cpd->start_ns));
-    return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    tell_end(cpd, slc_status_name(status), code);
+    return code;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct cpd cpd = {.session = SESSION_INIT, .write_seconds = -1};
+    struct cpd cpd = {.command = command,
+                      .argc = argc,
+                      .argv = argv,
+                      .session = SESSION_INIT,
+                      .write_seconds = -1};
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;
     struct operands operands;
@@ -427,14 +455,13 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_settle();
     if (status == SLC_OK) {
-        status = write_results(&cpd, command, argc, argv, &err);
+        status = write_results(&cpd, &err);
     }
     if (status != SLC_OK) {
         code = fail(&cpd, status, &err);
     } else {
-        log_json_end(cpd.log, slc_stop_reason_name(cpd.result.reason), cpd.result.iterations,
-                     cpd.result.fit, slc_seconds_since(cpd.start_ns));
         code = stop_code(cpd.result.reason);
+        tell_end(&cpd, slc_stop_reason_name(cpd.result.reason), code);
         if (!cpd.args.quiet) {
             print_end(&cpd);
         }
@@ -462,5 +489,6 @@ const struct command command_cpd = {
     .notes = "Modes count from 1. A first Ctrl-C writes the factors as far as they came, and a "
              "checkpoint\n"
              "from which the same command goes on; a second stops at once.",
+    .resumes = true,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include "console.h"
 #include "convert/export.h"
 #include "format.h"
+#include "progress.h"
 #include "unfinished.h"
 
 #include <stdio.h>
@@ -14,6 +15,8 @@ struct arguments {
     const char *index_base;
     uint64_t memory;
     uint64_t threads;
+    const char *progress;
+    const char *log_json;
     bool force;
     bool quiet;
 };
@@ -30,6 +33,8 @@ static const struct option options[] = {{.name = "index-base",
                                         OPTION_ROW_MEMORY(arguments, memory),
                                         OPTION_ROW_THREADS(arguments, threads),
                                         OPTION_ROW_OVERWRITE(arguments, force),
+                                        OPTION_ROW_PROGRESS(arguments, progress),
+                                        OPTION_ROW_LOG_JSON(arguments, log_json),
                                         OPTION_ROW_QUIET(arguments, quiet),
                                         {.name = NULL}};
 
@@ -47,6 +52,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
     export_options.store = operands.text[0];
     export_options.output = operands.text[1];
     export_options.index_base = (unsigned)(args.index_base[0] - '0');
@@ -54,10 +60,12 @@ static int run(const struct command *command, int argc, char **argv)
     export_options.threads =
         args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     export_options.overwrite = args.force;
+    export_options.progress = progress_phase;
     if (unfinished_watch(export_options.output, &err) != SLC_OK ||
         slc_export_tns(&export_options, &lines, &err) != SLC_OK) {
         return console_error(&err);
     }
+    console_settle();
     if (!args.quiet && strcmp(export_options.output, "-") != 0) {
         printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
                export_options.output, export_options.index_base);

@@ -21,6 +21,7 @@ struct arguments {
     uint64_t memory;
     uint64_t threads;
     const char *progress;
+    const char *log_json;
     bool verbose;
     bool quiet;
 };
@@ -48,6 +49,7 @@ static const struct option options[] = {
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
     {.name = "verbose",
      .letter = 'v',
      .kind = OPTION_FLAG,

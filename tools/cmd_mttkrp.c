@@ -27,6 +27,7 @@ struct arguments {
     const char *factors;
     const char *output;
     const char *progress;
+    const char *log_json;
     bool quiet;
 };
 
@@ -58,6 +59,7 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

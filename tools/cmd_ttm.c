@@ -30,6 +30,7 @@ struct arguments {
     const char *kernel;
     const char *temp_dir;
     const char *progress;
+    const char *log_json;
     bool dry_run;
     bool json;
     bool quiet;
@@ -88,6 +89,7 @@ static const struct option options[] = {
      .help = "the report as one JSON object",
      .offset = offsetof(struct arguments, json)},
     OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

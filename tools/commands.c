@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "console.h"
+#include "run_log.h"
 
 bool command_begin(const struct command *command,
                    int argc,
@@ -22,5 +23,5 @@ bool command_begin(const struct command *command,
         *exit_code = 0;
         return false;
     }
-    return true;
+    return run_log_begin(command, argc, argv, values, exit_code);
 }

@@ -36,6 +36,12 @@
         .offset = offsetof(struct type, field)                                                     \
     }
 
+#define OPTION_ROW_LOG_JSON(type, field)                                                           \
+    {                                                                                              \
+        .name = "log-json", .kind = OPTION_STRING, .value = "FILE",                                \
+        .help = "one JSON object per line for each event", .offset = offsetof(struct type, field)  \
+    }
+
 #define OPTION_ROW_QUIET(type, field)                                                              \
     {                                                                                              \
         .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "say nothing but errors",     \

@@ -18,6 +18,7 @@ enum { NOTE_BYTES = 3 * 4096 };
 static pthread_mutex_t console_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum console_level console_level = CONSOLE_NORMAL;
 static bool live_shown;
+static const char *last_status = "";
 
 static void wipe_locked(void)
 {
@@ -99,6 +100,7 @@ int console_error(const struct slc_error *err)
     slc_text_make_plain(text);
     (void)fflush(stdout);
     (void)pthread_mutex_lock(&console_lock);
+    last_status = slc_status_name(err->status);
     wipe_locked();
     (void)fprintf(stderr, "%ssluice:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "",
                   text);
@@ -107,6 +109,11 @@ int console_error(const struct slc_error *err)
     }
     (void)pthread_mutex_unlock(&console_lock);
     return slc_status_exit_code(err->status);
+}
+
+const char *console_last_status(void)
+{
+    return last_status;
 }
 
 void console_line(const char *text)

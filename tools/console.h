@@ -21,6 +21,9 @@ void console_note(const char *format, ...) SLC_PRINTF(1, 2);
  * may not write. Returns the exit code of the status. */
 int console_error(const struct slc_error *err);
 
+/* The name of the status that the last error had; "" before any. */
+const char *console_last_status(void);
+
 /* A whole line as it is, for progress without a terminal. */
 void console_line(const char *text);
 

@@ -13,12 +13,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 struct log_json {
+    pthread_mutex_t lock; /* of the file */
     FILE *file;
     bool failed; /* said once */
     char path[512];
@@ -66,6 +70,7 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
         slc_free(fresh);
         return slc_fail_errno(err, saved, path, "cannot create the JSON log");
     }
+    (void)pthread_mutex_init(&fresh->lock, NULL);
     *log = fresh;
     return SLC_OK;
 }
@@ -82,22 +87,37 @@ void log_json_close(struct log_json *log)
 {
     if (log != NULL) {
         (void)fclose(log->file);
+        (void)pthread_mutex_destroy(&log->lock);
         slc_free(log);
     }
 }
 
-/* Writes one line and destroys `object` (NULL without memory). */
-static void write_event(struct log_json *log, json_t *object)
+/* A whole line, without its end. The lock is held. */
+static void write_line(struct log_json *log, const char *text)
 {
-    char *text;
-    bool wrote = json_out_text(object, true, &text, NULL) == SLC_OK &&
-                 fputs(text, log->file) >= 0 && fputc('\n', log->file) != EOF &&
-                 fflush(log->file) == 0;
+    const bool wrote = text != NULL && fputs(text, log->file) >= 0 &&
+                       fputc('\n', log->file) != EOF && fflush(log->file) == 0;
 
     if (!wrote && !log->failed) {
         log->failed = true;
         console_note("warning: %s: the JSON log cannot be written; going on without it", log->path);
     }
+}
+
+static void write_text(struct log_json *log, const char *text)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    write_line(log, text);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+/* Writes one line and destroys `object` (NULL without memory). */
+static void write_event(struct log_json *log, json_t *object)
+{
+    char *text = NULL;
+
+    (void)(json_out_text(object, true, &text, NULL) == SLC_OK);
+    write_text(log, text);
     free(text);
 }
 
@@ -119,6 +139,20 @@ json_t *json_versions(void)
             object, "system", json_sprintf("%s %s %s", host.sysname, host.release, host.machine));
     }
     return object;
+}
+
+json_t *json_command_line(int argc, char **argv)
+{
+    json_t *list = json_array();
+
+    (void)json_array_append_new(list, json_string("sluice"));
+    for (int i = 0; i < argc; i++) {
+        json_t *word = json_string(argv[i]);
+
+        /* An argument that is not UTF-8 cannot stand in JSON as it is. */
+        (void)json_array_append_new(list, word != NULL ? word : json_string("(not UTF-8)"));
+    }
+    return list;
 }
 
 json_t *json_dims(unsigned order, const uint64_t *dims)
@@ -411,18 +445,108 @@ void log_json_results(struct log_json *log, unsigned iteration, const char *path
     }
 }
 
-void log_json_end(
-    struct log_json *log, const char *reason, unsigned iterations, double fit, double seconds)
+void log_json_start(struct log_json *log, const struct command *command, int argc, char **argv)
+{
+    char boot[64] = "";
+    struct utsname host;
+    FILE *file;
+    json_t *object;
+
+    if (log == NULL) {
+        return;
+    }
+    file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        if (fgets(boot, sizeof boot, file) != NULL) {
+            boot[strcspn(boot, "\n")] = '\0';
+        }
+        (void)fclose(file);
+    }
+    object = event("start");
+    (void)json_object_set_new(object, "name", json_string(command->name));
+    (void)json_object_set_new(object, "command", json_command_line(argc, argv));
+    (void)json_object_set_new(object, "pid", json_integer(getpid()));
+    (void)json_object_set_new(object, "host", json_string(uname(&host) == 0 ? host.nodename : ""));
+    (void)json_object_set_new(object, "boot", json_string(boot));
+    (void)json_object_set_new(object, "time", json_integer((json_int_t)time(NULL)));
+    write_event(log, object);
+}
+
+/* The parts of progress and phase events are numbers and names of our own: no JSON library, no
+ * memory. */
+void log_json_phase(struct log_json *log, const char *phase, double seconds)
+{
+    char text[256];
+
+    if (log != NULL) {
+        (void)snprintf(text, sizeof text,
+                       "{\"schema\":\"sluice-log-1\",\"event\":\"phase\",\"phase\":\"%s\","
+                       "\"seconds\":%.3f}",
+                       phase, seconds);
+        write_text(log, text);
+    }
+}
+
+void log_json_progress(struct log_json *log, const struct log_progress *now)
+{
+    char where[256];
+    char left[32] = "null";
+    char text[640];
+
+    if (log == NULL) {
+        return;
+    }
+    if (now->phase[0] != '\0') {
+        (void)snprintf(where, sizeof where, "\"phase\":\"%s\"", now->phase);
+    } else {
+        (void)snprintf(where, sizeof where,
+                       "\"iterations\":%u,\"iteration\":%u,\"completed\":%u,\"fit\":%.17g,"
+                       "\"mode\":%u",
+                       now->iterations, now->iteration, now->completed,
+                       isfinite(now->fit) ? now->fit : 0.0, now->mode + 1);
+    }
+    if (now->left >= 0) {
+        (void)snprintf(left, sizeof left, "%.3f", now->left);
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"schema\":\"sluice-log-1\",\"event\":\"progress\",\"seconds\":%.3f,%s,"
+                   "\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"bytes_per_second\":%.6g,"
+                   "\"nnz_per_second\":%.6g,\"seconds_left\":%s}",
+                   now->seconds, where, now->done, now->total, now->bytes_per_second,
+                   now->nnz_per_second, left);
+    write_text(log, text);
+}
+
+void log_json_end(struct log_json *log, const struct log_end *end)
 {
     if (log != NULL) {
         json_t *object = event("end");
 
-        (void)json_object_set_new(object, "reason", json_string(reason));
-        (void)json_object_set_new(object, "iterations", json_integer((json_int_t)iterations));
-        (void)json_object_set_new(object, "fit", json_real(fit));
-        (void)json_object_set_new(object, "seconds", json_real(seconds));
+        (void)json_object_set_new(object, "reason", json_string(end->reason));
+        (void)json_object_set_new(object, "exit_code", json_integer(end->exit_code));
+        if (end->result != NULL) {
+            (void)json_object_set_new(object, "iterations",
+                                      json_integer((json_int_t)end->result->iterations));
+            (void)json_object_set_new(object, "fit", json_real(end->result->fit));
+        }
+        (void)json_object_set_new(object, "seconds", json_real(end->seconds));
         (void)json_object_set_new(object, "peak_memory_bytes",
                                   json_integer((json_int_t)slc_memory_peak()));
         write_event(log, object);
     }
+}
+
+void log_json_abort(struct log_json *log, int exit_code, double seconds)
+{
+    char text[256];
+
+    if (log == NULL || pthread_mutex_trylock(&log->lock) != 0) {
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"schema\":\"sluice-log-1\",\"event\":\"end\",\"reason\":\"signal\","
+                   "\"exit_code\":%d,\"seconds\":%.3f}",
+                   exit_code, seconds);
+    write_line(log, text);
+    (void)pthread_mutex_unlock(&log->lock);
 }

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "console.h"
 #include "json_out.h"
+#include "run_log.h"
 #include "signals.h"
 
 #include "base/version.h"
@@ -112,7 +113,10 @@ static int dispatch(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(word, commands[i]->name) == 0) {
-            return commands[i]->run(commands[i], argc - 1, argv + 1);
+            const int code = commands[i]->run(commands[i], argc - 1, argv + 1);
+
+            run_log_end(code);
+            return code;
         }
     }
     return fail_unknown(word);

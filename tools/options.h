@@ -78,6 +78,7 @@ struct command {
     unsigned operands_min, operands_max;
     const struct option *options; /* ends with a NULL name */
     const char *notes;            /* paragraphs after the options, or NULL */
+    bool resumes;                 /* its JSON log may go on with an earlier run's: run_log.h */
     int (*run)(const struct command *command, int argc, char **argv);
 };
 

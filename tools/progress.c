@@ -19,6 +19,13 @@ const char *const progress_choices[] = {"auto", "always", "never", NULL};
 /* Ten updates a second: faster than the eye, and a negligible number of writes. */
 #define UPDATE_NS UINT64_C(100000000)
 
+/*
+ * The log learns where the run stands every second at first, then after a thousandth of the time
+ * that has passed, then every ten seconds: two megabytes a day.
+ */
+#define LOG_NS_LEAST UINT64_C(900000000)
+#define LOG_NS_MOST  UINT64_C(10000000000)
+
 enum style { STYLE_NONE, STYLE_LINES, STYLE_LIVE };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,6 +35,9 @@ static struct {
     uint64_t start_ns;  /* of the operation */
     uint64_t part_ns;   /* of the pass or phase at hand */
     uint64_t shown_ns;  /* last update of the live line */
+    uint64_t logged_ns; /* the same of the log */
+    struct log_json *log;
+    double fit;         /* of the last completed iteration */
     unsigned completed; /* iterations */
     unsigned iteration, mode;
     double passes_done;
@@ -81,6 +91,82 @@ static double seconds_left(double share)
                : -1;
 }
 
+/* Blocks or units of the phase per second. */
+static double speed_of_part(void)
+{
+    const double seconds = slc_seconds_since(state.part_ns);
+
+    return seconds > 0 ? (double)state.done / seconds : 0;
+}
+
+/* Seconds that are left of a phase; below 0 when unknown. */
+static double phase_seconds_left(void)
+{
+    const double speed = speed_of_part();
+
+    return state.total > 0 && speed > 0 && state.done <= state.total
+               ? (double)(state.total - state.done) / speed
+               : -1;
+}
+
+/* What phases count; NULL: bytes. */
+static const char *unit_of_phase(void)
+{
+    static const struct {
+        const char *phase, *unit;
+    } units[] = {{"parse", NULL}, {"check", NULL}, {"multiply", "tiles"}};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(state.phase, units[i].phase) == 0) {
+            return units[i].unit;
+        }
+    }
+    return "nnz";
+}
+
+/* Blocks of the pass and what they hold, or units of the phase. */
+static void log_state(void)
+{
+    const bool passes = state.shape.passes > 0;
+    const double share = state.total > 0 ? (double)state.done / (double)state.total : 0;
+    const double seconds = slc_seconds_since(state.part_ns);
+    const double scale = passes && seconds > 0 ? share / seconds : 0;
+    const bool bytes = !passes && unit_of_phase() == NULL;
+    const bool nnz = !passes && !bytes && strcmp(unit_of_phase(), "nnz") == 0;
+    const struct log_progress now = {
+        .seconds = slc_seconds_since(state.start_ns),
+        .left = passes ? seconds_left(share) : phase_seconds_left(),
+        .iterations = state.shape.iterations,
+        .iteration = state.iteration,
+        .completed = state.completed,
+        .fit = state.fit,
+        .mode = state.mode,
+        .phase = passes                   ? ""
+                 : state.phase[0] != '\0' ? state.phase
+                                          : "starting",
+        .done = state.done,
+        .total = state.total,
+        .bytes_per_second = bytes ? speed_of_part() : scale * (double)state.shape.bytes,
+        .nnz_per_second = nnz ? speed_of_part() : scale * (double)state.shape.nnz};
+
+    state.logged_ns = slc_clock_ns();
+    log_json_progress(state.log, &now);
+}
+
+/* Tells the log where the run stands when that is due. The lock is held. */
+static void log_when_due(void)
+{
+    const uint64_t now = slc_clock_ns();
+    uint64_t interval = (now - state.start_ns) / 1000;
+
+    interval = interval < LOG_NS_LEAST  ? LOG_NS_LEAST
+               : interval > LOG_NS_MOST ? LOG_NS_MOST
+                                        : interval;
+    if (state.log != NULL && now - state.logged_ns >= interval) {
+        log_state();
+    }
+}
+
 static void describe_pass(char *text, size_t bytes)
 {
     struct format_text rate;
@@ -102,26 +188,34 @@ static void describe_pass(char *text, size_t bytes)
                    eta < 0 ? "?" : format_seconds(&left, eta));
 }
 
+/* "3.20 MB", or "3.20 M" of a unit that follows. */
+static const char *format_units(struct format_text *out, double number)
+{
+    return unit_of_phase() == NULL ? format_data(out, number) : format_scaled(out, number);
+}
+
 static void describe_phase(char *text, size_t bytes)
 {
     struct format_text done;
     struct format_text total;
     struct format_text rate;
     struct format_text left;
-    double seconds = slc_seconds_since(state.part_ns);
-    double speed = seconds > 0 ? (double)state.done / seconds : 0;
+    const char *unit = unit_of_phase() != NULL ? unit_of_phase() : "";
+    const double eta = phase_seconds_left();
 
-    if (state.total == 0) {
-        (void)snprintf(text, bytes, "%s: %s done, %s/s", state.phase,
-                       format_scaled(&done, (double)state.done), format_scaled(&rate, speed));
-        return;
+    if (state.total == 0 && state.done == 0) {
+        (void)snprintf(text, bytes, "%s", state.phase); /* one that does not count */
+    } else if (state.total == 0) {
+        (void)snprintf(text, bytes, "%s: %s%s done, %s%s/s", state.phase,
+                       format_units(&done, (double)state.done), unit,
+                       format_units(&rate, speed_of_part()), unit);
+    } else {
+        (void)snprintf(text, bytes, "%s: %s of %s%s, %s%s/s, ETA %s", state.phase,
+                       format_units(&done, (double)state.done),
+                       format_units(&total, (double)state.total), unit,
+                       format_units(&rate, speed_of_part()), unit,
+                       eta < 0 ? "?" : format_seconds(&left, eta));
     }
-    (void)snprintf(text, bytes, "%s: %s of %s, %s/s, ETA %s", state.phase,
-                   format_scaled(&done, (double)state.done),
-                   format_scaled(&total, (double)state.total), format_scaled(&rate, speed),
-                   speed > 0 && state.done <= state.total
-                       ? format_seconds(&left, (double)(state.total - state.done) / speed)
-                       : "?");
 }
 
 static void describe(char *text, size_t bytes)
@@ -153,6 +247,23 @@ static void draw(void)
         describe(text, sizeof text);
         console_live(text);
     }
+    log_when_due();
+}
+
+void progress_log(struct log_json *log)
+{
+    (void)pthread_mutex_lock(&lock);
+    state.log = log;
+    state.logged_ns = slc_clock_ns();
+    state.start_ns = state.start_ns != 0 ? state.start_ns : state.logged_ns;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void progress_tick(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    draw();
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
@@ -179,6 +290,7 @@ void progress_iteration(unsigned iteration, double fit, double delta, double sec
 
     (void)pthread_mutex_lock(&lock);
     state.completed = iteration;
+    state.fit = fit;
     state.passes_done = iteration * state.shape.passes;
     if (state.style == STYLE_LINES) {
         (void)snprintf(text, sizeof text, "its = %3u (%.3fs)  fit = %.5f  delta = %+.4e", iteration,
@@ -196,6 +308,7 @@ void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t tot
     if (strncmp(phase, state.phase, sizeof state.phase - 1) != 0) {
         (void)snprintf(state.phase, sizeof state.phase, "%s", phase);
         state.part_ns = slc_clock_ns();
+        log_json_phase(state.log, state.phase, slc_seconds_since(state.start_ns));
         if (state.style == STYLE_LINES) {
             char text[64];
 

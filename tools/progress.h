@@ -5,6 +5,8 @@
 #ifndef SLC_TOOLS_PROGRESS_H
 #define SLC_TOOLS_PROGRESS_H
 
+#include "log_json.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +38,15 @@ void progress_iteration(unsigned iteration, double fit, double delta, double sec
 
 /* A phase of conversion or generation, as the library's callbacks report it. */
 void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t total);
+
+/* Where events of phases and, every second or less often, of progress go; NULL: nowhere. */
+void progress_log(struct log_json *log);
+
+/*
+ * A second has passed: the live line is drawn again and the log learns where the run stands, also
+ * where nothing was reported since. From the signal thread.
+ */
+void progress_tick(void);
 
 /* One line that says where the run stands; from the signal thread. */
 void progress_print_state(void);

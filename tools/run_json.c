@@ -26,20 +26,6 @@ static void set_count(json_t *object, const char *name, uint64_t number)
     set(object, name, json_integer((json_int_t)number));
 }
 
-static json_t *command_line(int argc, char **argv)
-{
-    json_t *list = json_array();
-
-    (void)json_array_append_new(list, json_string("sluice"));
-    for (int i = 0; i < argc; i++) {
-        json_t *word = json_string(argv[i]);
-
-        /* An argument that is not UTF-8 cannot stand in JSON as it is. */
-        (void)json_array_append_new(list, word != NULL ? word : json_string("(not UTF-8)"));
-    }
-    return list;
-}
-
 static json_t *tensor(const struct slc_store *store)
 {
     const struct slc_manifest *manifest = &store->manifest;
@@ -141,7 +127,7 @@ static json_t *record_to_json(const struct run_record *record)
     for (uint32_t r = 0; r < result->rank; r++) {
         (void)json_array_append_new(lambda, json_real(result->lambda[r]));
     }
-    set(object, "command", command_line(record->argc, record->argv));
+    set(object, "command", json_command_line(record->argc, record->argv));
     set(object, "options", options_to_json(record->command, record->values));
     set(object, "versions", json_versions());
     set(object, "finished", json_string(finished));

@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "console.h"
 #include "progress.h"
+#include "run_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -19,6 +21,9 @@
 
 /* A second signal within this time belongs to the first. */
 #define SAME_WISH_NS UINT64_C(500000000)
+
+/* Of progress_tick. */
+enum { TICK_MS = 1000 };
 
 /*
  * What goes through the pipe, in one piece (POSIX: up to PIPE_BUF). When it came is told by the
@@ -55,10 +60,21 @@ static void first_stop(int number)
     if (abandon_fn != NULL) {
         console_note("stopped by a signal");
         abandon_fn(abandon_context);
+        run_log_abort(128 + number);
         _exit(128 + number);
     }
     pthread_mutex_unlock(&abandon_mutex);
     console_note("stopping at the end of the part at hand; a second signal stops at once");
+}
+
+/* Between signals, the thread has time to tell how far the command has come. */
+static void wait_for_signal(void)
+{
+    struct pollfd wake = {.fd = wake_pipe[0], .events = POLLIN};
+
+    while (poll(&wake, 1, TICK_MS) == 0) {
+        progress_tick();
+    }
 }
 
 static void *signal_thread(void *unused)
@@ -68,7 +84,10 @@ static void *signal_thread(void *unused)
     (void)pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
     for (;;) {
         struct arrival arrival;
-        ssize_t got = read(wake_pipe[0], &arrival, sizeof arrival);
+        ssize_t got;
+
+        wait_for_signal();
+        got = read(wake_pipe[0], &arrival, sizeof arrival);
 
         if (got != sizeof arrival) {
             if (got < 0 && errno == EINTR) {
@@ -82,6 +101,7 @@ static void *signal_thread(void *unused)
             first_ns = arrival.at_ns;
             first_stop((int)arrival.number);
         } else if (arrival.at_ns > first_ns + SAME_WISH_NS) {
+            run_log_abort(128 + (int)arrival.number);
             _exit(128 + (int)arrival.number);
         }
     }

@@ -191,9 +191,9 @@ def json_log(folder):
            "--log-json", path)
     with open(path) as file:
         events = [json.loads(line) for line in file]
-    check([e["event"] for e in events] == ["plan"] + ["iteration"] * 3 + ["results", "end"], events)
+    check([e["event"] for e in events] == ["start", "plan"] + ["iteration"] * 3 + ["results", "end"], events)
     check(all(e["schema"] == "sluice-log-1" for e in events), "schema")
-    for number, event in enumerate(events[1:4], 1):
+    for number, event in enumerate(events[2:5], 1):
         check(event["iteration"] == number and event["seconds"] > 0, event)
         check(isinstance(event["fit"], float) and event["bytes_read"] >= 0, event)
     check(events[-1]["reason"] == "iterations" and events[-1]["iterations"] == 3, events[-1])
@@ -202,7 +202,8 @@ def json_log(folder):
     sluice("cpd", store, "-r", 2, "-i", 2, "--nowrite", "-q", "--log-json", path, "--memory", "1MiB",
            status=4)
     with open(path) as file:
-        check(json.loads(file.readlines()[-1])["reason"] == "budget", "the end of a refused run")
+        started, ended = map(json.loads, file.readlines()[-2:])
+    check(started["event"] == "start" and ended["reason"] == "budget" and ended["exit_code"] == 4, "the end of a refused run")
 
 
 def starts(folder):

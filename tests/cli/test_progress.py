@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""What a run tells while it goes on: on a terminal (tmux), in a pipe, in its JSON log; and how it ends: every exit code."""
+
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import QUICK, SLUICE, Skip, check, npy, run, sluice  # noqa: E402
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+
+
+def generated(folder, nnz=3000, dims="30x20x10"):
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q")
+    return store
+
+
+def on_terminal(folder, command, wanted, seconds=60):
+    """What a terminal shows while the command runs, once all of `wanted` are on it, and what it shows at the end."""
+    if shutil.which("tmux") is None:
+        raise Skip("no tmux here")
+    done = os.path.join(folder, "done")
+    environment = {**os.environ, "TMUX_TMPDIR": folder, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    environment.pop("TMUX", None)
+    tmux = ["tmux", "-f", "/dev/null", "-S", os.path.join(folder, "s")]
+    line = f"{command}; echo code=$? > {shlex.quote(done)}; sleep 600"
+    started = subprocess.run([*tmux, "new-session", "-d", "-x", "160", "-y", "50", line], env=environment,
+                             capture_output=True, text=True)
+    if started.returncode != 0:
+        raise Skip(f"tmux does not start here: {started.stderr}")
+    seen, found, end = "", False, time.monotonic() + seconds
+    try:
+        while time.monotonic() < end and not os.path.exists(done):
+            shown = subprocess.run([*tmux, "capture-pane", "-p"], env=environment, capture_output=True, text=True).stdout
+            seen = shown if all(word in shown for word in wanted) else seen
+            if seen and not found:
+                found = True
+                subprocess.run([*tmux, "send-keys", "C-c"], env=environment)
+            time.sleep(0.02)
+        last = subprocess.run([*tmux, "capture-pane", "-p"], env=environment, capture_output=True, text=True).stdout
+    finally:
+        subprocess.run([*tmux, "kill-server"], env=environment, capture_output=True)
+    check(os.path.exists(done), f"it did not end: {last}")
+    with open(done) as file:
+        return seen, last, file.read().strip()
+
+
+def terminal_and_pipe(folder):
+    """A live line on a terminal; in a pipe a plain line for each iteration, and no control character."""
+    store = generated(folder, nnz=300000 if QUICK else 1500000, dims="3000x2000x1000")
+    args = ["cpd", store, "-r", "64", "--tol", "0", "--nowrite", "--no-cache", "-t", "1", "--copies", "never"]
+    command = " ".join(map(shlex.quote, [SLUICE, *args, "-i", "1000"]))
+    live, last, code = on_terminal(folder, command, ["of 1000, mode", "block", "nnz/s", "B/s", "ETA"])
+    check(re.search(r"its = +\d+ of 1000, mode \d: block \d+ of \d+, .*B/s, .*nnz/s, ETA", live), f"no live line: {live}")
+    check("Final fit" in last and "ETA" not in last, f"not wiped: {last}")
+    check(code == "code=130", code)
+    out, messages = sluice(*args, "-i", 3)
+    check(len(re.findall(r"^its = ", messages, re.M)) == 3, messages)
+    check(not CONTROL.search(out + messages), f"control characters: {out + messages!r}")
+
+
+def every_command(folder):
+    """Progress of all that take long: plain lines without control characters, and silence with -q; a log each."""
+    store, text, log = os.path.join(folder, "t.slc"), os.path.join(folder, "t.tns"), os.path.join(folder, "log")
+    npy(os.path.join(folder, "v.npy"), [1.0] * 20, 20)
+    npy(os.path.join(folder, "u.npy"), [1.0] * 40, 20, 2)
+    path = {name: os.path.join(folder, name) for name in ("v.npy", "u.npy", "f", "out.slc", "out", "m.npy", "again.tns")}
+    commands = [
+        (["generate", text, "--dims", "30x20x10", "--nnz", 3000, "-f"], ["generate"]),
+        (["convert", text, store, "-f"], ["sort"]),
+        (["check", store], ["check"]),
+        (["layout", store, "--sorted", 1], ["counting", "gathering"]),
+        (["cpd", store, "-r", 2, "-i", 3, "-o", path["f"], "--tol", 0], []),
+        (["mttkrp", store, "--mode", 1, "--factors", path["f"], "-o", path["m.npy"]], []),
+        (["ttv", store, path["out.slc"], "--mode", 2, "--vector", path["v.npy"], "-f"], ["multiply"]),
+        (["ttm", store, path["out"], "--mode", 2, "--matrix", path["u.npy"]], []),
+        (["export", store, path["again.tns"], "-f"], ["export"]),
+    ]
+    for args, phases in commands:
+        out, messages = sluice(*args, "--progress", "always", "--log-json", log)
+        check(not CONTROL.search(out + messages), f"{args[0]}: control characters: {messages!r}")
+        for phase in phases:
+            check(re.search(rf"^{phase} \([\d.]+s\)$", messages, re.M), f"{args[0]}: no line for {phase}: {messages!r}")
+        with open(log) as file:
+            events = [json.loads(line) for line in file]
+        check(events[0]["event"] == "start" and events[0]["name"] == args[0], f"{args[0]}: {events[0]}")
+        check(events[0]["command"][:2] == ["sluice", args[0]] and events[0]["pid"] > 0, events[0])
+        check(events[-1]["event"] == "end" and events[-1]["exit_code"] == 0, f"{args[0]}: {events[-1]}")
+        check({e["phase"] for e in events if e["event"] == "phase"} >= set(phases), f"{args[0]}: {events}")
+        check(all(e["schema"] == "sluice-log-1" for e in events), "schema")
+        again = [*args, "--drop", "sorted-1"][:2] + ["--drop", "sorted-1"] if args[0] == "layout" else args
+        check(sluice(*again, "-q") == ("", ""), f"{args[0]} -q speaks")
+
+
+def log_of_the_end(folder):
+    """The log tells how far a run is every second, and how one ended that failed or was stopped."""
+    store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
+    sluice("check", os.path.join(folder, "none.slc"), "--log-json", log, status=5)
+    with open(log) as file:
+        end = json.loads(file.readlines()[-1])
+    check(end["event"] == "end" and end["exit_code"] == 5 and end["reason"] == "io", end)
+    child = subprocess.Popen([SLUICE, "cpd", store, "-r", "8", "-i", "100000000", "--tol", "0", "--nowrite", "-q",
+                              "--log-json", log])
+    deadline = time.monotonic() + 60
+    progress = []
+    while not progress and time.monotonic() < deadline:
+        time.sleep(0.1)
+        with open(log) as file:
+            progress = [line for line in file if '"progress"' in line and line.endswith("\n")]
+    child.send_signal(signal.SIGTERM)
+    check(child.wait(60) == 143, "exit")
+    check(progress, "no progress in the log")
+    now = json.loads(progress[0])
+    check(now["completed"] > 0 and 0 < now["fit"] < 1 and now["seconds_left"] > 0, now)
+    with open(log) as file:
+        end = json.loads(file.readlines()[-1])
+    check(end["exit_code"] == 143 and end["reason"] == "signal" and end["iterations"] > 0, end)
+
+
+def state_of_a_check(folder):
+    """SIGUSR1 makes a check say where it is, and SIGINT ends it."""
+    store = generated(folder, 400000 if QUICK else 3000000, "3000x2000x1000")
+    for _ in range(20):
+        child = subprocess.Popen([SLUICE, "check", store, "-t", "1", "--progress", "always"], stderr=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        child.stderr.readline()
+        child.send_signal(signal.SIGUSR1)
+        line = child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        if line:
+            check(re.match(r"sluice: after [\d.]+s: check: .*B of .*B, .*B/s, ETA", line), line)
+            check(child.returncode in (0, 130), f"exit {child.returncode}")
+        if line and child.returncode == 130:
+            return
+    raise Skip("it is through before a signal comes")
+
+
+def exit_codes(folder):
+    """The table of sluice(1), each of them."""
+    store, text = generated(folder), os.path.join(folder, "bad.tns")
+    sluice("check", store, status=0)
+    with open(text, "w") as file:
+        file.write("1 1 1e200\n2 2 1e200\n")
+    sluice("convert", text, os.path.join(folder, "large.slc"), "-q")
+    sluice("cpd", os.path.join(folder, "large.slc"), "-r", 1, "--nowrite", status=1)
+    sluice("cpd", store, status=2)
+    with open(text, "w") as file:
+        file.write("1 1 x\n")
+    sluice("convert", text, os.path.join(folder, "bad.slc"), status=3)
+    sluice("cpd", store, "-r", 2, "--memory", "1MiB", "--nowrite", status=4)
+    sluice("cpd", os.path.join(folder, "none.slc"), "-r", 2, "--nowrite", status=5)
+    sluice("cpd", store, "-r", 2, "-i", 1000000000, "--tol", 0, "--maxsecs", 0.2, "--nowrite", status=75)
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "2", "-i", "1000000000", "--tol", "0", "--nowrite"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+        for line in child.stdout:
+            if b"its =   2" in line:
+                break
+        child.send_signal(number)
+        child.communicate(timeout=60)
+        check(child.returncode == code, f"exit {child.returncode}, not {code}")
+
+
+run([
+    ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
+    ("progress of every command", every_command),
+    ("the log tells progress and the end", log_of_the_end),
+    ("the state of a check", state_of_a_check),
+    ("every exit code", exit_codes),
+])

@@ -1,0 +1,81 @@
+/* See run_log.h. There is one log, for there is one command. */
+#include "run_log.h"
+
+#include "base/clock.h"
+#include "console.h"
+#include "progress.h"
+
+#include <string.h>
+
+static struct {
+    struct log_json *log;
+    bool own; /* opened here */
+    uint64_t start_ns;
+} current;
+
+static const char *path_of(const struct command *command, const void *values)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (strcmp(option->name, "log-json") == 0) {
+            const char *path;
+
+            memcpy(&path, (const char *)values + option->offset, sizeof path);
+            return path;
+        }
+    }
+    return NULL;
+}
+
+void run_log_use(struct log_json *log)
+{
+    current.log = log;
+    current.own = false;
+    current.start_ns = slc_clock_ns();
+    progress_log(log);
+}
+
+bool run_log_begin(
+    const struct command *command, int argc, char **argv, const void *values, int *exit_code)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct log_json *log = NULL;
+
+    if (command->resumes) {
+        return true;
+    }
+    if (log_json_open(path_of(command, values), &log, &err) != SLC_OK) {
+        *exit_code = console_error(&err);
+        return false;
+    }
+    if (log != NULL) {
+        log_json_fresh(log);
+        run_log_use(log);
+        current.own = true;
+        log_json_start(log, command, argc, argv);
+    }
+    return true;
+}
+
+void run_log_end(int exit_code)
+{
+    struct log_json *log = current.log;
+    const bool signalled = exit_code == 130 || exit_code == 143;
+    const struct log_end end = {.reason = exit_code == 0 ? "done"
+                                          : signalled    ? "signal"
+                                                         : console_last_status(),
+                                .exit_code = exit_code,
+                                .seconds = slc_seconds_since(current.start_ns)};
+
+    if (log == NULL || !current.own) {
+        return;
+    }
+    progress_log(NULL);
+    current.log = NULL;
+    log_json_end(log, &end);
+    log_json_close(log);
+}
+
+void run_log_abort(int exit_code)
+{
+    log_json_abort(current.log, exit_code, slc_seconds_since(current.start_ns));
+}
