@@ -10,6 +10,7 @@
 #include "storage/npy_header.h"
 #include "storage/output.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -389,6 +390,119 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
     if (status == SLC_OK) {
         *rows = source.header.shape[0];
         *cols = (uint32_t)source.header.shape[1];
+    }
+    return status;
+}
+
+struct slc_npy_rows {
+    struct source source;
+    char *path;
+    uint8_t *scratch;
+};
+
+enum slc_status slc_npy_rows_open(const struct slc_files *files,
+                                  const char *path,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  struct slc_npy_rows **rows,
+                                  struct slc_error *err)
+{
+    struct slc_npy_rows *opened = slc_calloc(1, sizeof *opened);
+    enum slc_status status;
+
+    *rows = NULL;
+    if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
+        slc_free(opened);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", path);
+    }
+    opened->source = (struct source){.files = slc_files_or_system(files), .path = opened->path};
+    status = open_source(&opened->source, expect_rows, expect_cols, &opened->scratch, err);
+    if (status != SLC_OK) {
+        close_source(&opened->source, opened->scratch, status, err);
+        slc_free(opened->path);
+        slc_free(opened);
+        return status;
+    }
+    *rows = opened;
+    return SLC_OK;
+}
+
+void slc_npy_rows_close(struct slc_npy_rows *rows)
+{
+    if (rows != NULL) {
+        close_source(&rows->source, rows->scratch, SLC_OK, NULL);
+        slc_free(rows->path);
+        slc_free(rows);
+    }
+}
+
+void slc_npy_rows_shape(const struct slc_npy_rows *rows,
+                        uint64_t *count,
+                        uint32_t *cols,
+                        enum slc_value_type *type)
+{
+    *count = rows->source.header.shape[0];
+    *cols = (uint32_t)rows->source.header.shape[1];
+    *type = rows->source.header.item_bytes == 4 ? SLC_F32 : SLC_F64;
+}
+
+/* `count` items from number `first` of the file on, to every `stride`-th place of `values`. */
+static enum slc_status read_run(struct slc_npy_rows *rows,
+                                uint64_t first,
+                                uint64_t count,
+                                double *values,
+                                uint64_t stride,
+                                struct slc_error *err)
+{
+    const struct source *source = &rows->source;
+    const struct slc_npy_header *header = &source->header;
+    const uint64_t line = header->shape[header->fortran_order ? 0 : 1];
+
+    for (uint64_t done = 0, more; done < count; done += more) {
+        enum slc_status status;
+
+        more = slc_min_u64(count - done, SCRATCH_BYTES / header->item_bytes);
+        status = slc_file_read_at(source->files, source->fd, source->path, rows->scratch,
+                                  more * header->item_bytes,
+                                  source->data_offset + (first + done) * header->item_bytes, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        for (uint64_t i = 0; i < more; i++) {
+            const double value = load_item(header, rows->scratch + i * header->item_bytes);
+
+            if (!isfinite(value)) {
+                const struct slc_matrix shape = {.cols = (uint32_t)header->shape[1]};
+                const uint64_t major = (first + done + i) / line;
+                const uint64_t minor = (first + done + i) % line;
+
+                status = slc_matrix_refuse(&shape, header->fortran_order ? minor : major,
+                                           header->fortran_order ? major : minor, value, err);
+                slc_error_locate_file(err, source->path);
+                return status;
+            }
+            values[(done + i) * stride] = value;
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  double *values,
+                                  struct slc_error *err)
+{
+    const struct slc_npy_header *header = &rows->source.header;
+    const uint64_t cols = header->shape[1];
+    enum slc_status status = SLC_OK;
+
+    assert(first <= header->shape[0] && count <= header->shape[0] - first);
+    if (!header->fortran_order) {
+        return read_run(rows, first * cols, count * cols, values, 1, err);
+    }
+    for (uint64_t col = 0; col < cols && status == SLC_OK; col++) {
+        status = read_run(rows, col * header->shape[0] + first, count, values + col, cols, err);
     }
     return status;
 }

@@ -49,4 +49,36 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
                               uint32_t *cols,
                               struct slc_error *err) SLC_NODISCARD;
 
+/* Such an array that is read some rows at a time, whatever its size. */
+struct slc_npy_rows;
+
+/*
+ * Opens an array and checks its shape. Owns: slc_npy_rows_close, which takes NULL. Errors: those of
+ * slc_npy_read.
+ */
+enum slc_status slc_npy_rows_open(const struct slc_files *files,
+                                  const char *path,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  struct slc_npy_rows **rows,
+                                  struct slc_error *err) SLC_NODISCARD;
+void slc_npy_rows_close(struct slc_npy_rows *rows);
+
+/* Its shape, and whether its numbers are of 4 bytes. */
+void slc_npy_rows_shape(const struct slc_npy_rows *rows,
+                        uint64_t *count,
+                        uint32_t *cols,
+                        enum slc_value_type *type);
+
+/*
+ * Rows first .. first + count - 1, all of which are there, one behind the other in `values`
+ * (count x cols). One thread at a time. Errors: a number that is not finite, SLC_ERR_INPUT; those
+ * of reading.
+ */
+enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  double *values,
+                                  struct slc_error *err) SLC_NODISCARD;
+
 #endif

@@ -271,6 +271,11 @@ static const struct sweep_case cases[] = {
      .arguments = "ttm ../in/plain.slc --mode 2 --matrix ../in/v2.npy out -t 2 --io mmap",
      .replaces = true},
     {.name = "export", .arguments = "export ../in/plain.slc out.tns -t 2"},
+    {.name = "top", .arguments = "top ../in/factors -n 3", .prints = true, .replaces = true},
+    {.name = "top --json",
+     .arguments = "top ../in/factors --json -c 2,1",
+     .prints = true,
+     .replaces = true},
     {.name = "info", .arguments = "info ../in/sorted.slc", .prints = true, .replaces = true},
     {.name = "info --json",
      .arguments = "info ../in/sorted.slc --json",
@@ -346,6 +351,11 @@ static void test_export(void)
     sweep_cases("export");
 }
 
+static void test_top(void)
+{
+    sweep_cases("top");
+}
+
 static void test_info(void)
 {
     sweep_cases("info");
@@ -355,11 +365,17 @@ static void test_info(void)
 int __wrap_main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"convert", test_convert}, {"generate", test_generate},
-        {"layout", test_layout},   {"check", test_check},
-        {"cpd", test_cpd},         {"mttkrp", test_mttkrp},
-        {"ttv", test_ttv},         {"ttm", test_ttm},
-        {"export", test_export},   {"info and plan", test_info},
+        {"convert", test_convert},
+        {"generate", test_generate},
+        {"layout", test_layout},
+        {"check", test_check},
+        {"cpd", test_cpd},
+        {"mttkrp", test_mttkrp},
+        {"ttv", test_ttv},
+        {"ttm", test_ttm},
+        {"export", test_export},
+        {"top", test_top},
+        {"info and plan", test_info},
     };
 
     return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);

@@ -21,6 +21,31 @@ static void same_shape(const char *path, uint64_t rows, uint32_t cols)
     }
 }
 
+/* Rows one at a time are the rows of the whole. */
+static void same_rows(const char *path, const struct slc_matrix *matrix)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_npy_rows *rows;
+    double *values = malloc((matrix->cols + (size_t)1) * sizeof *values);
+
+    if (values == NULL ||
+        slc_npy_rows_open(NULL, path, matrix->rows, matrix->cols, &rows, &err) != SLC_OK) {
+        abort();
+    }
+    for (uint64_t i = 0; i < matrix->rows; i++) {
+        if (slc_npy_rows_read(rows, i, 1, values, &err) != SLC_OK) {
+            abort();
+        }
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            if (values[r] != slc_matrix_get(matrix, i, r) && matrix->type == SLC_F64) {
+                abort();
+            }
+        }
+    }
+    slc_npy_rows_close(rows);
+    free(values);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     uint64_t rows = 0;
@@ -40,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                     sum += slc_matrix_get(&matrix, i, r);
                 }
             }
+            same_rows(fuzz_path("fuzz.npy"), &matrix);
             same_shape(fuzz_path("fuzz.npy"), matrix.rows, matrix.cols);
             if (matrix.rows > 0) {
                 slc_matrix_set(&matrix, 0, 0, sum);
