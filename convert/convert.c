@@ -1,7 +1,8 @@
 /*
- * A text tensor to a store: what has to be decided, in this order.
+ * A tensor to a store: what has to be decided, in this order.
  *
- *   1. the dialect and its header, from the first piece of text;
+ *   1. the dialect and its header, from the first piece of text, or what the header of a binary
+ * file says;
  *   2. lengths: --dims, else the header, else (after reading) the data;
  *   3. how many parsers the memory allows, and what is left for the builder;
  *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/team.h"
 #include "base/version.h"
+#include "convert/binary.h"
 #include "convert/convert_internal.h"
 
 #include <assert.h>
@@ -67,19 +69,42 @@ static enum slc_status check_options(const struct slc_convert_options *options,
     return SLC_OK;
 }
 
-/* Reads the first piece and recognizes the dialect. */
-static enum slc_status read_header(struct slc_conversion *c, struct slc_error *err)
+/* Opens a binary input as the source of rows and reads its first piece. */
+static enum slc_status
+open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_piece *first = &c->job.pieces[0];
+    const struct slc_spool_options spool = {.files = options->files,
+                                            .folder = options->temp_folder,
+                                            .output = options->output,
+                                            .max_bytes = options->max_temp};
+    const struct slc_binary_request request = {.input = c->input,
+                                               .dialect = dialect,
+                                               .spool = &spool,
+                                               .room = first->buffer.data,
+                                               .room_bytes = SLC_PIECE_BYTES};
+    uint64_t spooled_bytes;
+    enum slc_status status =
+        slc_binary_open(&request, &c->header, &c->job.source, &spooled_bytes, err);
+
+    if (status == SLC_OK && options->max_temp > 0) {
+        c->build.max_temp = slc_max_u64(options->max_temp - spooled_bytes, 1);
+    }
+    if (status == SLC_OK) {
+        status = slc_row_source_next(c->job.source, first, err);
+    }
+    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
+    return blame_input(c, status, err);
+}
+
+/* Recognizes the dialect of a text from its first piece. */
+static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_piece *first = &c->job.pieces[0];
     enum slc_status status =
-        slc_buffer_create(&first->buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+        slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
 
-    if (status == SLC_OK) {
-        uint64_t start_ns = slc_clock_ns();
-
-        status = slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
-        c->job.read_seconds += slc_seconds_since(start_ns);
-    }
     if (status != SLC_OK) {
         return status;
     }
@@ -92,6 +117,35 @@ static enum slc_status read_header(struct slc_conversion *c, struct slc_error *e
     first->position = (size_t)c->header.header_bytes;
     first->lines_before = c->header.header_lines;
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
+}
+
+/* Recognizes the format, reads the header and the first piece. */
+static enum slc_status open_rows(struct slc_conversion *c, struct slc_error *err)
+{
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_dialect dialect = c->options->dialect;
+    enum slc_status status =
+        slc_buffer_create(&c->job.pieces[0].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (dialect == SLC_DIALECT_AUTO) {
+        size_t head_bytes;
+        const unsigned char *head = slc_input_peek(c->input, &head_bytes);
+
+        dialect = slc_binary_detect(head, head_bytes);
+        if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
+            return blame_input(c,
+                               slc_fail(err, SLC_ERR_INPUT,
+                                        "neither text nor a binary tensor that tells its format; "
+                                        "one of ALTO is read with --format alto-bin"),
+                               err);
+        }
+    }
+    status = slc_dialect_is_binary(dialect) ? open_binary(c, dialect, err) : open_text(c, err);
+    c->job.read_seconds += slc_seconds_since(start_ns);
+    return status;
 }
 
 /* Order and lengths as far as they are known before reading the rows. */
@@ -483,7 +537,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
         goto done;
     }
     c.job.piece_count = 1;
-    status = read_header(&c, err);
+    status = open_rows(&c, err);
     if (status == SLC_OK) {
         status = settle_dims(&c, err);
     }

@@ -1,5 +1,6 @@
 /*
- * `sluice convert`: from a text tensor in any dialect, plain or compressed, to a store.
+ * `sluice convert`: from a tensor in any text dialect or binary format, plain or compressed, to a
+ * store.
  */
 #ifndef SLC_CONVERT_CONVERT_H
 #define SLC_CONVERT_CONVERT_H
@@ -11,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Text dialects, docs/FORMATS-TEXT.md. AUTO sniffs from the first lines. */
+/* Text dialects, docs/FORMATS-TEXT.md, and binary formats, docs/FORMATS-BINARY.md. AUTO looks at
+ * the first bytes and lines. */
 enum slc_dialect {
     SLC_DIALECT_AUTO,
     SLC_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
@@ -20,10 +22,16 @@ enum slc_dialect {
     SLC_DIALECT_GENTEN,        /* [sptensor [indices-start-at-..]], N, dims, nnz; 0-based default */
     SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
     SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
-    SLC_DIALECT_MATRIXMARKET   /* %%MatrixMarket matrix coordinate .. */
+    SLC_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate .. */
+    SLC_DIALECT_SPLATT_BIN,    /* the first of the binary ones */
+    SLC_DIALECT_GENTEN_BIN,
+    SLC_DIALECT_ALTO_BIN, /* never found out: nothing tells such a file from other numbers */
+    SLC_DIALECT_LAST = SLC_DIALECT_ALTO_BIN
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
+/* Whether it is one of a binary file. */
+bool slc_dialect_is_binary(enum slc_dialect dialect);
 
 struct slc_convert_options {
     const struct slc_files *files; /* NULL: the operating system */

@@ -174,7 +174,7 @@ void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state 
 /* False where it is not what was put. */
 static bool get_report(struct slc_state *note, struct slc_convert_report *report)
 {
-    report->dialect = (enum slc_dialect)slc_state_get(note, SLC_DIALECT_MATRIXMARKET);
+    report->dialect = (enum slc_dialect)slc_state_get(note, SLC_DIALECT_LAST);
     report->order = (unsigned)slc_state_get(note, SLC_MAX_ORDER);
     report->dims_declared = slc_state_get(note, 1) != 0;
     report->index_base = (unsigned)slc_state_get(note, 1);

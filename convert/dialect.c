@@ -16,10 +16,17 @@ static const struct {
     enum slc_dialect dialect;
     const char *name;
 } dialects[] = {
-    {SLC_DIALECT_AUTO, "auto"},     {SLC_DIALECT_TNS, "tns"},
-    {SLC_DIALECT_PARTI, "parti"},   {SLC_DIALECT_FROSTT_EXT, "frostt-ext"},
-    {SLC_DIALECT_GENTEN, "genten"}, {SLC_DIALECT_TENSORTOOLBOX, "tensortoolbox"},
-    {SLC_DIALECT_TACO, "taco"},     {SLC_DIALECT_MATRIXMARKET, "matrixmarket"},
+    {SLC_DIALECT_AUTO, "auto"},
+    {SLC_DIALECT_TNS, "tns"},
+    {SLC_DIALECT_PARTI, "parti"},
+    {SLC_DIALECT_FROSTT_EXT, "frostt-ext"},
+    {SLC_DIALECT_GENTEN, "genten"},
+    {SLC_DIALECT_TENSORTOOLBOX, "tensortoolbox"},
+    {SLC_DIALECT_TACO, "taco"},
+    {SLC_DIALECT_MATRIXMARKET, "matrixmarket"},
+    {SLC_DIALECT_SPLATT_BIN, "splatt-bin"},
+    {SLC_DIALECT_GENTEN_BIN, "genten-bin"},
+    {SLC_DIALECT_ALTO_BIN, "alto-bin"},
 };
 
 const char *slc_dialect_name(enum slc_dialect dialect)
@@ -43,9 +50,14 @@ bool slc_dialect_parse(const char *name, enum slc_dialect *dialect)
     return false;
 }
 
+bool slc_dialect_is_binary(enum slc_dialect dialect)
+{
+    return dialect >= SLC_DIALECT_SPLATT_BIN;
+}
+
 unsigned slc_dialect_base(enum slc_dialect dialect)
 {
-    return dialect == SLC_DIALECT_GENTEN ? 0 : 1;
+    return dialect == SLC_DIALECT_GENTEN || slc_dialect_is_binary(dialect) ? 0 : 1;
 }
 
 /* Comments outside Matrix Market: '#' as in FROSTT, '//' as in GenTen. */

@@ -232,6 +232,48 @@ static size_t once_compressed(struct slc_input *input, const char *text, size_t 
     return 0;
 }
 
+const unsigned char *slc_input_peek(struct slc_input *input, size_t *bytes)
+{
+    char *text = input->carry.data;
+
+    assert(input->delivered == 0);
+    if (input->carry_bytes < SLC_INPUT_PEEK_BYTES && input->pending.status == SLC_OK) {
+        size_t filled = fill(input, text, input->carry_bytes, SLC_INPUT_PEEK_BYTES);
+
+        input->carry_bytes = once_compressed(input, text, filled);
+    }
+    *bytes = input->carry_bytes;
+    return input->carry.data;
+}
+
+enum slc_status slc_input_read(
+    struct slc_input *input, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    size_t kept = bytes < input->carry_bytes ? bytes : input->carry_bytes;
+
+    memcpy(data, input->carry.data, kept);
+    input->carry_bytes -= kept;
+    memmove(input->carry.data, (char *)input->carry.data + kept, input->carry_bytes);
+    *got = kept;
+    if (input->pending.status == SLC_OK) {
+        *got = fill(input, data, kept, bytes);
+    }
+    input->delivered += *got;
+    if (*got == 0 && input->pending.status != SLC_OK) {
+        if (err && err->status == SLC_OK) {
+            *err = input->pending;
+        }
+        return input->pending.status;
+    }
+    return SLC_OK;
+}
+
+int slc_input_fd(const struct slc_input *input)
+{
+    assert(input->source.by_offset && !input->decoder);
+    return input->source.fd;
+}
+
 enum slc_status slc_input_next(
     struct slc_input *input, char *text, size_t capacity, size_t *bytes, struct slc_error *err)
 {
@@ -240,10 +282,12 @@ enum slc_status slc_input_next(
 
     assert(capacity >= 2 * (size_t)SLC_LINE_BYTES_MAX);
     *bytes = 0;
+    memcpy(text, input->carry.data, filled);
+    input->carry_bytes = 0;
     if (input->pending.status == SLC_OK) {
-        memcpy(text, input->carry.data, filled);
-        input->carry_bytes = 0;
         filled = once_compressed(input, text, fill(input, text, filled, capacity));
+    }
+    if (filled > 0) {
         whole = filled;
         if (!input->at_end) {
             const char *last = memrchr(text, '\n', filled);

@@ -1,6 +1,7 @@
 /*
- * Where text comes from: a plain file, a compressed one (gzip, bzip2, xz, zstd, lz4 by content),
- * or standard input. Delivered as pieces that end at line ends, in order.
+ * Where a tensor comes from: a plain file, a compressed one (gzip, bzip2, xz, zstd, lz4 by
+ * content), or standard input. Text is delivered as pieces that end at line ends, in order; of a
+ * binary file its bytes, in order or, where it is plain, from anywhere.
  */
 #ifndef SLC_CONVERT_INPUT_H
 #define SLC_CONVERT_INPUT_H
@@ -46,6 +47,24 @@ enum slc_status slc_input_next(struct slc_input *input,
                                size_t capacity,
                                size_t *bytes,
                                struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The first bytes of what the file holds, decompressed, without consuming them: *bytes, at most
+ * SLC_INPUT_PEEK_BYTES and fewer only where the input ends or has a fault, which is reported when
+ * all before it has been delivered. Before anything else is read. Borrowed until then.
+ */
+enum { SLC_INPUT_PEEK_BYTES = 4096 };
+const unsigned char *slc_input_peek(struct slc_input *input, size_t *bytes);
+
+/* The next bytes, decompressed, up to `bytes`; *got is 0 at the end. Errors: as slc_input_next. */
+enum slc_status slc_input_read(struct slc_input *input,
+                               void *data,
+                               size_t bytes,
+                               size_t *got,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/* The open file of a seekable input. Borrowed. */
+int slc_input_fd(const struct slc_input *input);
 
 /*
  * Seekable inputs: reads whole lines from around byte `offset` (the first partial line is dropped)

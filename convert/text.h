@@ -33,7 +33,8 @@ struct slc_text_header {
     uint64_t header_lines;
 };
 
-/* The base by convention, where neither the header nor the indices tell: 0 for GenTen, else 1. */
+/* The base by convention, where neither the header nor the indices tell: 0 for GenTen and
+ * binary formats, else 1. */
 unsigned slc_dialect_base(enum slc_dialect dialect);
 
 /*

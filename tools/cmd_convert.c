@@ -1,4 +1,5 @@
-/* sluice convert: a text tensor becomes a store. Says every decision it took about the input. */
+/* sluice convert: a tensor, text or binary, becomes a store. Says every decision it took about the
+ * input. */
 #include "build_options.h"
 #include "commands.h"
 #include "console.h"
@@ -22,19 +23,21 @@ struct arguments {
 };
 
 static const char *const dialect_choices[] = {
-    "auto", "tns", "parti", "frostt-ext", "genten", "tensortoolbox", "taco", "matrixmarket", NULL};
+    "auto", "tns",          "parti",      "frostt-ext", "genten",   "tensortoolbox",
+    "taco", "matrixmarket", "splatt-bin", "genten-bin", "alto-bin", NULL};
 static const char *const base_choices[] = {"auto", "0", "1", NULL};
 static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
 static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
 
 static const struct option options[] = {
-    {.name = "dialect",
+    {.name = "format",
+     .alias = "dialect",
      .kind = OPTION_CHOICE,
      .value = "NAME",
      .fallback = "auto",
      .choices = dialect_choices,
-     .help = "text format of IN: auto, tns, parti, frostt-ext, genten, tensortoolbox, taco or "
-             "matrixmarket",
+     .help = "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
+             "matrixmarket; binary: splatt-bin, genten-bin or alto-bin",
      .offset = offsetof(struct arguments, dialect)},
     {.name = "index-base",
      .kind = OPTION_CHOICE,
@@ -83,7 +86,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
         !slc_duplicates_parse(args->duplicates, &out->duplicates) ||
         !slc_codec_parse(args->build.codec, &out->codec)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--dialect %s, --duplicates %s or --codec %s is not known to this library",
+                        "--format %s, --duplicates %s or --codec %s is not known to this library",
                         args->dialect, args->duplicates, args->build.codec);
     }
     out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
@@ -135,9 +138,10 @@ static void print_report(const struct slc_convert_report *report,
     double read = report->read_seconds + report->parse_seconds;
 
     printf("Converted %s to %s\n", input, output);
-    printf("  %-12s %s, compression %s, %s in %s lines\n", "input",
-           slc_dialect_name(report->dialect), report->compression,
-           format_data(&a, (double)report->text_bytes), format_count(&b, report->lines));
+    printf("  %-12s %s, compression %s, %s in %s %s\n", "input", slc_dialect_name(report->dialect),
+           report->compression, format_data(&a, (double)report->text_bytes),
+           format_count(&b, report->lines),
+           slc_dialect_is_binary(report->dialect) ? "nonzeros" : "lines");
     printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
            report->dims_declared ? "declared" : "found in the data");
@@ -153,7 +157,7 @@ static void print_report(const struct slc_convert_report *report,
                format_count(&a, build->kept_nnz));
     }
     build_report(build, report->order, report->dims);
-    printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s of text)\n", "time",
+    printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s)\n", "time",
            report->total_seconds, report->read_seconds, report->parse_seconds,
            format_data(&a, read > 0 ? (double)report->text_bytes / read : 0));
     if (build->commit_seconds > 0) {
@@ -193,14 +197,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_convert = {
     .name = "convert",
-    .summary = "turn a text tensor into a store",
+    .summary = "turn a tensor in text or binary form into a store",
     .example = "sluice convert flights-4d.tns.xz flights-4d.slc --memory 2GiB",
     .operands = "IN OUT.slc",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
-    .notes = "IN is a file or - for standard input; gz, bz2, xz, zst and lz4 are recognized by "
-             "content.\n"
+    .notes = "IN is a file or - for standard input; its format and gz, bz2, xz, zst and lz4 are "
+             "recognized by\n"
+             "content, but for alto-bin, which --format has to name.\n"
              "Indices count from what the header says; else from 0 if an index 0 occurs in any "
              "mode; else\n"
              "as usual for the dialect (1 for .tns). A dialect that exists both ways (sptensor "

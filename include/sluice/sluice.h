@@ -82,14 +82,17 @@ enum sluice_duplicates {
     SLUICE_DUPLICATES_KEEP_LAST
 };
 enum sluice_dialect {
-    SLUICE_DIALECT_AUTO,          /* recognized from the first lines */
+    SLUICE_DIALECT_AUTO,          /* recognized from the first bytes and lines */
     SLUICE_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
     SLUICE_DIALECT_PARTI,         /* N, dims, rows */
     SLUICE_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format" */
     SLUICE_DIALECT_GENTEN,        /* sptensor, 0-based unless stated */
     SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, 1-based */
     SLUICE_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate */
-    SLUICE_DIALECT_MATRIXMARKET   /* %%MatrixMarket matrix coordinate */
+    SLUICE_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate */
+    SLUICE_DIALECT_SPLATT_BIN,    /* binary: SPLATT's */
+    SLUICE_DIALECT_GENTEN_BIN,    /* GenTen's */
+    SLUICE_DIALECT_ALTO_BIN       /* ALTO's, which has to be said */
 };
 enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };
 enum sluice_model_form {
@@ -171,9 +174,9 @@ struct sluice_convert_report {
 SLC_API void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes);
 
 /*
- * Converts the text tensor `input` (plain or compressed; "-": standard input) to the store
- * `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be NULL. Order:
- * the store depends on the entries and their order alone, not on threads or memory. Errors:
+ * Converts the tensor `input` (text or binary, plain or compressed; "-": standard input) to the
+ * store `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be NULL.
+ * Order: the store depends on the entries and their order alone, not on threads or memory. Errors:
  * SLC_ERR_INPUT with file, line and column for bad text; SLC_ERR_BUDGET naming the smallest budget;
  * SLC_ERR_IO, SLC_ERR_NOSPACE. Nothing is left on disk after an error.
  */

@@ -99,6 +99,31 @@ static void make_folder_with(const char *name, const char *store, const char *as
     file_tree_copy(input(store), beside(as));
 }
 
+/* A binary tensor of SPLATT, indices of 4 bytes and values of 8, one list after the other. */
+static void make_binary(const char *name, uint32_t nnz)
+{
+    const uint32_t head[] = {
+        0, 4, 0, 8, 0, 3, (uint32_t)dims[0], (uint32_t)dims[1], (uint32_t)dims[2], nnz};
+    FILE *file = fopen(input(name), "wb");
+    bool sound;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    sound = fwrite(head, sizeof head, 1, file) == 1;
+    for (unsigned m = 0; m < 3; m++) {
+        for (uint32_t i = 0; i < nnz; i++) {
+            uint32_t index = (i * 7919 + i / 13 * m) % (uint32_t)dims[m];
+
+            sound = sound && fwrite(&index, sizeof index, 1, file) == 1;
+        }
+    }
+    for (uint32_t i = 0; i < nnz; i++) {
+        double value = i % 9 + 1;
+
+        sound = sound && fwrite(&value, sizeof value, 1, file) == 1;
+    }
+    CU_ASSERT_TRUE_FATAL(fclose(file) == 0 && sound);
+}
+
 static void compress(const char *name)
 {
     char command[4 * PATH_BYTES];
@@ -169,6 +194,8 @@ static void make_inputs(void)
     make_vector("u.npy", 150);
     prepare("generate t.tns --dims 60x40x30 --nnz 3000 -q");
     compress("t.tns");
+    make_binary("t.bin", 3000);
+    compress("t.bin");
     prepare("generate zipf.tns --dims 600x400x300 --nnz 3000 --dist zipf-shuffled:1.5 -q");
     /* More than stay in memory with the smallest that a conversion works with. */
     prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
@@ -191,6 +218,12 @@ static const struct sweep_case cases[] = {
     {.name = "convert", .arguments = CONVERT_COMMITTING, .store = "out.slc/"},
     {.name = "convert, compressed",
      .arguments = "convert ../in/t.tns.gz out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, binary",
+     .arguments = "convert ../in/t.bin out.slc -t 2 --checkpoint-interval 0.001 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, binary by a temporary file",
+     .arguments = "convert ../in/t.bin.gz out.slc -t 2 --memory 256MiB",
      .store = "out.slc/"},
     {.name = "convert, spilling", .arguments = spilling, .store = "out.slc/"},
     {.name = "convert, resumed",

@@ -322,6 +322,15 @@ def texts(folder):
         harmless(["convert", at + "t.txt", at + "o.slc", "--dialect", given, "-t", 2, "-q"], f"{dialect}, {what}",
                  {3, 4})
         check(sorted(os.listdir(folder)) == ["t.txt"], f"{dialect}, {what}: left {os.listdir(folder)}")
+    binary = {"splatt-bin": struct.pack("<iQQ6Q", 0, 8, 8, 3, BIG, BIG, BIG, BIG, 0),
+              "genten-bin": b"sptn" + struct.pack("<II7Q", 3, 64, 9, 9, 9, 16, 16, 16, BIG),
+              "alto-bin": struct.pack("<5Q", 3, 9, 9, 9, BIG)}
+    for form, content in binary.items():
+        for packed in (False, True):
+            with open(at + "t.txt", "wb") as file:
+                file.write(gzip.compress(content) if packed else content)
+            harmless(["convert", at + "t.txt", at + "o.slc", "--format", form, "-t", 2, "-q"], f"{form} of 2^60", {3})
+            check(sorted(os.listdir(folder)) == ["t.txt"], f"{form}: left {os.listdir(folder)}")
     for name, opened in (("gz", gzip.open), ("bz2", bz2.open)) if FULL else ():
         with opened(at + f"t.{name}", "wb") as file:
             for _ in range(1024):

@@ -1,0 +1,61 @@
+"""Writers of the binary tensors of other programs, from the descriptions of their formats alone: what `sluice convert`
+reads is compared with what these write. Coordinates are an array of N rows, from 0. Run by itself, it writes the files
+of tests/golden/binary anew."""
+
+import os
+import struct
+import sys
+
+import numpy as np
+
+
+def splatt(dims, coords, values, index_bytes=4, value_bytes=8):
+    """SPLATT: a header of 20 bytes, whose numbers stand where they come; lists of indices mode by mode."""
+    index, value = f"<u{index_bytes}", f"<f{value_bytes}"
+    out = struct.pack("<iQQ", 0, index_bytes, value_bytes)
+    out += np.array([len(dims), *dims, len(values)], index).tobytes()
+    for row in coords:
+        out += np.asarray(row).astype(index).tobytes()
+    return out + np.asarray(values).astype(value).tobytes()
+
+
+def genten(dims, coords, values, float_bits=64, index_bits=None):
+    """GenTen: records of as many bits per index as its mode needs, or as `index_bits` says of each."""
+    bits = index_bits or [16 if d < 1 << 16 else 32 if d < 1 << 32 else 64 for d in dims]
+    out = b"sptn" + struct.pack("<II", len(dims), float_bits)
+    out += struct.pack(f"<{2 * len(dims) + 1}Q", *dims, *bits, len(values))
+    letter = {16: "H", 32: "I", 64: "Q"}
+    record = struct.Struct("<" + "".join(letter[b] for b in bits) + ("d" if float_bits == 64 else "f"))
+    return out + b"".join(record.pack(*(int(row[i]) for row in coords), float(values[i])) for i in range(len(values)))
+
+
+def alto(dims, coords, values, value_bytes=8):
+    """ALTO: words of 8 bytes without any mark."""
+    out = struct.pack(f"<{len(dims) + 2}Q", len(dims), *dims, len(values))
+    out += b"".join(np.asarray(row).astype("<u8").tobytes() for row in coords)
+    return out + np.asarray(values).astype(f"<f{value_bytes}").tobytes()
+
+
+def tns(coords, values):
+    """The same as text, from 1."""
+    return "".join(" ".join(str(int(row[i]) + 1) for row in coords) + f" {float(values[i])!r}\n"
+                   for i in range(len(values)))
+
+
+TINY = ((3, 4, 70000), [[0, 2, 1, 0], [3, 0, 1, 3], [69999, 0, 5, 1]], [1.5, -2.0, 3.0, 0.25])
+
+
+def tiny():
+    """Name and bytes of every golden file."""
+    return {
+        "splatt-4-8.bin": splatt(*TINY), "splatt-8-4.bin": splatt(*TINY, 8, 4), "genten-64.bin": genten(*TINY),
+        "genten-32.bin": genten(*TINY, 32, [64, 16, 32]), "alto.bin": alto(*TINY), "alto-f32.bin": alto(*TINY, 4),
+    }
+
+
+if __name__ == "__main__":
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "golden", "binary")
+    os.makedirs(folder, exist_ok=True)
+    for name, content in tiny().items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
