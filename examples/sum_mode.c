@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "sum_mode: a tensor of %" PRIu32 " modes has no mode %lu to be left out\n",
                 info.order, mode);
         code = EXIT_FAILURE;
-    } else if ((ones = malloc(info.dims[mode - 1] * sizeof *ones)) == NULL) {
+    } else if ((ones = (double *)malloc(info.dims[mode - 1] * sizeof *ones)) == NULL) {
         fprintf(stderr, "sum_mode: no memory for %" PRIu64 " numbers\n", info.dims[mode - 1]);
         code = EXIT_FAILURE;
     } else {

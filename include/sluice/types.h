@@ -1,0 +1,108 @@
+/* What the parts of libsluice share: enumerations, sizes in text, names of statuses. */
+#ifndef SLUICE_TYPES_H
+#define SLUICE_TYPES_H
+
+#include "sluice/status.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef SLC_API
+#define SLC_API __attribute__((visibility("default")))
+#endif
+
+enum { SLUICE_MAX_ORDER = 16 };
+
+/* Version of the library that is running, e.g. "0.1.0". Never NULL. */
+SLC_API const char *sluice_version(void);
+
+/* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
+SLC_API const char *sluice_status_name(enum slc_status status);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
+ * into `text` (text_bytes, always terminated). Returns the length it wanted, like snprintf.
+ */
+SLC_API int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
+
+/*
+ * Parses a size as the command does: "512MiB", "4G" (= GiB), "200MB" (decimal), "50%" (of memory),
+ * plain bytes. Errors: SLC_ERR_USAGE.
+ */
+SLC_API enum slc_status
+sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err);
+
+enum sluice_precision { SLUICE_F32 = 1, SLUICE_F64 = 2 };
+enum sluice_io { SLUICE_IO_AUTO, SLUICE_IO_URING, SLUICE_IO_PREAD, SLUICE_IO_MMAP };
+enum sluice_schedule { SLUICE_SCHEDULE_AUTO, SLUICE_SCHEDULE_LARGEST, SLUICE_SCHEDULE_FILE };
+enum sluice_codec { SLUICE_CODEC_PACKED = 1, SLUICE_CODEC_LZ4 = 2, SLUICE_CODEC_BLCO = 3 };
+enum sluice_value { SLUICE_VALUE_AUTO, SLUICE_VALUE_F32, SLUICE_VALUE_F64 };
+enum sluice_relabel {
+    SLUICE_RELABEL_NONE,
+    SLUICE_RELABEL_FREQUENCY /* number indices by frequency where that makes the store smaller */
+};
+enum sluice_duplicates {
+    SLUICE_DUPLICATES_SUM,
+    SLUICE_DUPLICATES_ERROR,
+    SLUICE_DUPLICATES_KEEP_FIRST,
+    SLUICE_DUPLICATES_KEEP_LAST
+};
+enum sluice_dialect {
+    SLUICE_DIALECT_AUTO,          /* recognized from the first bytes and lines */
+    SLUICE_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
+    SLUICE_DIALECT_PARTI,         /* N, dims, rows */
+    SLUICE_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format" */
+    SLUICE_DIALECT_GENTEN,        /* sptensor, 0-based unless stated */
+    SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, 1-based */
+    SLUICE_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate */
+    SLUICE_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate */
+    SLUICE_DIALECT_SPLATT_BIN,    /* binary: SPLATT's */
+    SLUICE_DIALECT_GENTEN_BIN,    /* GenTen's */
+    SLUICE_DIALECT_ALTO_BIN       /* ALTO's, which has to be said */
+};
+enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };
+enum sluice_model_form {
+    SLUICE_MODEL_NPY,    /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
+    SLUICE_MODEL_SPLATT, /* STEMmode1.mat, .. and STEMlambda.mat */
+    SLUICE_MODEL_KTENSOR /* one text file, Tensor Toolbox */
+};
+/* Whether a decomposition holds a copy of the tensor per mode where memory allows. */
+enum sluice_copies {
+    SLUICE_COPIES_AUTO, /* after ten iterations of a run that may have more than twenty */
+    SLUICE_COPIES_NEVER,
+    SLUICE_COPIES_ALWAYS /* from the start; SLC_ERR_BUDGET where memory does not allow it */
+};
+/* Where a mode is read from, in a store that has layouts sorted by modes. */
+enum sluice_layouts {
+    SLUICE_LAYOUTS_AUTO,  /* from the one sorted by it, where an iteration reads no more by that */
+    SLUICE_LAYOUTS_BLCO,  /* from the one that serves all modes */
+    SLUICE_LAYOUTS_SORTED /* from the one sorted by it; SLC_ERR_USAGE where one is missing */
+};
+/*
+ * Whether a pass of a decomposition updates two modes: rows of the first are solved for as soon as
+ * their nonzeros have been computed, and these serve the next mode while they are in memory.
+ */
+enum sluice_passes {
+    SLUICE_PASSES_AUTO, /* where an iteration then reads less; never when deterministic */
+    SLUICE_PASSES_PLAIN,
+    SLUICE_PASSES_FUSED /* SLC_ERR_USAGE where no layout closes rows early enough */
+};
+/* Whether each thread that computes is bound to a processor, while it does. */
+enum sluice_pin {
+    SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */
+    SLUICE_PIN_NEVER,
+    SLUICE_PIN_ALWAYS /* where there are enough processors */
+};
+enum sluice_stop {
+    SLUICE_STOP_TOLERANCE,
+    SLUICE_STOP_ITERATIONS,
+    SLUICE_STOP_TIME,
+    SLUICE_STOP_SIGNAL
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
