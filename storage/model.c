@@ -1,6 +1,4 @@
-/*
- * Kruskal models as files: .npy folders, SPLATT's text and the Tensor Toolbox's ktensor text. Rows
- * are formatted straight into a bounded buffer; the locale of the process never shows.
+/* Kruskal models as files: folders of .npy, and what all forms share. See model.h, model_forms.h.
  */
 #include "storage/model.h"
 
@@ -8,21 +6,15 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "storage/model_forms.h"
 #include "storage/npy.h"
-#include "storage/output.h"
 #include "storage/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <locale.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, with some to
- * spare. */
-enum { NUMBER_ROOM = 32, LINE_ROOM = 512 };
 
 /* Read at a time to be hashed: a system call costs little next to it. */
 enum { HASH_BYTES = 256 * 1024 };
@@ -34,24 +26,6 @@ static char *factor_path(const char *folder, unsigned mode)
 
     snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
     return slc_path_join(folder, name);
-}
-
-/* "STEMmodeK.mat", or "STEMlambda.mat" where mode is the order; NULL without memory. */
-static char *splatt_path(const char *stem, unsigned mode, unsigned order)
-{
-    size_t length = strlen(stem);
-    char name[32] = "lambda.mat";
-    char *path;
-
-    if (mode < order) {
-        snprintf(name, sizeof name, "mode%u.mat", mode + 1);
-    }
-    path = slc_malloc(length + sizeof name);
-    if (path != NULL) {
-        memcpy(path, stem, length);
-        memcpy(path + length, name, sizeof name);
-    }
-    return path;
 }
 
 static enum slc_status no_memory(struct slc_error *err)
@@ -88,154 +62,6 @@ static enum slc_status write_npy(const struct slc_files *files,
     return status;
 }
 
-static enum slc_status
-put_line(struct slc_output *output, struct slc_error *err, const char *format, ...)
-    SLC_PRINTF(3, 4);
-
-static enum slc_status
-put_line(struct slc_output *output, struct slc_error *err, const char *format, ...)
-{
-    uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, LINE_ROOM, &room, err);
-
-    if (status == SLC_OK) {
-        va_list args;
-        int length;
-
-        va_start(args, format);
-        length = vsnprintf((char *)room, LINE_ROOM, format, args);
-        va_end(args);
-        output->used += (size_t)length;
-    }
-    return status;
-}
-
-/* One number with 17 significant digits, and what follows it. */
-static enum slc_status
-put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
-{
-    uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, NUMBER_ROOM, &room, err);
-
-    if (status == SLC_OK) {
-        output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
-    }
-    return status;
-}
-
-/* The rows of a factor, a line each. */
-static enum slc_status
-put_factor(struct slc_output *output, const struct slc_matrix *factor, struct slc_error *err)
-{
-    for (uint64_t row = 0; row < factor->rows; row++) {
-        for (uint32_t col = 0; col < factor->cols; col++) {
-            enum slc_status status = put_number(output, slc_matrix_get(factor, row, col),
-                                                col + 1 < factor->cols ? ' ' : '\n', err);
-
-            if (status != SLC_OK) {
-                return status;
-            }
-        }
-    }
-    return SLC_OK;
-}
-
-/* lambda, with `between` after every number but the last, which a newline follows. */
-static enum slc_status put_lambda(struct slc_output *output,
-                                  const struct slc_model_view *model,
-                                  char between,
-                                  struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
-        status = put_number(output, model->lambda[r], r + 1 < model->rank ? between : '\n', err);
-    }
-    return status;
-}
-
-/* Commits after success, gives up otherwise. */
-static enum slc_status
-end_output(struct slc_output *output, enum slc_status status, struct slc_error *err)
-{
-    if (status != SLC_OK) {
-        slc_output_abandon(output);
-        return status;
-    }
-    return slc_output_commit(output, err);
-}
-
-/* One file of SPLATT's text: factor `mode`, or lambda where mode is the order. */
-static enum slc_status write_splatt_file(const struct slc_files *files,
-                                         const char *stem,
-                                         const struct slc_model_view *model,
-                                         unsigned mode,
-                                         struct slc_error *err)
-{
-    char *path = splatt_path(stem, mode, model->order);
-    struct slc_output output;
-    enum slc_status status;
-
-    if (path == NULL) {
-        return no_memory(err);
-    }
-    status = slc_output_open(&output, files, path, err);
-    if (status == SLC_OK) {
-        status = mode == model->order ? put_lambda(&output, model, '\n', err)
-                                      : put_factor(&output, model->factors[mode], err);
-        status = end_output(&output, status, err);
-    }
-    slc_free(path);
-    return status;
-}
-
-/* The ktensor text of the Tensor Toolbox and pyttb (export_data). */
-static enum slc_status
-put_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
-{
-    enum slc_status status = put_line(output, err, "ktensor\n%u\n", model->order);
-
-    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
-        status = put_line(output, err, "%" PRIu64 "%c", model->factors[mode]->rows,
-                          mode + 1 < model->order ? ' ' : '\n');
-    }
-    if (status == SLC_OK) {
-        status = put_line(output, err, "%" PRIu32 "\n", model->rank);
-    }
-    if (status == SLC_OK) {
-        status = put_lambda(output, model, ' ', err);
-    }
-    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
-        status = put_line(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
-                          model->factors[mode]->rows, model->rank);
-        if (status == SLC_OK) {
-            status = put_factor(output, model->factors[mode], err);
-        }
-    }
-    return status;
-}
-
-static enum slc_status write_text(const struct slc_files *files,
-                                  enum slc_model_form form,
-                                  const char *path,
-                                  const struct slc_model_view *model,
-                                  struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    if (form == SLC_MODEL_KTENSOR) {
-        struct slc_output output;
-
-        status = slc_output_open(&output, files, path, err);
-        return status == SLC_OK ? end_output(&output, put_ktensor(&output, model, err), err)
-                                : status;
-    }
-    for (unsigned mode = 0; mode <= model->order && status == SLC_OK; mode++) {
-        status = write_splatt_file(files, path, model, mode, err);
-    }
-    return status;
-}
-
 /* A model in the folder of a store would spoil the store. */
 static enum slc_status check_place(const struct slc_files *files,
                                    enum slc_model_form form,
@@ -249,10 +75,89 @@ static enum slc_status check_place(const struct slc_files *files,
     if (form != SLC_MODEL_SPLATT) {
         return slc_check_outside_stores(files, path, err);
     }
-    first = splatt_path(path, order, order);
+    first = slc_model_path(form, path, order, order);
     status = first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
     slc_free(first);
     return status;
+}
+
+unsigned slc_model_files(enum slc_model_form form, unsigned order)
+{
+    return form == SLC_MODEL_KTENSOR || form == SLC_MODEL_MATLAB ? 1 : order + 1;
+}
+
+char *slc_model_path(enum slc_model_form form, const char *path, unsigned order, unsigned file)
+{
+    const char *const ending = form == SLC_MODEL_NPY      ? ".npy"
+                               : form == SLC_MODEL_SPLATT ? ".mat"
+                                                          : ".csv";
+    const char *const dash = form == SLC_MODEL_SPLATT ? "" : "-";
+    const size_t length = strlen(path);
+    char name[32];
+    char *joined;
+
+    if (slc_model_files(form, order) == 1) {
+        return slc_strdup(path);
+    }
+    (void)snprintf(name, sizeof name, "lambda%s", ending);
+    if (file < order) {
+        (void)snprintf(name, sizeof name, "mode%s%u%s", dash, file + 1, ending);
+    }
+    if (form != SLC_MODEL_SPLATT) {
+        return slc_path_join(path, name);
+    }
+    joined = slc_malloc(length + sizeof name);
+    if (joined != NULL) {
+        memcpy(joined, path, length);
+        memcpy(joined + length, name, sizeof name);
+    }
+    return joined;
+}
+
+uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode)
+{
+    uint64_t rows;
+    uint32_t cols;
+    enum slc_value_type type;
+
+    if (model->factors[mode] != NULL) {
+        return model->factors[mode]->rows;
+    }
+    slc_npy_rows_shape(model->files[mode], &rows, &cols, &type);
+    return rows;
+}
+
+enum slc_value_type slc_model_type(const struct slc_model_view *model, unsigned mode)
+{
+    uint64_t rows;
+    uint32_t cols;
+    enum slc_value_type type;
+
+    if (model->factors[mode] != NULL) {
+        return model->factors[mode]->type;
+    }
+    slc_npy_rows_shape(model->files[mode], &rows, &cols, &type);
+    return type;
+}
+
+enum slc_status slc_model_rows(const struct slc_model_view *model,
+                               unsigned mode,
+                               uint64_t first,
+                               uint64_t count,
+                               double *values,
+                               struct slc_error *err)
+{
+    const struct slc_matrix *factor = model->factors[mode];
+
+    if (factor == NULL) {
+        return slc_npy_rows_read(model->files[mode], first, count, values, err);
+    }
+    for (uint64_t row = first; row < first + count; row++) {
+        for (uint32_t col = 0; col < model->rank; col++) {
+            *values++ = slc_matrix_get(factor, row, col);
+        }
+    }
+    return SLC_OK;
 }
 
 enum slc_status slc_model_write(const struct slc_files *files,
@@ -262,8 +167,6 @@ enum slc_status slc_model_write(const struct slc_files *files,
                                 struct slc_error *err)
 {
     enum slc_status status;
-    locale_t plain;
-    locale_t before;
 
     files = slc_files_or_system(files);
     status = check_place(files, form, path, model->order, err);
@@ -273,16 +176,8 @@ enum slc_status slc_model_write(const struct slc_files *files,
     if (form == SLC_MODEL_NPY) {
         return write_npy(files, path, model, err);
     }
-    /* A decimal comma would make the files unreadable: this thread writes in the C locale. */
-    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0) {
-        return slc_fail(err, SLC_ERR_SYSTEM, "the C locale is not available");
-    }
-    before = uselocale(plain);
-    status = write_text(files, form, path, model, err);
-    uselocale(before);
-    freelocale(plain);
-    return status;
+    return form == SLC_MODEL_MATLAB ? slc_model_write_matlab(files, path, model, err)
+                                    : slc_model_write_text(files, form, path, model, err);
 }
 
 enum slc_status slc_model_read(const struct slc_files *files,

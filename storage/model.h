@@ -1,7 +1,7 @@
 /*
  * Models on disk: a folder of factors (mode-1.npy .. mode-N.npy, lambda.npy), SPLATT text
- * (mode1.mat .. , lambda.mat) and ktensor text. Text forms carry 17 significant digits: no bit of
- * an f64 is lost.
+ * (mode1.mat .. , lambda.mat), ktensor text, CSV and MATLAB's .mat. Text forms carry 17 significant
+ * digits: no bit of an f64 is lost.
  */
 #ifndef SLC_STORAGE_MODEL_H
 #define SLC_STORAGE_MODEL_H
@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "storage/files.h"
+#include "storage/npy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,21 +20,42 @@
 struct slc_model_view {
     unsigned order;
     uint32_t rank;
-    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank */
+    const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; NULL: in `files` */
+    struct slc_npy_rows *files[SLC_MAX_ORDER];       /* open ones, where factors are not in memory;
+                                                        not for SLC_MODEL_NPY */
     const double *lambda;                            /* rank */
 };
 
-enum slc_model_form { SLC_MODEL_NPY, SLC_MODEL_SPLATT, SLC_MODEL_KTENSOR };
+enum slc_model_form {
+    SLC_MODEL_NPY,
+    SLC_MODEL_SPLATT,
+    SLC_MODEL_KTENSOR,
+    SLC_MODEL_CSV,
+    SLC_MODEL_MATLAB
+};
 
 /*
  * NPY: files in the folder `path`, created if missing. SPLATT: files PATHmodeN.mat, PATHlambda.mat
- * (`path` is a stem, as -s). KTENSOR: one file `path`. Each file is replaced atomically.
+ * (`path` is a stem, as -s). KTENSOR: one file `path`. CSV: mode-K.csv and lambda.csv in the folder
+ * `path`, which is created if missing, with a line of names and then a row each: its index from 1,
+ * its numbers. MATLAB: one file `path` of version 5 with a variable `model`, a struct of `lambda`
+ * (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically, that of lambda
+ * last. Besides the buffer of a file MATLAB takes SLC_MODEL_WORK_BYTES, the others less. Errors:
+ * SLC_ERR_UNSUPPORTED where a model is larger than the 2 GiB that a variable of that version holds.
  */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
                                 const char *path,
                                 const struct slc_model_view *model,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Memory that writing takes besides a struct slc_output, at the largest rank. */
+#define SLC_MODEL_WORK_BYTES (UINT64_C(640) << 10)
+
+/* How many files that makes, and the path of each in fresh memory (slc_free), NULL without memory:
+ * those of the modes, then that of lambda. */
+unsigned slc_model_files(enum slc_model_form form, unsigned order);
+char *slc_model_path(enum slc_model_form form, const char *path, unsigned order, unsigned file);
 
 /*
  * Reads mode-K.npy for every mode except `skip_mode` (SLC_MAX_ORDER: none) from a folder, each

@@ -443,7 +443,8 @@ void slc_npy_rows_shape(const struct slc_npy_rows *rows,
 {
     *count = rows->source.header.shape[0];
     *cols = (uint32_t)rows->source.header.shape[1];
-    *type = rows->source.header.item_bytes == 4 ? SLC_F32 : SLC_F64;
+    *type =
+        rows->source.header.kind == 'f' && rows->source.header.item_bytes == 4 ? SLC_F32 : SLC_F64;
 }
 
 /* `count` items from number `first` of the file on, to every `stride`-th place of `values`. */

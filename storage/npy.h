@@ -64,7 +64,7 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_npy_rows_close(struct slc_npy_rows *rows);
 
-/* Its shape, and whether its numbers are of 4 bytes. */
+/* Its shape, and the smaller type that holds its numbers. */
 void slc_npy_rows_shape(const struct slc_npy_rows *rows,
                         uint64_t *count,
                         uint32_t *cols,

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static void release(struct slc_output *output)
@@ -65,6 +67,45 @@ slc_output_reserve(struct slc_output *output, size_t bytes, uint8_t **room, stru
     }
     *room = output->buffer + output->used;
     return status;
+}
+
+enum slc_status
+slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, SLC_OUTPUT_LINE_BYTES, &room, err);
+
+    if (status == SLC_OK) {
+        va_list args;
+        int length;
+
+        va_start(args, format);
+        length = vsnprintf((char *)room, SLC_OUTPUT_LINE_BYTES, format, args);
+        va_end(args);
+        assert(length >= 0 && length < SLC_OUTPUT_LINE_BYTES);
+        output->used += (size_t)length;
+    }
+    return status;
+}
+
+enum slc_status
+slc_output_leave(struct slc_output *output, uint64_t bytes, uint64_t *offset, struct slc_error *err)
+{
+    enum slc_status status = flush(output, err);
+
+    *offset = output->written;
+    output->written += bytes;
+    return status;
+}
+
+enum slc_status slc_output_fill(struct slc_output *output,
+                                uint64_t offset,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err)
+{
+    return slc_file_write_at(output->files, output->fd, output->temporary, data, bytes, offset,
+                             err);
 }
 
 /* Syncs the folder that holds the file, so that the rename is on the disk, too. */

@@ -15,6 +15,8 @@
 /* Large enough that a system call costs little next to the bytes it moves. */
 enum { SLC_OUTPUT_BUFFER_BYTES = 256 * 1024 };
 
+enum { SLC_OUTPUT_LINE_BYTES = 512 };
+
 struct slc_output {
     const struct slc_files *files;
     char *path;
@@ -40,6 +42,25 @@ enum slc_status slc_output_reserve(struct slc_output *output,
                                    size_t bytes,
                                    uint8_t **room,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Appends a line of text, or a part of one, of at most SLC_OUTPUT_LINE_BYTES bytes. */
+enum slc_status
+slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
+    SLC_PRINTF(3, 4) SLC_NODISCARD;
+
+/*
+ * Leaves `bytes` bytes out, which slc_output_fill writes in any order: *offset is where they begin.
+ * What follows comes behind them.
+ */
+enum slc_status slc_output_leave(struct slc_output *output,
+                                 uint64_t bytes,
+                                 uint64_t *offset,
+                                 struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_output_fill(struct slc_output *output,
+                                uint64_t offset,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err) SLC_NODISCARD;
 
 /* Puts the file in its place, or leaves nothing behind; releases `output` either way. */
 enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *err) SLC_NODISCARD;

@@ -1,9 +1,13 @@
-/* sluice export: a store becomes FROSTT text again; no bit of any value is lost. */
+/*
+ * sluice export: a store becomes FROSTT text again, the factors of a run another form of factors;
+ * no bit of any value is lost.
+ */
 #include "base/team.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
 #include "convert/export.h"
+#include "export_run.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -12,6 +16,7 @@
 #include <string.h>
 
 struct arguments {
+    const char *format;
     const char *index_base;
     uint64_t memory;
     uint64_t threads;
@@ -21,9 +26,34 @@ struct arguments {
     bool quiet;
 };
 
+/* What can be written, of a store (tensor) or of a run (model). */
+static const struct form {
+    const char *name;
+    const char *ending; /* of an output that is meant without saying so; NULL: none is */
+    bool of_store, of_run;
+    enum slc_model_form model;
+} forms[] = {
+    {.name = "tns", .ending = ".tns", .of_store = true},
+    {.name = "matlab", .ending = ".mat", .of_run = true, .model = SLC_MODEL_MATLAB},
+    {.name = "ktensor", .ending = ".ktensor", .of_run = true, .model = SLC_MODEL_KTENSOR},
+    {.name = "splatt", .of_run = true, .model = SLC_MODEL_SPLATT},
+    {.name = "csv", .of_run = true, .model = SLC_MODEL_CSV},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static const char *const format_choices[] = {"auto",   "tns", "matlab", "ktensor",
+                                             "splatt", "csv", NULL};
 static const char *const base_choices[] = {"0", "1", NULL};
 
-static const struct option options[] = {{.name = "index-base",
+static const struct option options[] = {{.name = "format",
+                                         .kind = OPTION_CHOICE,
+                                         .value = "FORM",
+                                         .fallback = "auto",
+                                         .choices = format_choices,
+                                         .help = "of a store: tns; of a run: matlab, ktensor, "
+                                                 "splatt or csv; auto goes by the ending of OUT",
+                                         .offset = offsetof(struct arguments, format)},
+                                        {.name = "index-base",
                                          .kind = OPTION_CHOICE,
                                          .value = "B",
                                          .fallback = "1",
@@ -38,14 +68,98 @@ static const struct option options[] = {{.name = "index-base",
                                         OPTION_ROW_QUIET(arguments, quiet),
                                         {.name = NULL}};
 
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text);
+
+    return ending != NULL && length > strlen(ending) &&
+           strcmp(text + length - strlen(ending), ending) == 0;
+}
+
+/* The form that is asked for, or that the name of the output means. */
+static enum slc_status choose_form(const struct arguments *args,
+                                   const char *output,
+                                   bool run,
+                                   const struct form **chosen,
+                                   struct slc_error *err)
+{
+    const bool by_name = strcmp(args->format, "auto") == 0;
+
+    *chosen = NULL;
+    for (size_t i = 0; i < FORMS && *chosen == NULL; i++) {
+        if (by_name
+                ? ends_with(output, forms[i].ending) && (run ? forms[i].of_run : forms[i].of_store)
+                : strcmp(args->format, forms[i].name) == 0) {
+            *chosen = &forms[i];
+        }
+    }
+    if (*chosen == NULL && !run) {
+        *chosen = &forms[0];
+    }
+    if (*chosen == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the name %s does not say in which form the factors are wanted: give "
+                        "--format matlab, ktensor, splatt or csv",
+                        output);
+    }
+    if (run ? !(*chosen)->of_run : !(*chosen)->of_store) {
+        return slc_fail(err, SLC_ERR_USAGE, "--format %s: there is no such form of a %s",
+                        (*chosen)->name, run ? "run's factors" : "tensor");
+    }
+    return SLC_OK;
+}
+
+static enum slc_status export_model(const struct arguments *args,
+                                    const struct operands *operands,
+                                    const struct form *form,
+                                    struct slc_error *err)
+{
+    const struct export_run_options export_options = {.run = operands->text[0],
+                                                      .output = operands->text[1],
+                                                      .form = form->model,
+                                                      .memory_bytes = args->memory,
+                                                      .overwrite = args->force,
+                                                      .quiet = args->quiet};
+
+    return export_run(&export_options, err);
+}
+
+static enum slc_status
+export_text(const struct arguments *args, const struct operands *operands, struct slc_error *err)
+{
+    const struct slc_export_options export_options = {
+        .store = operands->text[0],
+        .output = operands->text[1],
+        .index_base = (unsigned)(args->index_base[0] - '0'),
+        .memory_bytes = args->memory,
+        .threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .overwrite = args->force,
+        .progress = progress_phase};
+    struct format_text count;
+    uint64_t lines = 0;
+    enum slc_status status = unfinished_watch(export_options.output, err);
+
+    if (status == SLC_OK) {
+        status = slc_export_tns(&export_options, &lines, err);
+    }
+    if (status == SLC_OK) {
+        console_settle();
+    }
+    if (status == SLC_OK && !args->quiet && strcmp(export_options.output, "-") != 0) {
+        printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
+               export_options.output, export_options.index_base);
+    }
+    return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.index_base = NULL};
-    struct slc_export_options export_options = {.files = NULL};
     struct slc_error err = SLC_ERROR_INIT;
+    const struct form *form;
     struct operands operands;
-    struct format_text count;
-    uint64_t lines = 0;
+    enum slc_status status;
+    bool is_run;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -53,36 +167,31 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    export_options.store = operands.text[0];
-    export_options.output = operands.text[1];
-    export_options.index_base = (unsigned)(args.index_base[0] - '0');
-    export_options.memory_bytes = args.memory;
-    export_options.threads =
-        args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
-    export_options.overwrite = args.force;
-    export_options.progress = progress_phase;
-    if (unfinished_watch(export_options.output, &err) != SLC_OK ||
-        slc_export_tns(&export_options, &lines, &err) != SLC_OK) {
-        return console_error(&err);
+    status = export_run_find(operands.text[0], &is_run, &err);
+    if (status == SLC_OK) {
+        status = choose_form(&args, operands.text[1], is_run, &form, &err);
     }
-    console_settle();
-    if (!args.quiet && strcmp(export_options.output, "-") != 0) {
-        printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
-               export_options.output, export_options.index_base);
+    if (status == SLC_OK) {
+        status = is_run ? export_model(&args, &operands, form, &err)
+                        : export_text(&args, &operands, &err);
     }
-    return 0;
+    return status == SLC_OK ? 0 : console_error(&err);
 }
 
 const struct command command_export = {
     .name = "export",
-    .summary = "write a store back as .tns text",
+    .summary = "write a store, or the factors of a run, in another form",
     .example = "sluice export flights-4d.slc flights-4d.tns",
-    .operands = "X.slc OUT.tns",
+    .operands = "X.slc|RUN OUT",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
     .notes =
-        "OUT.tns may be - for standard output. Values carry the fewest digits that read back to\n"
-        "the same bits.",
+        "A store becomes text, with the fewest digits that read back to the same bits; OUT may be "
+        "-\n"
+        "for standard output then. Of a run, the folder that sluice cpd has written, the factors\n"
+        "and weights become one file (matlab, ktensor), a folder OUT of files (csv), or files "
+        "whose\n"
+        "names begin with OUT (splatt).",
     .run = run,
 };

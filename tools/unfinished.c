@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *watched_output;
+static struct unfinished_outputs watched;
 
 /* For a descriptor of this process that has `there` open. */
 struct search {
@@ -100,17 +100,16 @@ static void leave_folder(const struct slc_files *files, const char *path, bool o
     }
 }
 
-static void remove_unfinished(void *unused)
+static void remove_of(const char *output)
 {
     static const char *const suffixes[] = {".part", ".tmp"};
     const struct slc_files *files = slc_files_system();
-    size_t length = strlen(watched_output);
+    size_t length = strlen(output);
 
-    (void)unused;
-    if (strcmp(watched_output, "-") == 0) {
+    if (strcmp(output, "-") == 0) {
         return;
     }
-    while (length > 1 && watched_output[length - 1] == '/') {
+    while (length > 1 && output[length - 1] == '/') {
         length--;
     }
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
@@ -118,7 +117,7 @@ static void remove_unfinished(void *unused)
         struct slc_file_stat stat;
         bool own;
 
-        (void)snprintf(path, sizeof path, "%.*s%s", (int)length, watched_output, suffixes[i]);
+        (void)snprintf(path, sizeof path, "%.*s%s", (int)length, output, suffixes[i]);
         if (files->stat_path(files->self, path, &stat) < 0) {
             continue;
         }
@@ -131,10 +130,24 @@ static void remove_unfinished(void *unused)
     }
 }
 
+static void remove_unfinished(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < watched.count; i++) {
+        remove_of(watched.paths[i]);
+    }
+}
+
+enum slc_status unfinished_watch_all(const struct unfinished_outputs *outputs,
+                                     struct slc_error *err)
+{
+    watched = *outputs;
+    return signals_start(remove_unfinished, NULL, err);
+}
+
 enum slc_status unfinished_watch(const char *output, struct slc_error *err)
 {
-    watched_output = output;
-    return signals_start(remove_unfinished, NULL, err);
+    return unfinished_watch_all(&(struct unfinished_outputs){.count = 1, .paths = {output}}, err);
 }
 
 void unfinished_publishing(void)

@@ -7,12 +7,21 @@
 #define SLC_TOOLS_UNFINISHED_H
 
 #include "base/error.h"
+#include "base/limits.h"
 
 /*
  * Starts the signal thread for a command that writes `output` ("-": standard output, nothing to
  * remove). `output` must live as long as the process.
  */
 enum slc_status unfinished_watch(const char *output, struct slc_error *err) SLC_NODISCARD;
+
+/* The same of several files, one of which after the other is written. */
+struct unfinished_outputs {
+    unsigned count;
+    const char *paths[SLC_MAX_ORDER + 1];
+};
+enum slc_status unfinished_watch_all(const struct unfinished_outputs *outputs,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
  * What was unfinished is about to get its name: a signal no longer removes it, nor ends the

@@ -2,6 +2,7 @@
 """What leaves: the strongest rows of components against NumPy's sort, and every form of output by
 the reader of its own ecosystem."""
 
+import csv
 import json
 import os
 import sys
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
-from tap import check, load_json, run, sluice  # noqa: E402
+from tap import Skip, check, load_json, run, sluice  # noqa: E402
 
 
 def factored(folder, dims="60x50x40", rank=5, more=()):
@@ -102,9 +103,149 @@ def top_in_a_budget(folder):
     check_top(told, np.ones(8), factors, range(8), 1000, np.abs)
 
 
+def bits(array):
+    return np.asarray(array, dtype=np.float64).tobytes()
+
+
+def same_model(weights, factors, got_weights, got_factors, what):
+    check(bits(weights) == bits(got_weights), f"{what}: other weights")
+    check(len(factors) == len(got_factors), f"{what}: {len(got_factors)} factors")
+    for mode, (want, got) in enumerate(zip(factors, got_factors)):
+        check(want.shape == got.shape and bits(want) == bits(got), f"{what}: factor {mode + 1} differs")
+
+
+def read_ktensor(path):
+    """The Tensor Toolbox's import_data, by its manual."""
+    with open(path) as file:
+        lines = [line.split() for line in file]
+    check(lines[0] == ["ktensor"], f"{lines[0]}")
+    order, dims, rank = int(lines[1][0]), [int(x) for x in lines[2]], int(lines[3][0])
+    check(len(dims) == order, f"{dims}")
+    weights, factors, at = np.array([float(x) for x in lines[4]]), [], 5
+    for length in dims:
+        check(lines[at:at + 3] == [["matrix"], ["2"], [str(length), str(rank)]], f"{lines[at:at + 3]}")
+        factors.append(np.array([[float(x) for x in line] for line in lines[at + 3:at + 3 + length]]))
+        at += 3 + length
+    check(at == len(lines), "lines after the last factor")
+    return weights, factors
+
+
+def read_splatt(stem, order):
+    """SPLATT's text: numbers alone."""
+    return (np.loadtxt(stem + "lambda.mat", ndmin=1),
+            [np.loadtxt(f"{stem}mode{k + 1}.mat", ndmin=2) for k in range(order)])
+
+
+def read_csv(folder, order):
+    """A line of names, then the index from 1 and the numbers."""
+    factors = []
+    for k in range(order):
+        with open(os.path.join(folder, f"mode-{k + 1}.csv"), newline="") as file:
+            names, *rows = list(csv.reader(file))
+        check(names[0] == "index" and names[1] == "component-1", f"{names}")
+        check([int(row[0]) for row in rows] == list(range(1, len(rows) + 1)), "indices")
+        factors.append(np.array([[float(x) for x in row[1:]] for row in rows]))
+    with open(os.path.join(folder, "lambda.csv"), newline="") as file:
+        names, *rows = list(csv.reader(file))
+    check(names == ["component", "weight"], f"{names}")
+    return np.array([float(row[1]) for row in rows]), factors
+
+
+def read_matlab(path, factors):
+    try:
+        from scipy.io import loadmat
+    except ImportError:
+        raise Skip("SciPy is not installed") from None
+    model = loadmat(path)["model"][0, 0]
+    check(model.dtype.names == ("lambda", "U"), f"{model.dtype.names}")
+    check(model["lambda"].shape[1] == 1 and model["U"].shape == (len(factors), 1), "shapes")
+    got = [model["U"][k, 0] for k in range(len(factors))]
+    check([f.dtype for f in got] == [f.dtype for f in factors], "types")
+    return model["lambda"][:, 0], got
+
+
+def exported_runs(folder):
+    """A run in every form is the run, bit for bit, in both precisions and any rank."""
+    for precision, rank, dims in (("f64", 5, "60x50x40"), ("f32", 3, "61x5x7x4"), ("f32", 1, "701x30"),
+                                  ("f64", 40, "3000x30x20")):
+        here = os.path.join(folder, f"{precision}-{rank}")
+        os.mkdir(here)
+        _, out = factored(here, dims, rank, ("--precision", precision))
+        weights, factors = factors_of(out)
+        order = len(factors)
+        for form, name in (("auto", "k.ktensor"), ("splatt", "stem-"), ("csv", "tables"), ("auto", "m.mat")):
+            target = os.path.join(here, name)
+            text, _ = sluice("export", out, target, "--format", form)
+            check("Exported" in text, text)
+            read = {"k.ktensor": lambda: read_ktensor(target), "stem-": lambda: read_splatt(target, order),
+                    "tables": lambda: read_csv(target, order), "m.mat": lambda: read_matlab(target, factors)}[name]
+            same_model(weights, factors, *read(), f"{precision}, rank {rank}: {name}")
+            check("--overwrite" in sluice("export", out, target, "--format", form, status=5)[1], "written over")
+            sluice("export", out, target, "--format", form, "-f", "-q")
+            same_model(weights, factors, *read(), f"again: {name}")
+        left = set(os.listdir(here)) - {"t.slc", "run", "k.ktensor", "tables", "m.mat", "stem-lambda.mat"}
+        check(left == {f"stem-mode{k + 1}.mat" for k in range(order)}, f"{left}")
+        check(len(os.listdir(os.path.join(here, "tables"))) == order + 1, "files in the folder")
+
+
+def exported_as_cpd_does(folder):
+    """cpd's own text is what export makes of its .npy."""
+    store, out = factored(folder)
+    sluice("cpd", store, "-r", 5, "-i", 3, "--tol", 0, "-s", os.path.join(folder, "a-"),
+           "--ktensor", os.path.join(folder, "a.ktensor"), "-q")
+    sluice("export", out, os.path.join(folder, "b-"), "--format", "splatt", "-q")
+    sluice("export", out, os.path.join(folder, "b.ktensor"), "-q")
+    for name in ("mode1.mat", "mode3.mat", "lambda.mat"):
+        with open(os.path.join(folder, "a-" + name)) as a, open(os.path.join(folder, "b-" + name)) as b:
+            check(a.read() == b.read(), name)
+    with open(os.path.join(folder, "a.ktensor")) as a, open(os.path.join(folder, "b.ktensor")) as b:
+        check(a.read() == b.read(), "ktensor")
+
+
+def exported_runs_of_others(folder):
+    """Factors column by column, big-endian and of integers, without weights; a factor of 80 MB in 32 MiB."""
+    rng = np.random.default_rng(3)
+    factors = [rng.standard_normal((1250000, 8)), rng.integers(-9, 9, (5, 8)).astype("<i4")]
+    np.save(os.path.join(folder, "mode-1.npy"), np.asfortranarray(factors[0].astype(">f8")))
+    np.save(os.path.join(folder, "mode-2.npy"), factors[1])
+    target = os.path.join(folder, "m.mat")
+    sluice("export", folder, target, "--memory", "32MiB")
+    factors[1] = factors[1].astype(np.float64)
+    same_model(np.ones(8), factors, *read_matlab(target, factors), "m.mat")
+
+
+def refused_exports(folder):
+    """What cannot be told or done is refused before anything is written."""
+    store, out = factored(folder)
+    before = sorted(os.listdir(folder))
+    for args, status, part in (((out, "x.dat"), 2, "--format"), ((out, "x.tns", "--format", "tns"), 2, "tns"),
+                               ((store, "x.csv", "--format", "csv"), 2, "csv"),
+                               ((out, "t.slc/x.mat"), 2, "store"), ((out, "x.mat", "--memory", "1MiB"), 4, "--memory"),
+                               ((out, "run.mat/x.mat"), 5, ""), ((folder, "x.tns"), 3, "store")):
+        _, messages = sluice("export", *args, status=status, cwd=folder)
+        check(part in messages, f"{args}: {messages}")
+    check(sorted(os.listdir(folder)) == before, f"left: {os.listdir(folder)}")
+    # Longer than 2 GiB, as a hole.
+    big = os.path.join(folder, "big")
+    os.mkdir(big)
+    np.save(os.path.join(big, "mode-1.npy"), np.zeros((1, 4)))
+    with open(os.path.join(big, "mode-1.npy"), "rb") as file:
+        head = file.read(128).replace(b"(1, 4)", b"(70000000, 4)").replace(b" " * 12 + b"\n", b" " * 5 + b"\n")
+    with open(os.path.join(big, "mode-1.npy"), "wb") as file:
+        file.write(head)
+        file.truncate(128 + 70000000 * 4 * 8)
+    _, messages = sluice("export", big, os.path.join(folder, "big.mat"), status=3)
+    check("2 GiB" in messages, messages)
+    check(sorted(os.listdir(folder)) == sorted(before + ["big"]), f"left: {os.listdir(folder)}")
+
+
 run([
     ("top: as NumPy sorts", top),
     ("top: text", top_text),
     ("top: folders of others", top_of_others),
     ("top: a factor larger than the budget", top_in_a_budget),
+    ("export: a run in every form", exported_runs),
+    ("export: what cpd writes itself", exported_as_cpd_does),
+    ("export: folders of others", exported_runs_of_others),
+    ("export: refused", refused_exports),
 ])

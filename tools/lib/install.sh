@@ -8,7 +8,7 @@ slc_packages=(
     libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
 # Tests, man pages, second opinions, static analysis.
-slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
+slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
 
 # slc_install PACKAGE..: installs those that are missing.
 slc_install() {

@@ -1,0 +1,188 @@
+/* See export_run.h. */
+#include "export_run.h"
+
+#include "base/memory.h"
+#include "storage/npy.h"
+#include "storage/output.h"
+#include "storage/run_folder.h"
+#include "storage/store.h"
+#include "unfinished.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Small objects, buffers of readers, and pages of libraries that are touched later. */
+enum { UNTOUCHED_BYTES = 4 << 20, READER_BYTES = 320 << 10 };
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a model");
+}
+
+static enum slc_status
+has_file(const char *folder, const char *name, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char *path = slc_path_join(folder, name);
+    struct slc_file_stat stat;
+    int rc;
+    enum slc_status status = SLC_OK;
+
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    rc = files->stat_path(files->self, path, &stat);
+    *found = rc >= 0;
+    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
+        status = slc_fail_errno(err, -rc, path, "looking for what is to be exported");
+    }
+    slc_free(path);
+    return status;
+}
+
+enum slc_status export_run_find(const char *path, bool *found, struct slc_error *err)
+{
+    static const char *const names[] = {"run.json", "mode-1.npy"};
+    bool store = false;
+    enum slc_status status = has_file(path, SLC_MANIFEST_NAME, &store, err);
+
+    *found = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == SLC_OK && !*found; i++) {
+        status = has_file(path, names[i], found, err);
+    }
+    *found = *found && !store;
+    return status;
+}
+
+struct exported {
+    const struct export_run_options *options;
+    struct slc_run_folder run;
+    struct slc_model_view model;
+    struct unfinished_outputs outputs;
+    char *paths[SLC_MAX_ORDER + 1]; /* those of `outputs` */
+};
+
+static enum slc_status open_factors(struct exported *exported, struct slc_error *err)
+{
+    const struct slc_run_folder *run = &exported->run;
+    struct slc_model_view *model = &exported->model;
+    enum slc_status status = SLC_OK;
+
+    model->order = run->order;
+    model->rank = run->rank;
+    model->lambda = run->lambda;
+    for (unsigned n = 0; n < run->order && status == SLC_OK; n++) {
+        char *path = slc_run_folder_factor(exported->options->run, n);
+
+        status = path == NULL ? no_memory(err)
+                              : slc_npy_rows_open(NULL, path, run->dims[n], run->rank,
+                                                  &model->files[n], err);
+        slc_free(path);
+    }
+    return status;
+}
+
+static enum slc_status check_budget(const struct exported *exported, struct slc_error *err)
+{
+    const uint64_t budget = exported->options->memory_bytes;
+    const uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + SLC_MODEL_WORK_BYTES +
+                          SLC_OUTPUT_BUFFER_BYTES + (uint64_t)exported->run.order * READER_BYTES;
+
+    return need > budget ? slc_fail_budget(err, budget, need, "exporting a run of %u modes",
+                                           exported->run.order)
+                         : SLC_OK;
+}
+
+/* Names what is written, and sees that none of it is there, or may be replaced. */
+static enum slc_status name_outputs(struct exported *exported, struct slc_error *err)
+{
+    const struct export_run_options *options = exported->options;
+    const struct slc_files *files = slc_files_system();
+    const unsigned count = slc_model_files(options->form, exported->run.order);
+    enum slc_status status = SLC_OK;
+
+    for (unsigned f = 0; f < count && status == SLC_OK; f++) {
+        struct slc_file_stat stat;
+        char *path = slc_model_path(options->form, options->output, exported->run.order, f);
+
+        if (path == NULL) {
+            return no_memory(err);
+        }
+        exported->paths[f] = path;
+        exported->outputs.paths[f] = path;
+        exported->outputs.count = f + 1;
+        if (files->stat_path(files->self, path, &stat) >= 0 &&
+            (!options->overwrite || stat.kind != 'f')) {
+            status = slc_fail(err, SLC_ERR_IO,
+                              stat.kind == 'f' ? "the output exists: remove it, or replace it with "
+                                                 "--overwrite"
+                                               : "there is a folder or a device by the name of the "
+                                                 "output: name a file");
+            slc_error_locate_file(err, path);
+        }
+    }
+    return status;
+}
+
+/* With the weights of an earlier model gone, those that are there say that all files are of one. */
+static enum slc_status remove_weights(const struct exported *exported, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const char *path = exported->paths[exported->outputs.count - 1];
+    int rc;
+
+    if (exported->outputs.count == 1) {
+        return SLC_OK;
+    }
+    rc = files->unlink(files->self, path);
+    if (rc == -ENOENT || rc == -ENOTDIR) {
+        return SLC_OK;
+    }
+    return rc < 0 ? slc_fail_errno(err, -rc, path, "removing the weights of an earlier model")
+                  : slc_name_sync(files, path, err);
+}
+
+enum slc_status export_run(const struct export_run_options *options, struct slc_error *err)
+{
+    struct exported *exported = slc_calloc(1, sizeof *exported);
+    enum slc_status status;
+
+    if (exported == NULL) {
+        return no_memory(err);
+    }
+    exported->options = options;
+    status = slc_run_folder_read(NULL, options->run, &exported->run, err);
+    if (status == SLC_OK) {
+        status = check_budget(exported, err);
+    }
+    if (status == SLC_OK) {
+        status = open_factors(exported, err);
+    }
+    if (status == SLC_OK) {
+        status = name_outputs(exported, err);
+    }
+    if (status == SLC_OK) {
+        status = unfinished_watch_all(&exported->outputs, err);
+    }
+    if (status == SLC_OK) {
+        status = remove_weights(exported, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_model_write(NULL, options->form, options->output, &exported->model, err);
+    }
+    if (status == SLC_OK && !options->quiet) {
+        printf("Exported %u factors of rank %" PRIu32 " to %s\n", exported->run.order,
+               exported->run.rank, exported->paths[0]);
+    }
+    unfinished_publishing(); /* a signal no longer asks for the paths */
+    for (unsigned f = 0; f < exported->outputs.count; f++) {
+        slc_free(exported->paths[f]);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_npy_rows_close(exported->model.files[n]);
+    }
+    slc_free(exported);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* The factors of a finished run in another form, so that nobody has to repeat it. */
+#ifndef SLC_TOOLS_EXPORT_RUN_H
+#define SLC_TOOLS_EXPORT_RUN_H
+
+#include "base/error.h"
+#include "storage/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct export_run_options {
+    const char *run;    /* folder with mode-1.npy, .. */
+    const char *output; /* as slc_model_write takes it */
+    enum slc_model_form form;
+    uint64_t memory_bytes;
+    bool overwrite;
+    bool quiet;
+};
+
+/* Whether the folder has factors and is no store. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+enum slc_status export_run_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Streams the factors from their files into the form. A signal leaves no unfinished file. Errors:
+ * those of reading the run and of writing; SLC_ERR_BUDGET.
+ */
+enum slc_status export_run(const struct export_run_options *options,
+                           struct slc_error *err) SLC_NODISCARD;
+
+#endif
