@@ -1,36 +1,101 @@
 /*
- * Public API: CP decomposition and what can be asked of its result.
+ * Public API: CP decomposition, its checkpoints, and what can be asked of its result.
  */
 #include "api/internal.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "engine/solve/cp_als.h"
+#include "engine/solve/cp_checkpoint.h"
 #include "storage/model.h"
 
+#include <errno.h>
+#include <math.h>
 #include <string.h>
 
 struct sluice_cpd {
     struct slc_cp_result result;
+    uint64_t bytes_read;
 };
 
-static void report_iteration(void *context, const struct slc_cp_iteration *iteration)
+/* One run: what was asked for and what it holds. */
+struct run {
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    volatile int stopped; /* where the caller has no flag of its own */
+    volatile int *stop;
+    struct slc_checkpoint *checkpoint;
+    struct api_session session;
+};
+
+static struct sluice_cpd_iteration give_iteration(const struct slc_cp_iteration *iteration)
 {
-    const struct sluice_cpd_options *options = context;
-    struct sluice_cpd_iteration report = {.iteration = iteration->iteration,
-                                          .fit = iteration->fit,
-                                          .delta = iteration->delta,
-                                          .seconds = iteration->seconds,
-                                          .bytes_read = iteration->bytes_read};
+    struct sluice_cpd_iteration known = {.iteration = iteration->iteration,
+                                         .fit = iteration->fit,
+                                         .delta = iteration->delta,
+                                         .seconds = iteration->seconds,
+                                         .bytes_read = iteration->bytes_read};
 
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        report.singular |= (uint32_t)iteration->singular[n] << n;
+        known.singular |= (uint32_t)iteration->singular[n] << n;
     }
-    options->iteration(options->context, &report);
+    return known;
 }
 
-static struct slc_cp_als_options solver_options(struct sluice_cpd_options *known,
-                                                const struct sluice_compute_options *compute,
-                                                uint32_t rank)
+static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
+    struct run *run = context;
+    const struct sluice_cpd_iteration known = give_iteration(iteration);
+
+    if (run->options.iteration(run->options.context, &known) != 0) {
+        *run->stop = 1;
+    }
+}
+
+static void
+on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
+{
+    struct run *run = context;
+    const struct sluice_cpd_progress known = {
+        .iteration = iteration, .mode = mode, .blocks_done = done, .blocks = blocks};
+
+    if (run->options.progress(run->options.context, &known) != 0) {
+        *run->stop = 1;
+    }
+}
+
+/* Without memory for them, it has no iterations before it. */
+static void on_resume(void *context, const struct slc_cp_resume *resume)
+{
+    const struct run *run = context;
+    struct sluice_cpd_iteration *past =
+        resume->past_count > 0 ? slc_calloc(resume->past_count, sizeof *past) : NULL;
+    const struct sluice_cpd_checkpoint known = {.iteration = resume->iteration,
+                                                .mode = resume->mode,
+                                                .seconds = resume->seconds,
+                                                .past_count = past != NULL ? resume->past_count : 0,
+                                                .past = past};
+
+    for (uint64_t i = 0; i < known.past_count; i++) {
+        past[i] = give_iteration(&resume->past[i]);
+    }
+    run->options.resumed(run->options.context, &known);
+    slc_free(past);
+}
+
+static void on_checkpoint(void *context, const struct slc_cp_checkpointed *written)
+{
+    const struct run *run = context;
+    const struct sluice_cpd_checkpoint known = {.iteration = written->iteration,
+                                                .mode = written->mode,
+                                                .seconds = written->seconds,
+                                                .bytes = written->bytes};
+
+    run->options.checkpointed(run->options.context, &known);
+}
+
+static struct slc_cp_als_options solver_options(struct run *run, uint32_t rank)
+{
+    const struct sluice_cpd_options *known = &run->options;
     struct slc_cp_als_options options = {.rank = rank,
                                          .iterations = known->iterations,
                                          .tolerance = known->tolerance,
@@ -38,14 +103,98 @@ static struct slc_cp_als_options solver_options(struct sluice_cpd_options *known
                                          .regularization = known->regularization,
                                          .seed = known->seed,
                                          .init_folder = known->init_folder,
-                                         .deterministic = compute->deterministic != 0,
-                                         .stop = compute->stop,
-                                         .context = known};
+                                         .deterministic = run->compute.deterministic != 0,
+                                         .stop = run->stop,
+                                         .checkpoint = run->checkpoint,
+                                         .checkpoint_seconds = known->checkpoint_seconds,
+                                         .context = run};
 
-    if (known->iteration != NULL) {
-        options.iteration = report_iteration;
-    }
+    options.iteration = known->iteration != NULL ? on_iteration : NULL;
+    options.progress = known->progress != NULL ? on_blocks : NULL;
+    options.resumed = known->resumed != NULL ? on_resume : NULL;
+    options.checkpointed = known->checkpointed != NULL ? on_checkpoint : NULL;
     return options;
+}
+
+static enum slc_status
+take_options(struct run *run, const struct sluice_cpd_options *options, struct slc_error *err)
+{
+    enum slc_status status;
+
+    sluice_cpd_options_init(&run->options, sizeof run->options);
+    status =
+        api_take_options(&run->options, sizeof run->options, options, "sluice_cpd_options", err);
+    if (status == SLC_OK) {
+        status = api_take_compute(&run->compute, run->options.compute, err);
+    }
+    run->stop = run->compute.stop != NULL ? run->compute.stop : &run->stopped;
+    return status;
+}
+
+static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
+{
+    const struct slc_error *fault;
+    enum slc_status status;
+
+    if (run->options.checkpoint_folder == NULL || run->options.iterations == 0) {
+        return SLC_OK;
+    }
+    status = slc_checkpoint_open(NULL, run->options.checkpoint_folder, run->options.restart != 0,
+                                 &run->checkpoint, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    fault = slc_checkpoint_fault(run->checkpoint);
+    if (fault->status != SLC_OK) {
+        slc_log(SLC_LOG_WARNING, "%s: %s; going on from the generation before", fault->file,
+                fault->message);
+    }
+    return SLC_OK;
+}
+
+/* What is planned: in the order of modes that the run was begun with, where that goes on. */
+static struct slc_plan_request
+cpd_request(const struct run *run, const struct sluice_store *store, uint32_t rank)
+{
+    struct slc_plan_request request = api_plan_request(&run->compute, SLC_OP_CPD, 0, rank);
+
+    request.mode_order_set = run->options.mode_order_set != 0;
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        request.mode_order[n] = run->options.mode_order[n];
+    }
+    if (!request.mode_order_set && !request.deterministic && run->checkpoint != NULL) {
+        request.mode_order_set =
+            slc_cp_saved_order(run->checkpoint, store->store.manifest.order, request.mode_order);
+    }
+    return request;
+}
+
+static enum slc_status factorize(struct run *run,
+                                 const struct sluice_store *store,
+                                 uint32_t rank,
+                                 struct sluice_cpd *model,
+                                 struct slc_error *err)
+{
+    struct slc_plan_request request;
+    struct slc_cp_als_options solver;
+    struct slc_stream_stats stats;
+    enum slc_status status = open_checkpoint(run, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    request = cpd_request(run, store, rank);
+    status = api_session_open(&run->session, store, &request, err);
+    if (status == SLC_OK) {
+        solver = solver_options(run, rank);
+        status = slc_cp_als(&store->store, run->session.stream, run->session.backend,
+                            &run->session.plan, &solver, &model->result, err);
+        slc_stream_stats(run->session.stream, &stats);
+        model->bytes_read = stats.bytes_read;
+    }
+    api_session_close(&run->session);
+    slc_checkpoint_close(run->checkpoint);
+    return status;
 }
 
 enum slc_status sluice_cpd(const struct sluice_store *store,
@@ -54,20 +203,10 @@ enum slc_status sluice_cpd(const struct sluice_store *store,
                            struct sluice_cpd **ret_model,
                            struct slc_error *err)
 {
-    struct sluice_cpd_options known;
-    struct sluice_compute_options compute;
-    struct slc_plan_request request;
-    struct slc_cp_als_options solver;
-    struct api_session session = {0};
+    struct run run = {.stopped = 0};
     struct sluice_cpd *model = NULL;
-    enum slc_status status;
+    enum slc_status status = take_options(&run, options, err);
 
-    sluice_cpd_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_cpd_options", err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = api_take_compute(&compute, known.compute, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -75,24 +214,116 @@ enum slc_status sluice_cpd(const struct sluice_store *store,
     if (model == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
     }
-    request = api_plan_request(&compute, SLC_OP_CPD, 0, rank);
-    request.mode_order_set = known.mode_order_set != 0;
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        request.mode_order[n] = known.mode_order[n];
-    }
-    status = api_session_open(&session, store, &request, err);
-    if (status == SLC_OK) {
-        solver = solver_options(&known, &compute, rank);
-        status = slc_cp_als(&store->store, session.stream, session.backend, &session.plan, &solver,
-                            &model->result, err);
-    }
-    api_session_close(&session);
+    status = factorize(&run, store, rank, model, err);
     if (status != SLC_OK) {
         sluice_cpd_destroy(model);
         return status;
     }
     *ret_model = model;
     return SLC_OK;
+}
+
+enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_checkpoint *checkpoint = NULL;
+    struct slc_file_stat stat;
+    enum slc_status status;
+
+    if (files->stat_path(files->self, folder, &stat) == -ENOENT) {
+        return SLC_OK;
+    }
+    status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
+    if (status == SLC_OK) {
+        status = slc_checkpoint_remove(checkpoint, err);
+    }
+    slc_checkpoint_close(checkpoint);
+    /* Where anything else is in it, it stays, as the system sees to. */
+    if (status == SLC_OK) {
+        (void)files->remove_folder(files->self, folder);
+    }
+    return status;
+}
+
+static enum slc_status load_model(const struct slc_manifest *manifest,
+                                  const char *folder,
+                                  struct slc_cp_result *result,
+                                  struct slc_error *err)
+{
+    bool found = false;
+    enum slc_status status = slc_model_read(NULL, folder, SLC_F64, manifest->order, manifest->dims,
+                                            SLC_MAX_ORDER, &result->rank, result->factors, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    result->order = manifest->order;
+    result->lambda = slc_calloc(result->rank, sizeof *result->lambda);
+    if (result->lambda == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u weights", result->rank);
+    }
+    status = slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
+    for (uint32_t r = 0; status == SLC_OK && !found && r < result->rank; r++) {
+        result->lambda[r] = 1;
+    }
+    for (unsigned n = 0; n < result->order; n++) {
+        result->mode_order[n] = n;
+    }
+    result->fit = (double)NAN;
+    result->norm_x = sqrt(manifest->sum_of_squares);
+    result->reason = SLC_STOP_ITERATIONS;
+    return status;
+}
+
+enum slc_status sluice_cpd_load(const struct sluice_store *store,
+                                const char *folder,
+                                struct sluice_cpd **ret_model,
+                                struct slc_error *err)
+{
+    struct sluice_cpd *model = slc_calloc(1, sizeof *model);
+    enum slc_status status;
+
+    if (model == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
+    }
+    status = load_model(&store->store.manifest, folder, &model->result, err);
+    if (status != SLC_OK) {
+        sluice_cpd_destroy(model);
+        return status;
+    }
+    *ret_model = model;
+    return SLC_OK;
+}
+
+enum slc_status sluice_cpd_report(const struct sluice_cpd *model,
+                                  struct sluice_cpd_report *report,
+                                  struct slc_error *err)
+{
+    const struct slc_cp_result *result = &model->result;
+    struct sluice_cpd_report known = {.struct_bytes = sizeof known,
+                                      .order = result->order,
+                                      .rank = result->rank,
+                                      .iterations = result->iterations,
+                                      .stop = (enum sluice_stop)result->reason,
+                                      .fit = result->fit,
+                                      .norm = result->norm_x,
+                                      .resumes = result->checkpoints.resumes,
+                                      .checkpoints = result->checkpoints.count,
+                                      .seconds = result->times.total,
+                                      .mttkrp_seconds = result->times.mttkrp,
+                                      .solve_seconds = result->times.solve,
+                                      .fit_seconds = result->times.fit,
+                                      .checkpoint_seconds = result->checkpoints.seconds,
+                                      .bytes_read = model->bytes_read};
+
+    if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
+        known.resume_iteration = result->resume_iteration;
+        known.resume_mode = result->resume_mode;
+    }
+    for (unsigned n = 0; n < result->order; n++) {
+        known.mode_order[n] = result->mode_order[n];
+    }
+    return api_give_report(report, &known, sizeof known, "sluice_cpd_report", err);
 }
 
 void sluice_cpd_destroy(struct sluice_cpd *model)

@@ -162,8 +162,10 @@ void sluice_compute_options_init(struct sluice_compute_options *options, uint64_
 
 void sluice_cpd_options_init(struct sluice_cpd_options *options, uint64_t bytes)
 {
-    static const struct sluice_cpd_options defaults = {
-        .struct_bytes = sizeof defaults, .iterations = 50, .tolerance = 1e-5};
+    static const struct sluice_cpd_options defaults = {.struct_bytes = sizeof defaults,
+                                                       .iterations = 50,
+                                                       .tolerance = 1e-5,
+                                                       .checkpoint_seconds = -1};
 
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }

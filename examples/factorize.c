@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_iteration(void *context, const struct sluice_cpd_iteration *iteration)
+static int print_iteration(void *context, const struct sluice_cpd_iteration *iteration)
 {
     (void)context;
     printf("iteration %u: fit %.6f\n", iteration->iteration, iteration->fit);
+    return 0;
 }
 
 static int fail(const struct slc_error *err)

@@ -57,18 +57,7 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
 
 bool cpd_checkpoint_order(const struct cpd_checkpoint *checkpoint, unsigned order, unsigned *modes)
 {
-    struct slc_checkpoint_reader *reader =
-        checkpoint->file != NULL ? slc_checkpoint_found(checkpoint->file) : NULL;
-    char identity[SLC_CP_IDENTITY_BYTES];
-    struct slc_cp_saved saved;
-
-    /* One that cannot be read is refused where the run would go on from it. */
-    if (reader == NULL || slc_cp_saved_read(reader, identity, &saved, NULL) != SLC_OK ||
-        saved.order != order) {
-        return false;
-    }
-    memcpy(modes, saved.mode_order, order * sizeof modes[0]);
-    return true;
+    return checkpoint->file != NULL && slc_cp_saved_order(checkpoint->file, order, modes);
 }
 
 void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint)

@@ -69,4 +69,12 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
                                   struct slc_cp_saved *saved,
                                   struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * The order of modes, `order` of them, that a checkpoint found in its folder was begun with. An
+ * order that nobody asked for is the plan's, which depends on memory, threads and layouts: a run
+ * that goes on keeps that of its beginning. False where there is none, or one that cannot be read:
+ * that is refused where the run would go on from it.
+ */
+bool slc_cp_saved_order(const struct slc_checkpoint *checkpoint, unsigned order, unsigned *modes);
+
 #endif

@@ -217,3 +217,17 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
     }
     return status;
 }
+
+bool slc_cp_saved_order(const struct slc_checkpoint *checkpoint, unsigned order, unsigned *modes)
+{
+    struct slc_checkpoint_reader *reader = slc_checkpoint_found(checkpoint);
+    char identity[SLC_CP_IDENTITY_BYTES];
+    struct slc_cp_saved saved;
+
+    if (reader == NULL || slc_cp_saved_read(reader, identity, &saved, NULL) != SLC_OK ||
+        saved.order != order) {
+        return false;
+    }
+    memcpy(modes, saved.mode_order, order * sizeof modes[0]);
+    return true;
+}

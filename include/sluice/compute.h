@@ -22,9 +22,9 @@ struct sluice_compute_options {
     enum sluice_copies copies; /* of CPD; a deterministic one has none */
     /*
      * A non-zero value stops the call: MTTKRP returns SLC_ERR_INTERRUPTED, CPD a model with
-     * SLUICE_STOP_SIGNAL. May be set by a signal handler. NULL: none.
+     * SLUICE_STOP_SIGNAL. May be set by a signal handler or another thread. NULL: none.
      */
-    const volatile int *stop;
+    volatile int *stop;
     enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
     enum sluice_layouts layouts;
     enum sluice_passes passes; /* of CPD */

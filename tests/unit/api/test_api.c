@@ -146,12 +146,13 @@ static void multiplies(void)
     sluice_store_close(store);
 }
 
-static void count_iterations(void *context, const struct sluice_cpd_iteration *iteration)
+static int count_iterations(void *context, const struct sluice_cpd_iteration *iteration)
 {
     unsigned *count = context;
 
     *count += 1;
     CU_ASSERT_EQUAL(iteration->iteration, *count);
+    return 0;
 }
 
 /* The model's value at a nonzero, from copied factors. */
@@ -220,13 +221,14 @@ static void factorizes(void)
     sluice_store_close(NULL);
 }
 
-static void compare_affinity(void *context, const struct sluice_cpd_iteration *iteration)
+static int compare_affinity(void *context, const struct sluice_cpd_iteration *iteration)
 {
     cpu_set_t now;
 
     (void)iteration;
     CU_ASSERT_EQUAL(sched_getaffinity(0, sizeof now, &now), 0);
     CU_ASSERT_TRUE(CPU_EQUAL(&now, (const cpu_set_t *)context));
+    return 0;
 }
 
 static void pinning_leaves_the_caller_alone(void)
@@ -249,7 +251,7 @@ static void pinning_leaves_the_caller_alone(void)
     options.iteration = compare_affinity;
     options.context = &before;
     SLC_ASSERT_OK(sluice_cpd(store, 2, &options, &model, &err), &err);
-    compare_affinity(&before, NULL);
+    CU_ASSERT_EQUAL(compare_affinity(&before, NULL), 0);
     compute.pin = (enum sluice_pin)3;
     SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_USAGE, &err, "pin 3");
     sluice_cpd_destroy(model);

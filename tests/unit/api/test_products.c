@@ -176,7 +176,7 @@ static void multiplies_by_vectors(void)
 /* What is not possible says so, and leaves nothing. */
 static void refuses_vectors(void)
 {
-    const volatile int stop = 1;
+    volatile int stop = 1;
     const double bad[ROWS] = {1, NAN, 1, 1}, good[ROWS] = {1, 1, 1, 1};
     const double *vectors[3] = {NULL};
     struct sluice_ttv_report report = {.struct_bytes = sizeof report, .nnz = 99};
@@ -294,7 +294,7 @@ static void multiplies_by_a_matrix(void)
 
 static void refuses_a_matrix(void)
 {
-    const volatile int stop = 1;
+    volatile int stop = 1;
     const double matrix[TUBES] = {1, 2, 3, 4, 5}, beyond[COLUMNS] = {1, 1e39, 1};
     const double wide[COLUMNS * 2] = {1, 2, 3, 4, NAN, 6};
     struct slc_error err = SLC_ERROR_INIT;

@@ -1,0 +1,282 @@
+/*
+ * Decompositions by the public API: stopped by callbacks, kept in checkpoints, gone on with, saved
+ * and loaded.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANK = 3, ITERATIONS = 8, STOP_AFTER = 3 };
+
+/* What callbacks are to do, and what they saw. */
+struct watch {
+    unsigned stop_after; /* 0: never */
+    unsigned first;      /* the iteration that comes first */
+    unsigned iterations, progress, resumed, checkpointed;
+    double fits[ITERATIONS];
+    bool stop_in_pass;
+};
+
+static int on_iteration(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    struct watch *watch = context;
+
+    CU_ASSERT_EQUAL(iteration->iteration, watch->first + watch->iterations);
+    CU_ASSERT_TRUE(iteration->iteration <= ITERATIONS);
+    watch->fits[iteration->iteration - 1] = iteration->fit;
+    watch->iterations++;
+    return iteration->iteration == watch->stop_after;
+}
+
+static int on_progress(void *context, const struct sluice_cpd_progress *progress)
+{
+    struct watch *watch = context;
+
+    CU_ASSERT_TRUE(progress->mode < 3 && progress->blocks_done <= progress->blocks);
+    watch->progress++;
+    return watch->stop_in_pass;
+}
+
+static void on_resume(void *context, const struct sluice_cpd_checkpoint *checkpoint)
+{
+    struct watch *watch = context;
+
+    watch->resumed++;
+    CU_ASSERT_EQUAL(checkpoint->past_count, STOP_AFTER);
+    CU_ASSERT_EQUAL(checkpoint->iteration, STOP_AFTER + 1);
+    CU_ASSERT_EQUAL(checkpoint->mode, 0);
+    for (uint64_t i = 0; i < checkpoint->past_count; i++) {
+        CU_ASSERT_EQUAL(checkpoint->past[i].iteration, i + 1);
+        watch->fits[i] = checkpoint->past[i].fit;
+    }
+}
+
+static void on_checkpoint(void *context, const struct sluice_cpd_checkpoint *checkpoint)
+{
+    struct watch *watch = context;
+
+    watch->checkpointed++;
+    CU_ASSERT_TRUE(checkpoint->bytes > 0 && checkpoint->seconds >= 0);
+}
+
+static struct sluice_store *made_store(const char *folder)
+{
+    static const uint64_t dims[3] = {40, 30, 20};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_generate_options options;
+    struct sluice_store *store = NULL;
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/made.slc", folder);
+    sluice_generate_options_init(&options, sizeof options);
+    options.block_bytes = 4096;
+    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 8000, &options, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    return store;
+}
+
+static void set_options(struct sluice_cpd_options *options,
+                        struct sluice_compute_options *compute,
+                        struct watch *watch)
+{
+    sluice_compute_options_init(compute, sizeof *compute);
+    sluice_cpd_options_init(options, sizeof *options);
+    CU_ASSERT_TRUE(options->checkpoint_seconds < 0);
+    compute->deterministic = 1;
+    options->compute = compute;
+    options->iterations = ITERATIONS;
+    options->tolerance = 0;
+    options->iteration = on_iteration;
+    options->progress = on_progress;
+    options->resumed = on_resume;
+    options->checkpointed = on_checkpoint;
+    options->context = watch;
+}
+
+static void check_same(const struct sluice_cpd *a, const struct sluice_cpd *b)
+{
+    double one[40 * RANK], other[40 * RANK];
+
+    for (uint32_t n = 0; n < 3; n++) {
+        const size_t bytes = sluice_cpd_rows(a, n) * RANK * sizeof(double);
+
+        CU_ASSERT_FATAL(bytes <= sizeof one);
+        CU_ASSERT_EQUAL_FATAL(sluice_cpd_rows(a, n), sluice_cpd_rows(b, n));
+        sluice_cpd_factor(a, n, one);
+        sluice_cpd_factor(b, n, other);
+        CU_ASSERT_EQUAL(memcmp(one, other, bytes), 0);
+    }
+    sluice_cpd_lambda(a, one);
+    sluice_cpd_lambda(b, other);
+    CU_ASSERT_EQUAL(memcmp(one, other, RANK * sizeof(double)), 0);
+}
+
+static void goes_on_with_the_same_bits(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *whole = NULL, *part = NULL, *rest = NULL, *other = NULL;
+    struct watch watch = {.first = 1}, again = {.first = 1, .stop_after = STOP_AFTER};
+    char folder[600];
+
+    set_options(&options, &compute, &watch);
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &whole, &err), &err);
+    CU_ASSERT_EQUAL(watch.iterations, ITERATIONS);
+    CU_ASSERT_EQUAL(sluice_cpd_stop(whole), SLUICE_STOP_ITERATIONS);
+
+    snprintf(folder, sizeof folder, "%s/kept", slc_test_folder());
+    options.context = &again;
+    options.checkpoint_folder = folder;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
+    CU_ASSERT_EQUAL(sluice_cpd_stop(part), SLUICE_STOP_SIGNAL);
+    CU_ASSERT_EQUAL(sluice_cpd_iterations(part), STOP_AFTER);
+    SLC_ASSERT_OK(sluice_cpd_report(part, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.resume_iteration, STOP_AFTER + 1);
+    CU_ASSERT_EQUAL(report.resume_mode, 0);
+    CU_ASSERT_TRUE(report.checkpoints >= 1 && again.checkpointed == report.checkpoints);
+    CU_ASSERT_EQUAL(report.resumes, 0);
+
+    SLC_ASSERT_FAILS(sluice_cpd(store, RANK + 1, &options, &other, &err), SLC_ERR_USAGE, &err,
+                     "rank");
+    CU_ASSERT_PTR_NULL(other);
+    memset(&err, 0, sizeof err);
+    again = (struct watch){.first = STOP_AFTER + 1};
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &rest, &err), &err);
+    CU_ASSERT_EQUAL(again.resumed, 1);
+    CU_ASSERT_EQUAL(again.iterations, ITERATIONS - STOP_AFTER);
+    CU_ASSERT_EQUAL(memcmp(again.fits, watch.fits, sizeof watch.fits), 0);
+    check_same(whole, rest);
+    SLC_ASSERT_OK(sluice_cpd_report(rest, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.resumes, 1);
+    CU_ASSERT_EQUAL(report.resume_iteration, 0);
+    CU_ASSERT_EQUAL(report.iterations, ITERATIONS);
+    CU_ASSERT_EQUAL(report.fit, watch.fits[ITERATIONS - 1]);
+    CU_ASSERT_TRUE(report.norm > 0 && report.seconds > 0);
+
+    CU_ASSERT_EQUAL(access(folder, F_OK), 0);
+    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
+    CU_ASSERT_NOT_EQUAL(access(folder, F_OK), 0);
+    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
+    sluice_cpd_destroy(whole);
+    sluice_cpd_destroy(part);
+    sluice_cpd_destroy(rest);
+    sluice_store_close(store);
+}
+
+/* A call from a callback: the folder is in use by the very run that calls it. */
+static int use_folder_twice(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    (void)iteration;
+    SLC_ASSERT_FAILS(sluice_cpd_checkpoint_remove(context, &err), SLC_ERR_IO, &err, "");
+    return 1;
+}
+
+static void restarts_and_keeps_others_out(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *part = NULL, *anew = NULL;
+    struct watch watch = {.first = 1};
+    volatile int stop = 0;
+    char folder[600];
+
+    snprintf(folder, sizeof folder, "%s/kept", slc_test_folder());
+    set_options(&options, &compute, &watch);
+    options.checkpoint_folder = folder;
+    options.iteration = use_folder_twice;
+    options.progress = NULL;
+    options.checkpointed = NULL;
+    options.context = folder;
+    compute.stop = &stop;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
+    CU_ASSERT_EQUAL(sluice_cpd_iterations(part), 1);
+    CU_ASSERT_EQUAL(stop, 1);
+
+    set_options(&options, &compute, &watch);
+    options.checkpoint_folder = folder;
+    options.restart = 1;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &anew, &err), &err);
+    CU_ASSERT_EQUAL(watch.resumed, 0);
+    CU_ASSERT_EQUAL(watch.iterations, ITERATIONS);
+    sluice_cpd_destroy(part);
+    sluice_cpd_destroy(anew);
+    sluice_store_close(store);
+}
+
+static void stops_within_a_pass(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *model = NULL;
+    struct watch watch = {.first = 1, .stop_in_pass = true};
+
+    set_options(&options, &compute, &watch);
+    options.iterations = 1000000;
+    options.max_seconds = 60;
+    options.iteration = NULL;
+    compute.threads = 1;
+    /* Of small passes nothing is told: these take half a second. */
+    compute.no_cache = 1;
+    compute.io_limit = 32 << 10;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    CU_ASSERT_EQUAL(sluice_cpd_stop(model), SLUICE_STOP_SIGNAL);
+    CU_ASSERT_TRUE(watch.progress >= 1);
+    CU_ASSERT_TRUE(sluice_cpd_iterations(model) < 1000000);
+    sluice_cpd_destroy(model);
+    sluice_store_close(store);
+}
+
+static void loads_what_was_saved(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *model = NULL, *loaded = NULL, *missing = NULL;
+    char folder[600];
+
+    snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
+    sluice_cpd_options_init(&options, sizeof options);
+    options.iterations = 2;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_load(store, folder, &loaded, &err), &err);
+    check_same(model, loaded);
+    CU_ASSERT_TRUE(isnan(sluice_cpd_fit(loaded)));
+    SLC_ASSERT_OK(sluice_cpd_report(loaded, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.rank, RANK);
+    CU_ASSERT_EQUAL(report.iterations, 0);
+    SLC_ASSERT_FAILS(sluice_cpd_load(store, slc_test_folder(), &missing, &err), SLC_ERR_IO, &err,
+                     "");
+    CU_ASSERT_PTR_NULL(missing);
+    sluice_cpd_destroy(model);
+    sluice_cpd_destroy(loaded);
+    sluice_store_close(store);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"a run that was stopped goes on with the same bits", goes_on_with_the_same_bits},
+        {"restart, and a folder that is in use", restarts_and_keeps_others_out},
+        {"a callback stops a pass", stops_within_a_pass},
+        {"a model that was saved is loaded", loads_what_was_saved},
+    };
+
+    return slc_test_main("api: cpd", tests, SLC_COUNT(tests), argc, argv);
+}
