@@ -7,53 +7,54 @@
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
-#include "cpd_checkpoint.h"
-#include "cpd_output.h"
+#include "cpd_run.h"
 #include "devices.h"
-#include "log_json.h"
 #include "progress.h"
 #include "report.h"
 #include "run_json.h"
 #include "run_log.h"
-#include "session.h"
 #include "share.h"
 #include "signals.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct arguments {
-    struct session_options session;
-    uint64_t rank;
-    uint64_t iterations;
-    double tolerance;
-    double regularization;
-    uint64_t seed;
-    const char *init;
-    double max_seconds;
-    const char *folder;
-    const char *stem;
-    const char *ktensor;
-    const char *checkpoint;
-    const char *interval;
-    const char *progress;
-    const char *log_json;
-    bool restart;
-    bool nowrite;
-    bool verbose;
-    bool quiet;
-};
+static const char *const keep_choices[] = {"best", "all", NULL};
+static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
 
 static const struct option options[] = {
     {.name = "rank",
      .letter = 'r',
      .required = true,
-     .kind = OPTION_U64,
-     .value = "R",
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
      .minimum = 1,
      .maximum = SLC_MAX_RANK,
-     .help = "number of components",
-     .offset = offsetof(struct arguments, rank)},
+     .help = "number of components; several: a sweep over these ranks, which suggests one",
+     .offset = offsetof(struct arguments, ranks)},
+    {.name = "runs",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1000,
+     .help = "of each rank so many runs, with the seeds --seed, one more, ..: a sweep",
+     .offset = offsetof(struct arguments, runs)},
+    {.name = "keep",
+     .kind = OPTION_CHOICE,
+     .value = "WHICH",
+     .fallback = "best",
+     .choices = keep_choices,
+     .help = "of a sweep: the factors of the best run of each rank, or of all runs",
+     .offset = offsetof(struct arguments, keep)},
+    {.name = "consistency",
+     .kind = OPTION_CHOICE,
+     .value = "WHEN",
+     .fallback = "auto",
+     .choices = consistency_choices,
+     .help = "of a sweep: compute the core consistency of each rank's best run: always, never or "
+             "auto (where that takes some minutes at most)",
+     .offset = offsetof(struct arguments, consistency)},
     {.name = "iters",
      .alias = "maxiters",
      .letter = 'i',
@@ -150,25 +151,6 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, verbose)},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
-
-/* One run, from its options to what its callbacks collect. */
-struct cpd {
-    struct arguments args;
-    const struct command *command;
-    int argc;
-    char **argv;
-    struct session session;
-    struct slc_cp_als_options als;
-    struct slc_cp_result result;
-    struct cpd_output output;
-    struct cpd_checkpoint checkpoint;
-    struct log_json *log;
-    bool started;       /* the log was told so */
-    json_t *iterations; /* for run.json */
-    struct report_reads reads;
-    uint64_t start_ns;
-    double write_seconds; /* below 0 until something was written */
-};
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
@@ -295,14 +277,9 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     const struct arguments *args = &cpd->args;
     const struct cpd_output_names names = {args->folder, args->stem, args->ktensor, args->nowrite,
                                            args->checkpoint};
-    enum slc_status status = signals_start(NULL, NULL, err);
+    enum slc_status status =
+        cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
 
-    if (status == SLC_OK) {
-        status = cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
-    }
-    if (status == SLC_OK) {
-        status = log_json_open(args->log_json, &cpd->log, err);
-    }
     if (status == SLC_OK) {
         status = session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err);
     }
@@ -330,7 +307,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         status = keep_order(cpd, err);
     }
     if (status == SLC_OK) {
-        if (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL) {
+        if (cpd->sweep == NULL &&
+            (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
             log_json_fresh(cpd->log);
         }
         start_log(cpd);
@@ -356,6 +334,19 @@ static int stop_code(enum slc_stop_reason reason)
     return 0;
 }
 
+/* What has come of a run of a sweep. */
+static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
+{
+    struct sweep_run *record = &cpd->sweep->record;
+
+    record->fit = cpd->result.fit;
+    record->iterations = cpd->result.iterations;
+    record->seconds = cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns);
+    (void)snprintf(record->reason, sizeof record->reason, "%s",
+                   slc_stop_reason_name(cpd->result.reason));
+    return cpd->sweep->written(cpd->sweep, err);
+}
+
 static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
 {
     struct slc_stream_stats stats;
@@ -378,6 +369,9 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
+    }
+    if (status == SLC_OK && stop_code(cpd->result.reason) == 0 && cpd->sweep != NULL) {
+        status = tell_sweep(cpd, err);
     }
     /* What went into it is in the results now, if the run is through. */
     if (status == SLC_OK && stop_code(cpd->result.reason) == 0) {
@@ -427,6 +421,42 @@ static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error 
     return code;
 }
 
+int cpd_run_one(struct cpd *cpd, const struct operands *operands)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    int code;
+
+    cpd->iterations = json_array();
+    status = prepare(cpd, operands, &err);
+    if (status == SLC_OK) {
+        status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
+                            &cpd->session.plan, &cpd->als, &cpd->result, &err);
+    }
+    console_settle();
+    if (status == SLC_OK) {
+        status = write_results(cpd, &err);
+    }
+    if (status != SLC_OK) {
+        code = fail(cpd, status, &err);
+    } else {
+        code = stop_code(cpd->result.reason);
+        tell_end(cpd, slc_stop_reason_name(cpd->result.reason), code);
+        if (!cpd->args.quiet) {
+            print_end(cpd);
+        }
+        if (code != 0) {
+            cpd_checkpoint_tell(&cpd->checkpoint);
+        }
+    }
+    slc_cp_result_destroy(&cpd->result);
+    cpd_checkpoint_close(&cpd->checkpoint);
+    cpd_output_unlock(&cpd->output);
+    session_close(&cpd->session);
+    json_decref(cpd->iterations);
+    return code;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct cpd cpd = {.command = command,
@@ -447,33 +477,18 @@ static int run(const struct command *command, int argc, char **argv)
                                      : CONSOLE_NORMAL);
     progress_start(cpd.args.progress, cpd.args.quiet);
     cpd.start_ns = slc_clock_ns();
-    cpd.iterations = json_array();
-    status = prepare(&cpd, &operands, &err);
+    cpd.args.rank = cpd.args.ranks.number[0];
+    status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {
-        status = slc_cp_als(&cpd.session.store, cpd.session.stream, cpd.session.backend,
-                            &cpd.session.plan, &cpd.als, &cpd.result, &err);
-    }
-    console_settle();
-    if (status == SLC_OK) {
-        status = write_results(&cpd, &err);
+        status = log_json_open(cpd.args.log_json, &cpd.log, &err);
     }
     if (status != SLC_OK) {
         code = fail(&cpd, status, &err);
+    } else if (cpd.args.ranks.count > 1 || cpd.args.runs > 1) {
+        code = cpd_run_sweep(&cpd, &operands);
     } else {
-        code = stop_code(cpd.result.reason);
-        tell_end(&cpd, slc_stop_reason_name(cpd.result.reason), code);
-        if (!cpd.args.quiet) {
-            print_end(&cpd);
-        }
-        if (code != 0) {
-            cpd_checkpoint_tell(&cpd.checkpoint);
-        }
+        code = cpd_run_one(&cpd, &operands);
     }
-    slc_cp_result_destroy(&cpd.result);
-    cpd_checkpoint_close(&cpd.checkpoint);
-    cpd_output_unlock(&cpd.output);
-    session_close(&cpd.session);
-    json_decref(cpd.iterations);
     log_json_close(cpd.log);
     return code;
 }
@@ -488,7 +503,8 @@ const struct command command_cpd = {
     .options = options,
     .notes = "Modes count from 1. A first Ctrl-C writes the factors as far as they came, and a "
              "checkpoint\n"
-             "from which the same command goes on; a second stops at once.",
+             "from which the same command goes on; a second stops at once. A sweep, as in\n"
+             "`--rank 4,8,16 --runs 5`, has a folder NAME.sweep with one for each run.",
     .resumes = true,
     .run = run,
 };

@@ -58,8 +58,7 @@ static enum slc_status check_writable(const char *path, bool folder, struct slc_
                : slc_fail_errno(err, errno, path, "the results cannot be written there");
 }
 
-/* NAME.rR: the store's name without folders and ".slc". */
-static void default_folder(struct cpd_output *output, const char *store_path, unsigned rank)
+const char *cpd_output_store_name(const char *store_path, int *length)
 {
     size_t end = strlen(store_path);
     size_t begin;
@@ -74,8 +73,22 @@ static void default_folder(struct cpd_output *output, const char *store_path, un
     if (end - begin > 4 && memcmp(store_path + end - 4, ".slc", 4) == 0) {
         end -= 4;
     }
-    (void)snprintf(output->folder, sizeof output->folder, "%.*s.r%u",
-                   (int)(end - begin < 512 ? end - begin : 512), store_path + begin, rank);
+    *length = (int)(end - begin < 512 ? end - begin : 512);
+    return store_path + begin;
+}
+
+enum slc_status cpd_output_check_folder(const char *path, struct slc_error *err)
+{
+    return check_writable(path, true, err);
+}
+
+/* NAME.rR */
+static void default_folder(struct cpd_output *output, const char *store_path, unsigned rank)
+{
+    int length;
+    const char *name = cpd_output_store_name(store_path, &length);
+
+    (void)snprintf(output->folder, sizeof output->folder, "%.*s.r%u", length, name, rank);
 }
 
 static enum slc_status check_all(const struct cpd_output *output, struct slc_error *err)

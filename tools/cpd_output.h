@@ -35,6 +35,12 @@ struct cpd_output_names {
     const char *checkpoint; /* "auto": beside the results; "none"; or a folder */
 };
 
+/* The store's name without folders and ".slc", `length` bytes, 512 at most; borrowed. */
+const char *cpd_output_store_name(const char *store_path, int *length);
+
+/* Whether a folder of results can be made or used at `path`. Errors: as cpd_output_choose. */
+enum slc_status cpd_output_check_folder(const char *path, struct slc_error *err) SLC_NODISCARD;
+
 /*
  * Decides what is written from the options (without any of
  * them the folder NAME.rR in the current one, NAME that of the store), and checks that it can be

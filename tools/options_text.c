@@ -120,6 +120,9 @@ static json_t *value_to_json(const struct option *option, const void *field)
     case OPTION_COUNTS: {
         const struct option_counts *counts = field;
 
+        if (counts->count == 1) {
+            return json_integer((json_int_t)counts->number[0]);
+        }
         return counts->count > 0 ? dims_to_json(counts->count, counts->number) : json_null();
     }
     }

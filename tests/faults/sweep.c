@@ -105,7 +105,7 @@ struct sweeping {
 /* Of a run's record, times alone differ from run to run. */
 static void read_tree(const struct sweeping *s, struct file_tree *tree)
 {
-    static const char *const unread[] = {"run.json", "log.json", NULL};
+    static const char *const unread[] = {"run.json", "log.json", "sweep.json", NULL};
 
     file_tree_read(tree, s->folder, unread);
 }

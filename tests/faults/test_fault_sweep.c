@@ -279,6 +279,10 @@ static const struct sweep_case cases[] = {
     {.name = "cpd, other outputs",
      .arguments = CPD "--ktensor k.txt -s stem --log-json log.json --init ../in/factors",
      .replaces = true},
+    {.name = "cpd, a sweep",
+     .arguments = CPD "-r 1,2 --runs 2 --keep all -i 1 -o out --checkpoint-interval 0 "
+                      "--io pread",
+     .replaces = true},
     {.name = "mttkrp",
      .arguments = "mttkrp ../in/sorted.slc --mode 1 --factors ../in/factors -o m.npy -t 2 "
                   "--deterministic --io pread",

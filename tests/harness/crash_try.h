@@ -43,8 +43,8 @@ struct slc_crash_operation {
      * asked as if it were done. NULL: never.
      */
     bool (*may_refuse)(void *context, const struct slc_error *err);
-    /* The name of files that hold something else after each run: what they hold is for `look`
-     * alone. NULL: none. */
+    /* The end of the names of files that hold something else after each run: what they hold is for
+     * `look` alone. NULL: none. */
     const char *varies;
     /* What of its work has to outlive a crash after `count` changes, for `look`. NULL: nothing. */
     uint64_t (*demand)(void *context, const struct slc_change *changes, uint64_t count);

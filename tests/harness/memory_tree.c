@@ -327,6 +327,14 @@ static uint64_t hash_bytes(const struct slc_tree_node *node)
     return shared_of(node->data)->hash;
 }
 
+/* False where `end` is NULL. */
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = end != NULL ? strlen(end) : length + 1;
+
+    return tail <= length && strcmp(name + length - tail, end) == 0;
+}
+
 /* Sums of hashes, so that the order of entries does not matter. */
 static uint64_t hash_node(const struct slc_tree *tree,
                           uint32_t at,
@@ -344,7 +352,7 @@ static uint64_t hash_node(const struct slc_tree *tree,
         const uint64_t below[] = {path_hash, slc_hash64(name, strlen(name))};
 
         sum += hash_node(tree, node->entries[e].node, slc_hash64(below, sizeof below),
-                         unread_name != NULL && strcmp(name, unread_name) == 0, unread_name);
+                         ends_with(name, unread_name), unread_name);
     }
     return sum;
 }

@@ -103,8 +103,8 @@ int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folde
 /* The node at a path, or SLC_TREE_NONE with *error. */
 uint32_t slc_tree_look(const struct slc_tree *tree, const char *path, int *error);
 
-/* A hash of all that can be reached: names, kinds and bytes; of files by the name `unread` (NULL:
- * none) that they are there. */
+/* A hash of all that can be reached: names, kinds and bytes; of files whose names end
+ * with `unread` (NULL: none) that they are there. */
 uint64_t slc_tree_hash(const struct slc_tree *tree, const char *unread);
 /* Prints what is there, a line each behind "# ". */
 void slc_tree_print(const struct slc_tree *tree);
