@@ -283,6 +283,12 @@ static const struct sweep_case cases[] = {
      .arguments = CPD "-r 1,2 --runs 2 --keep all -i 1 -o out --checkpoint-interval 0 "
                       "--io pread",
      .replaces = true},
+    {.name = "predict",
+     .arguments = "predict ../in/factors ../in/t.tns -o p.csv -t 2",
+     .replaces = false},
+    {.name = "predict, numbers",
+     .arguments = "predict ../in/factors ../in/t.tns.gz -o p.npy -t 2 -f",
+     .replaces = true},
     {.name = "mttkrp",
      .arguments = "mttkrp ../in/sorted.slc --mode 1 --factors ../in/factors -o m.npy -t 2 "
                   "--deterministic --io pread",
@@ -393,6 +399,11 @@ static void test_export(void)
     sweep_cases("export");
 }
 
+static void test_predict(void)
+{
+    sweep_cases("predict");
+}
+
 static void test_top(void)
 {
     sweep_cases("top");
@@ -407,17 +418,10 @@ static void test_info(void)
 int __wrap_main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"convert", test_convert},
-        {"generate", test_generate},
-        {"layout", test_layout},
-        {"check", test_check},
-        {"cpd", test_cpd},
-        {"mttkrp", test_mttkrp},
-        {"ttv", test_ttv},
-        {"ttm", test_ttm},
-        {"export", test_export},
-        {"top", test_top},
-        {"info and plan", test_info},
+        {"convert", test_convert}, {"generate", test_generate}, {"layout", test_layout},
+        {"check", test_check},     {"cpd", test_cpd},           {"predict", test_predict},
+        {"mttkrp", test_mttkrp},   {"ttv", test_ttv},           {"ttm", test_ttm},
+        {"export", test_export},   {"top", test_top},           {"info and plan", test_info},
     };
 
     return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);

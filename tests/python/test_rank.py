@@ -2,6 +2,8 @@
 """What the choice of a rank rests on, against NumPy: core consistency, factor match score, and the amino acid data."""
 
 import itertools
+import json
+import lzma
 import os
 import sys
 
@@ -102,5 +104,54 @@ def four_modes(folder):
         check(abs(rank["core_consistency"] - want) < 1e-3 * max(100, abs(want)), (rank, want))
 
 
+def predicted(folder):
+    """Values, residuals and errors at the entries of a text, in every form, against NumPy."""
+    text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "r"))
+    sluice("generate", text, "--dims", "40x30x20", "--nnz", 20000, "--seed", 4, "--rank", 3, "--noise", 0.3, "-q")
+    sluice("convert", text, store, "--relabel", "frequency", "-q")
+    sluice("cpd", store, "-r", 300, "-i", 2, "-o", out, "-q")
+    factors, weights = model(out, 3)
+    coords = np.loadtxt(text)[:, :3].astype(int)
+    values = np.loadtxt(text)[:, 3]
+    want = (weights * np.prod([f[c - 1] for f, c in zip(factors, coords.T)], axis=0)).sum(axis=1)
+    scale = (np.abs(weights) * np.prod([np.abs(f[c - 1]) for f, c in zip(factors, coords.T)], axis=0)).sum(axis=1)
+    npy = os.path.join(folder, "p.npy")
+    summary = json.loads(sluice("predict", out, text, "-o", npy, "--json")[0])
+    got = np.load(npy)
+    check(got.dtype == np.float64 and got.shape == (20000, 3), (got.dtype, got.shape))
+    check((got[:, 0] == values).all() and (got[:, 2] == values - got[:, 1]).all(), "values or residuals are others")
+    check((np.abs(got[:, 1] - want) <= 1e-13 * scale).all(), "the model's values are others")
+    residuals = values - want
+    for name, number in (("rmse", np.sqrt((residuals ** 2).mean())), ("mae", np.abs(residuals).mean()),
+                         ("largest_error", np.abs(residuals).max()), ("values_norm", np.linalg.norm(values))):
+        check(abs(summary[name] - number) <= 1e-12 * number, (name, summary, number))
+    check(summary["count"] == 20000 and summary["index_base"] == 1, summary)
+    # The same numbers as text and as CSV, from one thread and from several, and to standard output.
+    lines, said = sluice("predict", out, text, "-t", 1)
+    check("RMSE" in said, said)
+    table = np.array([line.split() for line in lines.splitlines()], dtype=float)
+    check((table[:, :3] == coords).all() and (table[:, 3:] == got).all(), "the text has other numbers")
+    sluice("predict", out, text, "-t", 3, "-o", os.path.join(folder, "p.csv"))
+    with open(os.path.join(folder, "p.csv")) as file:
+        check(file.readline() == "mode_1,mode_2,mode_3,value,model,residual\n", "the names are others")
+        check(file.read() == lines.replace(" ", ","), "the CSV has other numbers than the text")
+    # Coordinates alone, from 0, and compressed.
+    alone = os.path.join(folder, "c.tns")
+    np.savetxt(alone, coords - 1, fmt="%d")
+    with open(alone, "rb") as file, lzma.open(alone + ".xz", "wb") as packed:
+        packed.write(file.read())
+    sluice("predict", out, alone + ".xz", "--index-base", 0, "-o", npy, "-f", "-q")
+    check((np.load(npy) == got[:, 1]).all(), "coordinates alone have other values")
+    lines, said = sluice("predict", out, alone)
+    check("an index 0 occurs" in said and "without values" in said, said)
+    check((np.array([line.split()[3] for line in lines.splitlines()], dtype=float) == got[:, 1]).all(), "others from 0")
+    # Held-out entries have the error that the fit on the rest leaves there.
+    sluice("cpd", store, "-r", 3, "-i", 20, "-o", os.path.join(folder, "r3"), "-q")
+    small = json.loads(sluice("predict", os.path.join(folder, "r3"), text, "--json")[0])
+    fit = load_json(os.path.join(folder, "r3", "run.json"))["fit"]
+    check(small["rmse"] < np.sqrt((values ** 2).mean()), small)
+    check(0 < fit < 1, fit)
+
+
 if __name__ == "__main__":
-    run([("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes)])
+    run([("values at coordinates", predicted), ("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes)])

@@ -1,0 +1,66 @@
+/*
+ * `sluice predict`: the values that a model has at given coordinates, beside those that a text of
+ * entries says, and the error of the one from the other. Rows are read, computed and written a few
+ * thousand at a time: what grows with the data is the model alone.
+ */
+#ifndef SLC_CONVERT_PREDICT_H
+#define SLC_CONVERT_PREDICT_H
+
+#include "base/error.h"
+#include "base/matrix.h"
+#include "convert/convert.h"
+#include "storage/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_predict_form {
+    SLC_PREDICT_NONE, /* nothing but the report */
+    SLC_PREDICT_TEXT, /* a line per row: indices, value, model, residual */
+    SLC_PREDICT_CSV,  /* the same with commas, after a line of names */
+    SLC_PREDICT_NPY   /* f8, rows x (value, model, residual) */
+};
+
+struct slc_predict_options {
+    const struct slc_files *files;      /* NULL: the operating system */
+    const char *input;                  /* text in any dialect, plain or compressed; "-" */
+    enum slc_dialect dialect;           /* AUTO, or one of a text */
+    int index_base;                     /* -1: as the input tells */
+    const struct slc_model_view *model; /* factors f64; lambda */
+    enum slc_predict_form form;
+    const char *output; /* a path, or "-"; .npy needs a file */
+    bool overwrite;
+    unsigned threads;         /* 1 or more */
+    const volatile int *stop; /* non-zero: SLC_ERR_INTERRUPTED; may be NULL */
+};
+
+struct slc_predict_report {
+    enum slc_dialect dialect;
+    unsigned index_base;
+    char base_reason[128];
+    bool has_values; /* else there is nothing to compare with, and what follows is 0 */
+    uint64_t rows;
+    double rmse, mae;
+    double largest;     /* magnitude of a residual */
+    double values_norm; /* 2-norm of the values */
+};
+
+/* What slc_predict maps beside the model. For plans. */
+uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
+
+/*
+ * Math: model(i) = sum over r of lambda[r] * A1(i1, r) * .. * AN(iN, r); residual = value - model;
+ * RMSE and MAE over all rows. A row of as many numbers as the model has modes, in a text without a
+ * header, is one of coordinates alone; so are those of a Matrix Market `pattern`. Of a symmetric
+ * matrix the entries that are in the file.
+ * Order: the same bits for any number of threads.
+ * Errors: SLC_ERR_INPUT with file, line and column, where an index is beyond the model or the base
+ * is ambiguous: one that neither header nor option states is what the first piece of the input
+ * tells, else the dialect's, and what contradicts it later is refused; SLC_ERR_IO and those of
+ * writing. The output is whole or not there.
+ */
+enum slc_status slc_predict(const struct slc_predict_options *options,
+                            struct slc_predict_report *report,
+                            struct slc_error *err) SLC_NODISCARD;
+
+#endif

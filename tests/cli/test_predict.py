@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""predict from outside: dialects, index bases, what is refused and where, budgets."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, npy, run, sluice  # noqa: E402
+
+
+def model(folder):
+    """Of rank 1: the value at (i, j) is 2 * (10 + i) * (100 + j), counted from 0."""
+    out = os.path.join(folder, "m")
+    os.makedirs(out)
+    npy(os.path.join(out, "mode-1.npy"), [10.0, 11, 12], 3, 1)
+    npy(os.path.join(out, "mode-2.npy"), [100.0, 101, 102, 103], 4, 1)
+    npy(os.path.join(out, "lambda.npy"), [2.0], 1)
+    return out
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def values(folder):
+    out = model(folder)
+    cases = {
+        "t.tns": ("# two\n1 1 2000\n3 4 2472.5\r\n", "1 1 2000 2000 0\n3 4 2472.5 2472 0.5\n"),
+        "zero.tns": ("0 0 2000\n2 3 1\n", "0 0 2000 2000 0\n2 3 1 2472 -2471\n"),
+        "alone.tns": ("1 1\n3 4\n", "1 1 2000\n3 4 2472\n"),
+        "parti.tns": ("2\n3 4\n1 1 2000\n", "1 1 2000 2000 0\n"),
+        "toolbox.txt": ("sptensor\n2\n3 4\n1\n3 4 2472\n", "3 4 2472 2472 0\n"),
+        "genten.txt": ("sptensor indices-start-at-zero\n2\n3 4\n1\n1 1 1\n", "1 1 1 2222 -2221\n"),
+        "m.mtx": ("%%MatrixMarket matrix coordinate real general\n3 4 1\n3 4 2472\n", "3 4 2472 2472 0\n"),
+        "pattern.mtx": ("%%MatrixMarket matrix coordinate pattern general\n3 4 1\n3 4\n", "3 4 2472\n"),
+        "empty.tns": ("", ""),
+    }
+    for name, (text, want) in cases.items():
+        path = write(folder, name, text)
+        got, said = sluice("predict", out, path)
+        check(got == want, f"{name}: {got!r}, wanted {want!r}")
+        packed = os.path.join(folder, name + ".gz")
+        with gzip.open(packed, "wb") as file:
+            file.write(text.encode())
+        check(sluice("predict", out, packed, "-q") == (want, ""), f"{name}: another result compressed")
+        done = subprocess.run([SLUICE, "predict", out, "-", "-q"], input=text, capture_output=True, text=True)
+        check(done.returncode == 0 and done.stdout == want, f"{name} through a pipe: {done}")
+    said, _ = sluice("predict", out, os.path.join(folder, "t.tns"), "--json")
+    got = json.loads(said)
+    check(got["count"] == 2 and got["mae"] == 0.25 and got["largest_error"] == 0.5 and got["rmse"] == (0.125) ** 0.5, got)
+    said, _ = sluice("predict", out, os.path.join(folder, "alone.tns"), "--json")
+    check(json.loads(said)["rmse"] is None, said)
+    # The convention of the format where nothing tells; what the user says always.
+    path = write(folder, "one.tns", "1 1 5\n")
+    check(sluice("predict", out, path, "-q")[0].startswith("1 1 5 2000"), "not from 1")
+    check(sluice("predict", out, path, "-q", "--index-base", 0)[0].startswith("1 1 5 2222"), "not from 0")
+
+
+def refused(folder):
+    out = model(folder)
+    cases = [("1 1 1\n4 1 1\n", ":2:1: index 4 of mode 1 is beyond the model"), ("1 1 1\n1 5 1\n", ":2:3: index 5 of mode 2"),
+             ("0 1 1\n3 1 1\n", ":2:1: index 3 of mode 1 is beyond"), ("1 1 1\n1 x 1\n", ":2:3:"), ("1 1.5\n", "is no index"),
+             ("1 1 1\n1 1\n", ":2:"), ("1 1 1 1 1\n", "4 indices"), ("2\n3 5\n1 1 1\n", "mode 2"),
+             ("sptensor\n2\n3 4\n2\n1 1 1\n1 1 1\n", "--index-base"), ("sptensor\n2\n3 4\n3\n3 4 1\n", "declares 3"),
+             ("1 1 nan\n", ":1:5:"), ("1 -1\n", "no index")]
+    for number, (text, word) in enumerate(cases):
+        path = write(folder, f"bad{number}.tns", text)
+        _, messages = sluice("predict", out, path, "-o", os.path.join(folder, "p.txt"), status=3)
+        check(word in messages, f"{text!r}: {messages!r} does not say {word!r}")
+        check(not os.path.exists(os.path.join(folder, "p.txt")), "refused, but something was written")
+    # Later than the first two megabytes, too, with the line.
+    path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")
+    _, messages = sluice("predict", out, path, "-q", "-o", os.path.join(folder, "p.txt"), status=3)
+    check(":500001:1: index 0 of mode 1" in messages and "--index-base 0" in messages, messages)
+    path = write(folder, "t.tns", "1 1 1\n")
+    for options, word in ((("--write", "npy"), "--output"), (("--json", "--write", "text"), "--output"),
+                          (("-o", "x", "--write", "none"), "none"), (("--format", "alto-bin"), "alto-bin")):
+        _, messages = sluice("predict", out, path, *options, status=2)
+        check(word in messages, messages)
+    _, messages = sluice("predict", out, path, "--memory", "1MiB", status=4)
+    check("--memory" in messages, messages)
+    existing = write(folder, "there.csv", "mine")
+    _, messages = sluice("predict", out, path, "-o", existing, status=5)
+    check("--overwrite" in messages and open(existing).read() == "mine", messages)
+    sluice("predict", out, path, "-o", existing, "-f", "-q")
+    check(open(existing).read() == "mode_1,mode_2,value,model,residual\n1,1,1,2000,-1999\n", open(existing).read())
+    sluice("predict", os.path.join(folder, "nothing"), path, status=5)
+    sluice("predict", out, os.path.join(folder, "nothing.tns"), status=5)
+
+
+if __name__ == "__main__":
+    run([("values in every dialect", values), ("what is refused, and where", refused)])
