@@ -109,11 +109,13 @@ void api_session_close(struct api_session *session)
     memset(session, 0, sizeof *session);
 }
 
-enum slc_status sluice_cpd_plan(const struct sluice_store *store,
-                                uint32_t rank,
-                                const struct sluice_compute_options *options,
-                                struct sluice_plan *plan,
-                                struct slc_error *err)
+static enum slc_status give_plan(const struct sluice_store *store,
+                                 enum slc_operation operation,
+                                 uint32_t mode,
+                                 uint32_t rank,
+                                 const struct sluice_compute_options *options,
+                                 struct sluice_plan *plan,
+                                 struct slc_error *err)
 {
     struct sluice_compute_options known;
     struct slc_plan_request request;
@@ -127,7 +129,7 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     if (status != SLC_OK) {
         return status;
     }
-    request = api_plan_request(&known, SLC_OP_CPD, 0, rank);
+    request = api_plan_request(&known, operation, mode, rank);
     status = plan_request(store, &request, &layouts, &made, err);
     slc_layouts_close(&layouts);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
@@ -155,6 +157,29 @@ enum slc_status sluice_cpd_plan(const struct sluice_store *store,
     report.mean_passes = made.passes;
     given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
     return status != SLC_OK ? status : given;
+}
+
+enum slc_status sluice_cpd_plan(const struct sluice_store *store,
+                                uint32_t rank,
+                                const struct sluice_compute_options *options,
+                                struct sluice_plan *plan,
+                                struct slc_error *err)
+{
+    return give_plan(store, SLC_OP_CPD, 0, rank, options, plan, err);
+}
+
+enum slc_status sluice_mttkrp_plan(const struct sluice_store *store,
+                                   uint32_t mode,
+                                   uint32_t rank,
+                                   const struct sluice_compute_options *options,
+                                   struct sluice_plan *plan,
+                                   struct slc_error *err)
+{
+    if (mode >= store->store.manifest.order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
+                        store->store.manifest.order);
+    }
+    return give_plan(store, SLC_OP_MTTKRP, mode, rank, options, plan, err);
 }
 
 void api_copy_out(const struct slc_matrix *matrix, double *to)

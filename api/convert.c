@@ -65,6 +65,10 @@ enum slc_status sluice_convert(const char *input,
     convert.max_temp = known.max_temp_bytes;
     convert.threads = api_threads(known.threads);
     convert.overwrite = known.overwrite != 0;
+    convert.restart = known.restart != 0;
+    convert.commit_seconds = known.commit_seconds;
+    convert.progress = known.progress;
+    convert.context = known.context;
     status = slc_convert(&convert, &made, err);
     if (status != SLC_OK || report == NULL) {
         return status;

@@ -2,6 +2,7 @@
  * Public API: the library itself, opening and verifying stores.
  */
 #include "api/internal.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "storage/verify.h"
 
@@ -16,6 +17,26 @@ const char *sluice_version(void)
 const char *sluice_status_name(enum slc_status status)
 {
     return slc_status_name(status);
+}
+
+/* The caller's sink: the same but for the name of the enumeration. */
+static struct {
+    void (*message)(void *context, enum sluice_log_level level, const char *message);
+    void *context;
+} sink;
+
+static void pass_on(void *context, enum slc_log_level level, const char *message)
+{
+    (void)context;
+    sink.message(sink.context, (enum sluice_log_level)level, message);
+}
+
+void sluice_log_to(void (*message)(void *context, enum sluice_log_level level, const char *message),
+                   void *context)
+{
+    sink.message = message;
+    sink.context = context;
+    slc_log_set_sink(message != NULL ? pass_on : NULL, NULL);
 }
 
 int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes)

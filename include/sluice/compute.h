@@ -70,6 +70,14 @@ SLC_API enum slc_status sluice_cpd_plan(const struct sluice_store *store,
                                         struct sluice_plan *plan,
                                         struct slc_error *err);
 
+/* The same of sluice_mttkrp of a mode; an iteration is one. */
+SLC_API enum slc_status sluice_mttkrp_plan(const struct sluice_store *store,
+                                           uint32_t mode,
+                                           uint32_t rank,
+                                           const struct sluice_compute_options *options,
+                                           struct sluice_plan *plan,
+                                           struct slc_error *err);
+
 /*
  * Matricized tensor times Khatri-Rao product.
  * Math: output(i, r) = sum over nonzeros x with index i in `mode` of x * product over m != mode of

@@ -24,6 +24,17 @@ struct sluice_convert_options {
     uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
     uint32_t overwrite;      /* non-zero: replace an existing store, at the very end */
     enum sluice_relabel relabel;
+    /*
+     * Of sluice_convert alone: an interrupted conversion of a file goes on when it is asked for
+     * again, unless `restart`, from commits after so many seconds of work (0: 30, where that costs
+     * little).
+     */
+    uint32_t restart;
+    uint32_t reserved;
+    double commit_seconds;
+    /* Called now and then from one thread at a time; `total` 0: unknown. NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 /* What a conversion decided and counted. */
@@ -59,6 +70,47 @@ SLC_API enum slc_status sluice_convert(const char *input,
                                        const struct sluice_convert_options *options,
                                        struct sluice_convert_report *report,
                                        struct slc_error *err);
+
+/* A store that is being made from entries that the caller has. */
+struct sluice_builder;
+
+/*
+ * Begins a store `output` of `order` modes. Of the options `dialect` and what is of sluice_convert
+ * alone are not looked at; index_base -1 stands for 0, and without dims the lengths are those of
+ * the data. Owns: sluice_builder_finish or sluice_builder_abandon ends it. Memory: all is taken
+ * here; the caller's arrays come beside it. Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET naming the
+ * smallest budget, SLC_ERR_IO (the output exists), ..
+ */
+SLC_API enum slc_status sluice_builder_create(const char *output,
+                                              uint32_t order,
+                                              const struct sluice_convert_options *options,
+                                              struct sluice_builder **ret_builder,
+                                              struct slc_error *err);
+
+/*
+ * Adds `count` entries; coords[n] are their indices in mode n. Buckets are chosen by the entries of
+ * the first call: one call for all, or random ones first, makes them even. Order: the store depends
+ * on the entries and their order alone, not on how they are divided into calls, nor on threads or
+ * memory; the order of nonzeros with the mode whose fibers are kept together follows from all.
+ * Owns: the arrays are the caller's, and copied. Errors: SLC_ERR_INPUT naming entry and mode (an
+ * index out of range, a value that is not finite); SLC_ERR_IO, SLC_ERR_NOSPACE. After one the
+ * builder can only be ended.
+ */
+SLC_API enum slc_status sluice_builder_push(struct sluice_builder *builder,
+                                            uint64_t count,
+                                            const uint64_t *const *coords,
+                                            const double *values,
+                                            struct slc_error *err);
+
+/*
+ * Sorts, writes and publishes the store, and ends the builder whatever happens. `report` may be
+ * NULL. Errors: as sluice_convert; nothing is left on disk after one.
+ */
+SLC_API enum slc_status sluice_builder_finish(struct sluice_builder *builder,
+                                              struct sluice_convert_report *report,
+                                              struct slc_error *err);
+/* Gives up, and removes what is on disk. Takes NULL. */
+SLC_API void sluice_builder_abandon(struct sluice_builder *builder);
 
 struct sluice_generate_options {
     uint64_t struct_bytes;
@@ -117,6 +169,52 @@ SLC_API void sluice_store_close(struct sluice_store *store);
 SLC_API enum slc_status sluice_store_info(const struct sluice_store *store,
                                           struct sluice_store_info *info,
                                           struct slc_error *err);
+
+/* One order of the nonzeros on disk. */
+struct sluice_layout_info {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    enum sluice_layout kind;
+    uint32_t mode; /* of a sorted or fiber layout */
+    enum sluice_codec codec;
+    uint32_t reserved;
+    uint64_t file_bytes;
+    uint64_t block_count;
+};
+
+/* Layouts that the store had when it was opened, and one of them, from 0. */
+SLC_API uint32_t sluice_store_layouts(const struct sluice_store *store);
+SLC_API enum slc_status sluice_store_layout(const struct sluice_store *store,
+                                            uint32_t number,
+                                            struct sluice_layout_info *info,
+                                            struct slc_error *err);
+
+struct sluice_layout_options {
+    uint64_t struct_bytes;
+    uint64_t memory_bytes; /* 0: 80 % of memory */
+    uint32_t threads;      /* 0: all */
+    uint32_t reserved;
+    volatile int *stop; /* non-zero stops the call; it goes on when it is made again. NULL: none */
+};
+
+SLC_API void sluice_layout_options_init(struct sluice_layout_options *options, uint64_t bytes);
+
+/*
+ * Adds the layout of that kind (sorted or fiber) and mode to the store at `path`, unless it is
+ * there. Whatever ends it, the store is valid, and a build that was interrupted goes on when it is
+ * asked for again. A store that is open does not know of it. Errors: SLC_ERR_USAGE, SLC_ERR_BUDGET,
+ * SLC_ERR_IO (also where another run changes the layouts), SLC_ERR_NOSPACE, SLC_ERR_DAMAGED,
+ * SLC_ERR_INTERRUPTED.
+ */
+SLC_API enum slc_status sluice_layout_add(const char *path,
+                                          enum sluice_layout kind,
+                                          uint32_t mode,
+                                          const struct sluice_layout_options *options,
+                                          struct slc_error *err);
+
+/* Drops it, or what an interrupted build of it left. Errors: SLC_ERR_USAGE where there is neither.
+ */
+SLC_API enum slc_status
+sluice_layout_drop(const char *path, enum sluice_layout kind, uint32_t mode, struct slc_error *err);
 
 struct sluice_check_options {
     uint64_t struct_bytes;

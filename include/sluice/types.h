@@ -27,6 +27,17 @@ SLC_API const char *sluice_status_name(enum slc_status status);
  */
 SLC_API int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
 
+enum sluice_log_level { SLUICE_LOG_WARNING, SLUICE_LOG_NOTE, SLUICE_LOG_DETAIL };
+
+/*
+ * Where messages go that are no errors, such as of a checkpoint that is damaged beside one that is
+ * whole: `message` is one line without its end. For the whole process; NULL, the default, drops
+ * them. Called by any thread, one call at a time. Needs: no other call of the library meanwhile.
+ */
+SLC_API void
+sluice_log_to(void (*message)(void *context, enum sluice_log_level level, const char *message),
+              void *context);
+
 /*
  * Parses a size as the command does: "512MiB", "4G" (= GiB), "200MB" (decimal), "50%" (of memory),
  * plain bytes. Errors: SLC_ERR_USAGE.
@@ -62,6 +73,7 @@ enum sluice_dialect {
     SLUICE_DIALECT_GENTEN_BIN,    /* GenTen's */
     SLUICE_DIALECT_ALTO_BIN       /* ALTO's, which has to be said */
 };
+enum sluice_layout { SLUICE_LAYOUT_BLCO = 1, SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER };
 enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };
 enum sluice_model_form {
     SLUICE_MODEL_NPY,    /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */

@@ -1,0 +1,328 @@
+/*
+ * Public API: stores made from entries that the caller pushes, piece by piece.
+ */
+#include "convert/builder.h"
+#include "api/internal.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/team.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIECE_ENTRIES = 8192,             /* pushed at a time: as many as text is parsed in */
+    SAMPLE_ENTRIES = 32768,           /* what chooses buckets: enough for a hundred of even size */
+    OVERHEAD_BYTES = 2 << 20,         /* of the process, first touched after planning */
+    WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
+};
+
+struct sluice_builder {
+    struct slc_builder *builder;
+    struct sluice_convert_options options;
+    uint32_t order;
+    unsigned base;
+    uint64_t entries;                /* pushed */
+    uint64_t sequence;               /* of the next piece */
+    uint64_t largest[SLC_MAX_ORDER]; /* index as pushed */
+    uint64_t start_ns;
+    bool failed;
+};
+
+/* As many workers as asked for where they fit, and what is left for the builder. */
+static enum slc_status
+divide_memory(struct slc_builder_options *build, unsigned order, struct slc_error *err)
+{
+    const uint64_t budget = build->memory_bytes;
+    const uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES;
+    uint64_t least = 0;
+
+    for (; build->workers >= 1; build->workers--) {
+        build->beside_bytes = resident + build->workers * (uint64_t)WORKER_OVERHEAD_BYTES;
+        least = build->beside_bytes + slc_builder_memory_min(build, order);
+        if (least <= budget) {
+            break;
+        }
+    }
+    if (build->workers == 0) {
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "building this store");
+    }
+    build->memory_bytes = budget - build->beside_bytes;
+    return SLC_OK;
+}
+
+/* The options of conversions that are not of text. */
+static enum slc_status take_options(struct sluice_builder *builder,
+                                    const struct sluice_convert_options *given,
+                                    struct slc_error *err)
+{
+    struct sluice_convert_options *known = &builder->options;
+    enum slc_status status;
+
+    sluice_convert_options_init(known, sizeof *known);
+    status = api_take_options(known, sizeof *known, given, "sluice_convert_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
+        (known->dims_order != 0 && known->dims_order != builder->order)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the order is %u, and %u lengths are given; a tensor has 1 to %d modes, "
+                        "and all lengths or none are given",
+                        builder->order, known->dims_order, (int)SLUICE_MAX_ORDER);
+    }
+    if ((unsigned)known->duplicates > SLUICE_DUPLICATES_KEEP_LAST ||
+        (unsigned)known->codec < SLUICE_CODEC_PACKED ||
+        (unsigned)known->codec > SLUICE_CODEC_BLCO || (unsigned)known->value > SLUICE_VALUE_F64 ||
+        (unsigned)known->relabel > SLUICE_RELABEL_FREQUENCY || known->index_base > 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "duplicates %d, codec %d, value %d or relabel %d is not one of the "
+                        "enumerations, or the index base %d neither 0 nor 1",
+                        (int)known->duplicates, (int)known->codec, (int)known->value,
+                        (int)known->relabel, (int)known->index_base);
+    }
+    builder->base = known->index_base == 1 ? 1 : 0;
+    return SLC_OK;
+}
+
+static enum slc_status
+create(struct sluice_builder *builder, const char *output, struct slc_error *err)
+{
+    const struct sluice_convert_options *known = &builder->options;
+    struct slc_builder_options build = {.output = output,
+                                        .temp_folder = known->temp_folder,
+                                        .overwrite = known->overwrite != 0,
+                                        .codec = (enum slc_codec)known->codec,
+                                        .value = (enum slc_value_choice)known->value,
+                                        .duplicates = (enum slc_duplicates)known->duplicates,
+                                        .block_bytes = known->block_bytes,
+                                        .memory_bytes = api_memory_bytes(known->memory_bytes),
+                                        .max_temp = known->max_temp_bytes,
+                                        .workers = api_threads(known->threads),
+                                        .assumed_base = builder->base,
+                                        .relabel = (enum slc_relabel)known->relabel};
+    enum slc_status status;
+
+    if (build.workers > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
+                        SLC_MAX_THREADS);
+    }
+    status = divide_memory(&build, builder->order, err);
+    return status == SLC_OK ? slc_builder_create(&build, builder->order, &builder->builder, err)
+                            : status;
+}
+
+enum slc_status sluice_builder_create(const char *output,
+                                      uint32_t order,
+                                      const struct sluice_convert_options *options,
+                                      struct sluice_builder **ret_builder,
+                                      struct slc_error *err)
+{
+    struct sluice_builder *builder = slc_calloc(1, sizeof *builder);
+    enum slc_status status;
+
+    if (builder == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
+    }
+    builder->order = order;
+    builder->start_ns = slc_clock_ns();
+    status = take_options(builder, options, err);
+    if (status == SLC_OK) {
+        status = create(builder, output, err);
+    }
+    if (status != SLC_OK) {
+        slc_free(builder);
+        return status;
+    }
+    *ret_builder = builder;
+    return SLC_OK;
+}
+
+/* Checks entries and notes the largest indices. Errors: SLC_ERR_INPUT naming entry and mode. */
+static enum slc_status check_entries(struct sluice_builder *builder,
+                                     uint64_t count,
+                                     const uint64_t *const *coords,
+                                     const double *values,
+                                     struct slc_error *err)
+{
+    for (uint32_t n = 0; n < builder->order; n++) {
+        const uint64_t limit =
+            builder->options.dims_order > 0 ? builder->options.dims[n] : SLC_MAX_MODE_LENGTH;
+
+        for (uint64_t i = 0; i < count; i++) {
+            const uint64_t index = coords[n][i];
+
+            if (index < builder->base || index - builder->base >= limit) {
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "entry %" PRIu64 " has index %" PRIu64 " in mode %u; %u to %" PRIu64
+                                " are possible",
+                                builder->entries + i, index, n, builder->base,
+                                limit - 1 + builder->base);
+            }
+            builder->largest[n] = slc_max_u64(builder->largest[n], index);
+        }
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!isfinite(values[i])) {
+            return slc_fail(err, SLC_ERR_INPUT, "entry %" PRIu64 " is %g; values have to be finite",
+                            builder->entries + i, values[i]);
+        }
+    }
+    return SLC_OK;
+}
+
+/* From the entries that are pushed first: all of them where they are few, else evenly spread. */
+static enum slc_status give_sample(struct sluice_builder *builder,
+                                   uint64_t count,
+                                   const uint64_t *const *coords,
+                                   struct slc_error *err)
+{
+    struct slc_entries sample = {.order = builder->order,
+                                 .count = (uint32_t)slc_min_u64(count, SAMPLE_ENTRIES)};
+    const bool all = count <= SAMPLE_ENTRIES;
+    uint64_t *memory = NULL;
+    enum slc_status status;
+
+    if (!all) {
+        memory = slc_malloc((size_t)sample.count * builder->order * sizeof *memory);
+        if (memory == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u entries",
+                            sample.count);
+        }
+    }
+    for (uint32_t n = 0; n < builder->order; n++) {
+        uint64_t *column = all ? NULL : memory + (size_t)n * sample.count;
+
+        for (uint64_t i = 0; !all && i < sample.count; i++) {
+            column[i] = coords[n][count / sample.count * i];
+        }
+        sample.coords[n] = all ? coords[n] : column;
+    }
+    status = slc_builder_sample(builder->builder, &sample, all ? 1 : sample.count, 0, err);
+    slc_free(memory);
+    return status;
+}
+
+static enum slc_status push_pieces(struct sluice_builder *builder,
+                                   uint64_t count,
+                                   const uint64_t *const *coords,
+                                   const double *values,
+                                   struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t done = 0; done < count && status == SLC_OK; done += PIECE_ENTRIES) {
+        struct slc_entries entries = {.order = builder->order,
+                                      .count = (uint32_t)slc_min_u64(count - done, PIECE_ENTRIES),
+                                      .values = values + done,
+                                      .sequence = builder->sequence++};
+
+        for (uint32_t n = 0; n < builder->order; n++) {
+            entries.coords[n] = coords[n] + done;
+        }
+        status = slc_builder_push(builder->builder, 0, &entries, err);
+    }
+    return status;
+}
+
+enum slc_status sluice_builder_push(struct sluice_builder *builder,
+                                    uint64_t count,
+                                    const uint64_t *const *coords,
+                                    const double *values,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (builder->failed) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "an earlier push has failed: the builder can only be abandoned");
+    }
+    if (count == 0) {
+        return SLC_OK;
+    }
+    status = check_entries(builder, count, coords, values, err);
+    if (status == SLC_OK && builder->entries == 0) {
+        status = give_sample(builder, count, coords, err);
+    }
+    if (status == SLC_OK) {
+        status = push_pieces(builder, count, coords, values, err);
+    }
+    builder->entries += count;
+    builder->failed = status != SLC_OK;
+    return status;
+}
+
+static enum slc_status
+take_dims(const struct sluice_builder *builder, uint64_t *dims, struct slc_error *err)
+{
+    if (builder->options.dims_order == 0 && builder->entries == 0) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "no entries and no lengths: set dims to make an empty tensor");
+    }
+    for (uint32_t n = 0; n < builder->order; n++) {
+        dims[n] = builder->options.dims_order > 0 ? builder->options.dims[n]
+                                                  : builder->largest[n] - builder->base + 1;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status give_report(const struct sluice_builder *builder,
+                                   const uint64_t *dims,
+                                   const struct slc_builder_report *made,
+                                   struct sluice_convert_report *report,
+                                   struct slc_error *err)
+{
+    struct sluice_convert_report known = {.struct_bytes = sizeof known,
+                                          .order = builder->order,
+                                          .index_base = builder->base,
+                                          .entries = made->entries,
+                                          .duplicates = made->duplicates,
+                                          .explicit_zeros = made->explicit_zeros,
+                                          .nnz = made->summary.nnz,
+                                          .store_bytes = made->summary.file_bytes,
+                                          .seconds = slc_seconds_since(builder->start_ns)};
+
+    for (uint32_t n = 0; n < builder->order; n++) {
+        known.relabelled_modes |= made->relabel.verdict[n] == SLC_RELABELLED ? 1U << n : 0U;
+        known.dims[n] = dims[n];
+    }
+    return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
+}
+
+enum slc_status sluice_builder_finish(struct sluice_builder *builder,
+                                      struct sluice_convert_report *report,
+                                      struct slc_error *err)
+{
+    struct slc_store_origin origin = {.source = "entries that a program pushed",
+                                      .dialect = "entries",
+                                      .writer = "sluice " SLC_VERSION};
+    struct slc_builder_report made = {0};
+    uint64_t dims[SLC_MAX_ORDER] = {0};
+    enum slc_status status;
+
+    if (builder->failed) {
+        sluice_builder_abandon(builder);
+        return slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish");
+    }
+    status = take_dims(builder, dims, err);
+    if (status != SLC_OK) {
+        sluice_builder_abandon(builder);
+        return status;
+    }
+    status = slc_builder_finish(builder->builder, builder->base, dims, &origin, &made, err);
+    if (status == SLC_OK && report != NULL) {
+        status = give_report(builder, dims, &made, report, err);
+    }
+    slc_free(builder);
+    return status;
+}
+
+void sluice_builder_abandon(struct sluice_builder *builder)
+{
+    if (builder != NULL) {
+        slc_builder_abandon(builder->builder);
+        slc_free(builder);
+    }
+}

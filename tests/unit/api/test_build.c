@@ -1,0 +1,285 @@
+/*
+ * Stores made of entries that are pushed, and their layouts, by the public API.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ORDER = 3, ENTRIES = 50000 };
+static const uint64_t dims[ORDER] = {300, 200, 100};
+
+/* Entries with repetitions, the same for the same seed. */
+struct entries {
+    uint64_t *coords[ORDER];
+    double *values;
+};
+
+static struct entries draw(unsigned seed)
+{
+    struct entries e;
+    uint64_t state = seed;
+
+    for (unsigned n = 0; n < ORDER; n++) {
+        e.coords[n] = calloc(ENTRIES, sizeof *e.coords[n]);
+        for (unsigned i = 0; i < ENTRIES; i++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            e.coords[n][i] = (state >> 33) % dims[n];
+        }
+    }
+    e.values = calloc(ENTRIES, sizeof *e.values);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        e.values[i] = 1 + i % 7;
+    }
+    return e;
+}
+
+static void drop(struct entries *e)
+{
+    for (unsigned n = 0; n < ORDER; n++) {
+        free(e->coords[n]);
+    }
+    free(e->values);
+}
+
+/* Pushes all, `piece` at a time. */
+static void push_all(struct sluice_builder *builder, const struct entries *e, uint64_t piece)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (uint64_t at = 0; at < ENTRIES; at += piece) {
+        const uint64_t *coords[ORDER] = {e->coords[0] + at, e->coords[1] + at, e->coords[2] + at};
+        const uint64_t count = ENTRIES - at < piece ? ENTRIES - at : piece;
+
+        SLC_ASSERT_OK(sluice_builder_push(builder, count, coords, e->values + at, &err), &err);
+    }
+}
+
+/* The bytes of the store's block file; free. */
+static char *block_file(const char *store, size_t *bytes)
+{
+    char path[700];
+    FILE *file;
+    char *data;
+
+    snprintf(path, sizeof path, "%s/blco.blk", store);
+    file = fopen(path, "rb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fseek(file, 0, SEEK_END), 0);
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    data = malloc(*bytes);
+    CU_ASSERT_EQUAL(fread(data, 1, *bytes, file), *bytes);
+    fclose(file);
+    return data;
+}
+
+static void same_store_as_from_text(void)
+{
+    static const uint64_t pieces[] = {ENTRIES, 777, 40000};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct entries e = draw(5);
+    char text[600], path[600];
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    size_t want_bytes, got_bytes;
+    char *want;
+    FILE *file;
+
+    snprintf(text, sizeof text, "%s/e.tns", slc_test_folder());
+    snprintf(path, sizeof path, "%s/text.slc", slc_test_folder());
+    file = fopen(text, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        fprintf(file, "%d %d %d %g\n", (int)e.coords[0][i] + 1, (int)e.coords[1][i] + 1,
+                (int)e.coords[2][i] + 1, e.values[i]);
+    }
+    fclose(file);
+    SLC_ASSERT_OK(sluice_convert(text, path, NULL, NULL, &err), &err);
+    want = block_file(path, &want_bytes);
+    for (unsigned p = 0; p < SLC_COUNT(pieces); p++) {
+        struct sluice_builder *builder = NULL;
+        char *got;
+
+        snprintf(path, sizeof path, "%s/pushed-%u.slc", slc_test_folder(), p);
+        SLC_ASSERT_OK(sluice_builder_create(path, ORDER, NULL, &builder, &err), &err);
+        push_all(builder, &e, pieces[p]);
+        SLC_ASSERT_OK(sluice_builder_finish(builder, &report, &err), &err);
+        CU_ASSERT_EQUAL(report.entries, ENTRIES);
+        CU_ASSERT_EQUAL(report.nnz + report.duplicates, ENTRIES);
+        CU_ASSERT_TRUE(report.duplicates > 0);
+        for (unsigned n = 0; n < ORDER; n++) {
+            CU_ASSERT_EQUAL(report.dims[n], dims[n]);
+        }
+        got = block_file(path, &got_bytes);
+        CU_ASSERT_EQUAL(got_bytes, want_bytes);
+        CU_ASSERT_TRUE(got_bytes == want_bytes && memcmp(got, want, got_bytes) == 0);
+        free(got);
+    }
+    free(want);
+    drop(&e);
+}
+
+/* Begins a store of two modes of lengths 3 and 4. */
+static struct sluice_builder *begin_small(const char *path)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_builder *builder = NULL;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.dims_order = 2;
+    options.dims[0] = 3;
+    options.dims[1] = 4;
+    options.duplicates = SLUICE_DUPLICATES_KEEP_LAST;
+    SLC_ASSERT_OK(sluice_builder_create(path, 2, &options, &builder, &err), &err);
+    return builder;
+}
+
+static void refuses_what_is_no_entry(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    const uint64_t rows[2] = {1, 1}, columns[2] = {2, 4}, inside[2] = {2, 2};
+    const double values[2] = {1, 2}, infinite[2] = {1, INFINITY};
+    const uint64_t *const beyond[2] = {rows, columns}, *const good[2] = {rows, inside};
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    struct sluice_builder *builder;
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/small.slc", slc_test_folder());
+    builder = begin_small(path);
+    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, beyond, values, &err), SLC_ERR_INPUT, &err,
+                     "entry 1 has index 4 in mode 1");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, good, values, &err), SLC_ERR_USAGE, &err,
+                     "earlier push");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_builder_finish(builder, NULL, &err), SLC_ERR_USAGE, &err, "push");
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
+
+    builder = begin_small(path);
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, good, infinite, &err), SLC_ERR_INPUT, &err,
+                     "entry 1 is inf");
+    sluice_builder_abandon(builder);
+    sluice_builder_abandon(NULL);
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
+
+    builder = begin_small(path);
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_OK(sluice_builder_push(builder, 2, good, values, &err), &err);
+    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.nnz, 1);
+    CU_ASSERT_EQUAL(info.norm, 2.0);
+    CU_ASSERT_TRUE(info.dims[0] == 3 && info.dims[1] == 4);
+    sluice_store_close(store);
+}
+
+static void needs_lengths_without_entries(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_builder *builder = NULL;
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/none.slc", slc_test_folder());
+    SLC_ASSERT_FAILS(sluice_builder_create(path, 0, NULL, &builder, &err), SLC_ERR_USAGE, &err,
+                     "order");
+    memset(&err, 0, sizeof err);
+    sluice_convert_options_init(&options, sizeof options);
+    options.memory_bytes = 1 << 20;
+    SLC_ASSERT_FAILS(sluice_builder_create(path, 2, &options, &builder, &err), SLC_ERR_BUDGET, &err,
+                     "--memory");
+    memset(&err, 0, sizeof err);
+    CU_ASSERT_PTR_NULL(builder);
+    SLC_ASSERT_OK(sluice_builder_create(path, 2, NULL, &builder, &err), &err);
+    SLC_ASSERT_FAILS(sluice_builder_finish(builder, NULL, &err), SLC_ERR_INPUT, &err, "lengths");
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
+}
+
+/* Layouts of the store at `path`; those of `kind` and mode 1 in *found. */
+static uint32_t count_layouts(const char *path, enum sluice_layout kind, unsigned *found)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_layout_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    uint32_t count;
+
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    count = sluice_store_layouts(store);
+    *found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        SLC_ASSERT_OK(sluice_store_layout(store, i, &info, &err), &err);
+        CU_ASSERT_TRUE(info.file_bytes > 0 && info.block_count > 0);
+        *found += info.kind == kind && info.mode == 1;
+    }
+    SLC_ASSERT_FAILS(sluice_store_layout(store, count, &info, &err), SLC_ERR_USAGE, &err, "layout");
+    sluice_store_close(store);
+    return count;
+}
+
+static void adds_and_drops_layouts(void)
+{
+    static const enum sluice_layout kinds[] = {SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER};
+    struct slc_error err = SLC_ERROR_INIT;
+    unsigned found;
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/laid.slc", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    for (unsigned k = 0; k < SLC_COUNT(kinds); k++) {
+        CU_ASSERT_EQUAL(count_layouts(path, kinds[k], &found), 1);
+        CU_ASSERT_EQUAL(found, 0);
+        SLC_ASSERT_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
+        SLC_ASSERT_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
+        CU_ASSERT_EQUAL(count_layouts(path, kinds[k], &found), 2);
+        CU_ASSERT_EQUAL(found, 1);
+        SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
+        SLC_ASSERT_OK(sluice_layout_drop(path, kinds[k], 1, &err), &err);
+        SLC_ASSERT_FAILS(sluice_layout_drop(path, kinds[k], 1, &err), SLC_ERR_USAGE, &err, "");
+        memset(&err, 0, sizeof err);
+    }
+    SLC_ASSERT_FAILS(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 3, NULL, &err), SLC_ERR_USAGE,
+                     &err, "mode 3");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_layout_add(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), SLC_ERR_USAGE,
+                     &err, "kind");
+}
+
+static void plans_an_mttkrp(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_plan plan = {.struct_bytes = sizeof plan};
+    struct sluice_store *store = NULL;
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/planned.slc", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_mttkrp_plan(store, 2, 8, NULL, &plan, &err), &err);
+    CU_ASSERT_TRUE(plan.total_bytes > 0 && plan.total_bytes <= plan.budget_bytes);
+    CU_ASSERT_EQUAL(plan.passes, 1);
+    SLC_ASSERT_FAILS(sluice_mttkrp_plan(store, 3, 8, NULL, &plan, &err), SLC_ERR_USAGE, &err,
+                     "mode 3");
+    sluice_store_close(store);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"entries that are pushed make the store that text makes", same_store_as_from_text},
+        {"what is no entry is refused", refuses_what_is_no_entry},
+        {"lengths, orders and budgets that do not do", needs_lengths_without_entries},
+        {"layouts are added, listed and dropped", adds_and_drops_layouts},
+        {"the plan of an MTTKRP", plans_an_mttkrp},
+    };
+
+    return slc_test_main("api: build", tests, SLC_COUNT(tests), argc, argv);
+}
