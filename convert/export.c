@@ -10,8 +10,8 @@
 #include "base/team.h"
 #include "base/turns.h"
 #include "convert/format.h"
+#include "convert/input_numbers.h"
 #include "convert/text_output.h"
-#include "storage/labels.h"
 #include "storage/store.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct export
     const struct slc_export_options *options;
     const struct slc_files *files;
     struct slc_store store;
-    struct slc_labels labels[SLC_MAX_ORDER]; /* back to the input's; empty where a mode has them */
+    struct slc_input_numbers numbers;
     int fd;
     struct slc_buffer block;
     unsigned workers;
@@ -77,10 +77,9 @@ static char *format_row(char *out,
     unsigned mode;
 
     for (mode = 0; mode < tile->order; mode++) {
-        const uint32_t *label = export->labels[mode].label;
-        uint64_t index = tile->corner[mode] + chunk->offset[mode][i];
+        const uint64_t index =
+            slc_input_number(&export->numbers, mode, tile->corner[mode] + chunk->offset[mode][i]);
 
-        index = label != NULL ? label[index] : index;
         out += slc_format_u64(out, index + export->options->index_base);
         *out++ = ' ';
     }
@@ -196,34 +195,6 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     return status;
 }
 
-/* Memory for the numbers of the input, where the store has its own. */
-static uint64_t labels_bytes(const struct slc_manifest *manifest)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < manifest->permutation_count; i++) {
-        bytes += slc_labels_memory_bytes(manifest->dims[manifest->permutations[i].mode]);
-    }
-    return bytes;
-}
-
-static enum slc_status read_labels(struct export *export, struct slc_error *err)
-{
-    const struct slc_manifest *manifest = &export->store.manifest;
-    enum slc_status status = SLC_OK;
-
-    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
-        const struct slc_store_permutation *listed = &manifest->permutations[i];
-        struct slc_labels *labels = &export->labels[listed->mode];
-
-        status = slc_store_labels(&export->store, listed, labels, err);
-        if (status == SLC_OK) {
-            slc_labels_invert(labels);
-        }
-    }
-    return status;
-}
-
 /* Text buffers share what blocks and decoders leave of the budget. */
 static enum slc_status
 divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
@@ -233,7 +204,7 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
     uint64_t each = slc_decoder_memory_bytes(info, SLC_F64);
     uint64_t fixed = SMALL_OBJECTS_BYTES + UNTOUCHED_BYTES + slc_memory_resident() +
                      slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
-                     labels_bytes(&export->store.manifest);
+                     slc_input_numbers_bytes(&export->store.manifest);
     uint64_t least = fixed + each + TEXT_BYTES_MIN;
     uint64_t share;
 
@@ -270,7 +241,7 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    status = read_labels(export, err);
+    status = slc_input_numbers_read(&export->store, &export->numbers, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -311,9 +282,7 @@ static void end(struct export *export)
     if (export->fd >= 0) {
         export->files->close(export->files->self, export->fd);
     }
-    for (i = 0; i < SLC_MAX_ORDER; i++) {
-        slc_labels_destroy(&export->labels[i]);
-    }
+    slc_input_numbers_destroy(&export->numbers);
     slc_buffer_destroy(&export->block);
     slc_free(export->decoders);
     slc_free(export->worker_errors);

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { SLC_MAT5_HEADER_BYTES = 128, SLC_MAT5_ARRAY_MAX = 160 };
+enum { SLC_MAT5_HEADER_BYTES = 128, SLC_MAT5_ARRAY_MAX = 256 };
 
 /* Largest body of a variable: what a signed 32-bit number holds, as MATLAB has it. */
 #define SLC_MAT5_VARIABLE_MAX INT32_MAX

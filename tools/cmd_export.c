@@ -7,6 +7,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/export.h"
+#include "convert/export_lists.h"
 #include "export_run.h"
 #include "format.h"
 #include "progress.h"
@@ -32,41 +33,53 @@ static const struct form {
     const char *ending; /* of an output that is meant without saying so; NULL: none is */
     bool of_store, of_run;
     enum slc_model_form model;
+    bool text;                /* of a store */
+    enum slc_list_form lists; /* of one that is not */
 } forms[] = {
-    {.name = "tns", .ending = ".tns", .of_store = true},
-    {.name = "matlab", .ending = ".mat", .of_run = true, .model = SLC_MODEL_MATLAB},
+    {.name = "tns", .ending = ".tns", .of_store = true, .text = true},
+    {.name = "splatt-bin", .ending = ".bin", .of_store = true, .lists = SLC_LISTS_SPLATT_BIN},
+    {.name = "npz", .ending = ".npz", .of_store = true, .lists = SLC_LISTS_NPZ},
+    {.name = "scipy", .of_store = true, .lists = SLC_LISTS_SCIPY},
+    {.name = "matlab",
+     .ending = ".mat",
+     .of_store = true,
+     .of_run = true,
+     .model = SLC_MODEL_MATLAB,
+     .lists = SLC_LISTS_MATLAB},
     {.name = "ktensor", .ending = ".ktensor", .of_run = true, .model = SLC_MODEL_KTENSOR},
     {.name = "splatt", .of_run = true, .model = SLC_MODEL_SPLATT},
     {.name = "csv", .of_run = true, .model = SLC_MODEL_CSV},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-static const char *const format_choices[] = {"auto",   "tns", "matlab", "ktensor",
-                                             "splatt", "csv", NULL};
+static const char *const format_choices[] = {"auto",   "tns",     "splatt-bin", "npz", "scipy",
+                                             "matlab", "ktensor", "splatt",     "csv", NULL};
 static const char *const base_choices[] = {"0", "1", NULL};
 
-static const struct option options[] = {{.name = "format",
-                                         .kind = OPTION_CHOICE,
-                                         .value = "FORM",
-                                         .fallback = "auto",
-                                         .choices = format_choices,
-                                         .help = "of a store: tns; of a run: matlab, ktensor, "
-                                                 "splatt or csv; auto goes by the ending of OUT",
-                                         .offset = offsetof(struct arguments, format)},
-                                        {.name = "index-base",
-                                         .kind = OPTION_CHOICE,
-                                         .value = "B",
-                                         .fallback = "1",
-                                         .choices = base_choices,
-                                         .help = "first index in the text: 0 or 1",
-                                         .offset = offsetof(struct arguments, index_base)},
-                                        OPTION_ROW_MEMORY(arguments, memory),
-                                        OPTION_ROW_THREADS(arguments, threads),
-                                        OPTION_ROW_OVERWRITE(arguments, force),
-                                        OPTION_ROW_PROGRESS(arguments, progress),
-                                        OPTION_ROW_LOG_JSON(arguments, log_json),
-                                        OPTION_ROW_QUIET(arguments, quiet),
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {.name = "format",
+     .kind = OPTION_CHOICE,
+     .value = "FORM",
+     .fallback = "auto",
+     .choices = format_choices,
+     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a "
+             "run: matlab, ktensor, splatt, csv; auto: by the "
+             "ending of OUT",
+     .offset = offsetof(struct arguments, format)},
+    {.name = "index-base",
+     .kind = OPTION_CHOICE,
+     .value = "B",
+     .fallback = "1",
+     .choices = base_choices,
+     .help = "first index in the text: 0 or 1",
+     .offset = offsetof(struct arguments, index_base)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    OPTION_ROW_OVERWRITE(arguments, force),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -124,8 +137,10 @@ static enum slc_status export_model(const struct arguments *args,
     return export_run(&export_options, err);
 }
 
-static enum slc_status
-export_text(const struct arguments *args, const struct operands *operands, struct slc_error *err)
+static enum slc_status export_tensor(const struct arguments *args,
+                                     const struct operands *operands,
+                                     const struct form *form,
+                                     struct slc_error *err)
 {
     const struct slc_export_options export_options = {
         .store = operands->text[0],
@@ -135,21 +150,32 @@ export_text(const struct arguments *args, const struct operands *operands, struc
         .threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
         .overwrite = args->force,
         .progress = progress_phase};
+    const bool to_stdout = strcmp(export_options.output, "-") == 0;
     struct format_text count;
     uint64_t lines = 0;
     enum slc_status status = unfinished_watch(export_options.output, err);
 
-    if (status == SLC_OK) {
-        status = slc_export_tns(&export_options, &lines, err);
+    if (status == SLC_OK && to_stdout && !form->text) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "--format %s is written in many places at once: name a file, not -",
+                          form->name);
     }
     if (status == SLC_OK) {
-        console_settle();
+        status = form->text ? slc_export_tns(&export_options, &lines, err)
+                            : slc_export_lists(&export_options, form->lists, &lines, err);
     }
-    if (status == SLC_OK && !args->quiet && strcmp(export_options.output, "-") != 0) {
+    if (status != SLC_OK) {
+        return status;
+    }
+    console_settle();
+    if (!args->quiet && form->text && !to_stdout) {
         printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
                export_options.output, export_options.index_base);
+    } else if (!args->quiet && !to_stdout) {
+        printf("Exported %s nonzeros to %s as %s\n", format_count(&count, lines),
+               export_options.output, form->name);
     }
-    return status;
+    return SLC_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -173,7 +199,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status == SLC_OK) {
         status = is_run ? export_model(&args, &operands, form, &err)
-                        : export_text(&args, &operands, &err);
+                        : export_tensor(&args, &operands, form, &err);
     }
     return status == SLC_OK ? 0 : console_error(&err);
 }

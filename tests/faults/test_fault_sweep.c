@@ -314,6 +314,8 @@ static const struct sweep_case cases[] = {
      .arguments = "ttm ../in/plain.slc --mode 2 --matrix ../in/v2.npy out -t 2 --io mmap",
      .replaces = true},
     {.name = "export", .arguments = "export ../in/plain.slc out.tns -t 2"},
+    {.name = "export, lists", .arguments = "export ../in/plain.slc out.bin -t 2"},
+    {.name = "export, sorted", .arguments = "export ../in/plain.slc out.npz -t 2"},
     {.name = "export, a run", .arguments = "export ../in/factors out.mat"},
     {.name = "export, a run as text", .arguments = "export ../in/factors out.ktensor"},
     {.name = "export, a run as tables",

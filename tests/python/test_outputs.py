@@ -5,7 +5,9 @@ the reader of its own ecosystem."""
 import csv
 import json
 import os
+import struct
 import sys
+import zipfile
 
 import numpy as np
 
@@ -239,6 +241,140 @@ def refused_exports(folder):
     check(sorted(os.listdir(folder)) == sorted(before + ["big"]), f"left: {os.listdir(folder)}")
 
 
+def lists_of(store, folder):
+    """Coordinates (from 0, ascending) and values of a store by its text."""
+    text = os.path.join(folder, "x.tns")
+    sluice("export", store, text, "-q", "-f")
+    with open(text) as file:
+        rows = [line.split() for line in file]
+    coords = np.array([[int(x) - 1 for x in row[:-1]] for row in rows], dtype=np.int64).T
+    order = np.lexsort(coords[::-1])
+    return coords[:, order], np.array([float(row[-1]) for row in rows])[order]
+
+
+def same_lists(want, coords, values, what):
+    order = np.lexsort(np.asarray(coords)[::-1])
+    check((np.asarray(coords)[:, order] == want[0]).all(), f"{what}: coordinates differ")
+    check(bits(np.asarray(values)[order]) == bits(want[1]), f"{what}: values differ")
+
+
+def read_splatt_bin(path, dims, width, value_width):
+    """SPLATT's p_read_binary: every number of the header but the first three as wide as an index."""
+    with open(path, "rb") as file:
+        data = file.read()
+    check(struct.unpack_from("<iQQ", data) == (0, width, value_width), f"{data[:20]}")
+    index, at = f"<u{width}", 20
+    head = np.frombuffer(data, index, 2 + len(dims), at)
+    order, nnz = int(head[0]), int(head[-1])
+    check(order == len(dims) and head[1:-1].tolist() == list(dims), f"{head}")
+    at += width * len(head)
+    coords = np.frombuffer(data, index, order * nnz, at).reshape(order, nnz).astype(np.int64)
+    at += width * order * nnz
+    values = np.frombuffer(data, f"<f{value_width}", nnz, at)
+    check(at + value_width * nnz == len(data), "length")
+    return coords, values
+
+
+def made(folder, name, dims, nnz, more=()):
+    store = os.path.join(folder, name + ".slc")
+    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", *more)
+    return store, tuple(int(x) for x in dims.split("x")), lists_of(store, folder)
+
+
+SHAPES = (("three", "60x50x40", 3000, ()), ("two", "700x900", 4000, ()), ("one", "100000", 900, ()),
+          ("relabelled", "900x800x30", 20000, ("--dist", "zipf-shuffled:1.3", "--relabel", "frequency")),
+          ("five", "9x80x7x60x5", 5000, ()), ("tiles", "3000x2000x10", 200000, ()),
+          ("wide", "5000000000x4294967296x3x1000000000", 3000, ()))
+
+
+def exported_bin(folder):
+    """SPLATT's .bin, read by its own rules and converted back: the same store."""
+    for name, dims, nnz, more in SHAPES:
+        store, lengths, want = made(folder, name, dims, nnz, more)
+        out = os.path.join(folder, "out.bin")
+        sluice("export", store, out, "-f", "-t", 3)
+        width = 8 if max(lengths) > 0xffffffff else 4
+        value = {"f32": 4, "f64": 8}[load_json(os.path.join(store, "tensor.json"))["value_type"]]
+        same_lists(want, *read_splatt_bin(out, lengths, width, value), name)
+        back = os.path.join(folder, "back.slc")
+        sluice("convert", out, back, "-f", "-q")
+        again = lists_of(back, folder)
+        check((again[0] == want[0]).all() and bits(again[1]) == bits(want[1]), f"{name}: there and back")
+
+
+def exported_matlab(folder):
+    try:
+        from scipy.io import loadmat
+    except ImportError:
+        raise Skip("SciPy is not installed") from None
+    for name, dims, nnz, more in SHAPES:
+        store, lengths, want = made(folder, name, dims, nnz, more)
+        out = os.path.join(folder, "out.mat")
+        sluice("export", store, out, "-f")
+        tensor = loadmat(out)["tensor"][0, 0]
+        check(tensor["size"].tolist() == [list(lengths)] and tensor["vals"].shape[1] == 1, f"{tensor['size']}")
+        same_lists(want, tensor["subs"].astype(np.int64).T - 1, tensor["vals"][:, 0], name)
+
+
+def exported_npz(folder):
+    """pydata/sparse's .npz: rows ascend, as its reader takes for granted; also in parts."""
+    for name, dims, nnz, more in SHAPES:
+        store, lengths, want = made(folder, name, dims, nnz, more)
+        out = os.path.join(folder, "out.npz")
+        sluice("export", store, out, "-f")
+        with zipfile.ZipFile(out) as archive:
+            check(archive.testzip() is None, "a checksum of the archive")
+        with np.load(out) as found:
+            check(sorted(found.files) == ["coords", "data", "fill_value", "shape"], f"{found.files}")
+            check(tuple(found["shape"]) == lengths and found["fill_value"][()] == 0, "shape")
+            check((found["coords"] == want[0]).all(), f"{name}: coordinates, or their order")
+            check(bits(found["data"]) == bits(want[1]), f"{name}: values")
+        with open(out, "rb") as file:
+            whole = file.read()
+        sluice("export", store, out, "-f", "-t", 1)
+        with open(out, "rb") as file:
+            check(file.read() == whole, f"{name}: other bytes with one thread")
+        try:
+            import sparse
+        except ImportError:
+            continue
+        if name != "wide":
+            loaded = sparse.load_npz(out)
+            check(loaded.shape == lengths and loaded.nnz == len(want[1]), f"{loaded}")
+            probe = want[0][:, len(want[1]) // 2]
+            check(float(loaded[tuple(int(i) for i in probe)]) == want[1][len(want[1]) // 2], f"{name}: one element")
+
+
+def exported_in_parts(folder):
+    """More nonzeros than the budget holds at a time: the same file, within the budget."""
+    store, _, _ = made(folder, "t", "30x20000x30000", 1500000)
+    big, small = os.path.join(folder, "big.npz"), os.path.join(folder, "small.npz")
+    sluice("export", store, big)
+    _, messages = sluice("export", store, small, "--memory", "1MiB", status=4)
+    sluice("export", store, small, "--memory", "40MiB", "-t", 1)
+    with open(big, "rb") as a, open(small, "rb") as b:
+        check(a.read() == b.read(), "other bytes in parts")
+
+
+def exported_scipy(folder):
+    try:
+        from scipy.sparse import load_npz
+    except ImportError:
+        raise Skip("SciPy is not installed") from None
+    for more in ((), ("--dist", "zipf-shuffled:1.3", "--relabel", "frequency")):
+        store, lengths, want = made(folder, "two" + str(len(more)), "7000x9000", 90000, more)
+        out = os.path.join(folder, "out.npz")
+        sluice("export", store, out, "--format", "scipy", "-f")
+        found = load_npz(out)
+        check(found.format == "coo" and found.shape == lengths, f"{found}")
+        same_lists(want, np.array([found.row, found.col]), found.data, "scipy")
+    store, _, _ = made(folder, "three", "6x5x4", 30)
+    _, messages = sluice("export", store, os.path.join(folder, "x.npz"), "--format", "scipy", status=3)
+    check("3 modes" in messages, messages)
+    _, messages = sluice("export", store, "-", "--format", "npz", status=2)
+    check("name a file" in messages, messages)
+
+
 run([
     ("top: as NumPy sorts", top),
     ("top: text", top_text),
@@ -248,4 +384,9 @@ run([
     ("export: what cpd writes itself", exported_as_cpd_does),
     ("export: folders of others", exported_runs_of_others),
     ("export: refused", refused_exports),
+    ("export: SPLATT's .bin", exported_bin),
+    ("export: a tensor for MATLAB", exported_matlab),
+    ("export: pydata/sparse's .npz", exported_npz),
+    ("export: .npz in parts", exported_in_parts),
+    ("export: scipy.sparse's .npz", exported_scipy),
 ])
