@@ -103,6 +103,7 @@ bool slc_binary_unmarked(const unsigned char *head, size_t bytes);
 /* What is there to open a binary input with. */
 struct slc_binary_request {
     struct slc_input *input;
+    struct slc_input *values; /* a second one, of values, or NULL */
     enum slc_dialect dialect;
     const struct slc_spool_options *spool; /* where it goes when it cannot be read anywhere */
     void *room;                            /* to copy it by way of */

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "convert/binary.h"
+#include "storage/npy_header.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 enum { SPLATT_START_BYTES = 20, GENTEN_START_BYTES = 12 };
 
 static const char genten_magic[] = "sptn";
+static const char zip_magic[] = "PK\x03\x04";
 
 struct reader {
     const unsigned char *at;
@@ -59,6 +61,12 @@ enum slc_dialect slc_binary_detect(const unsigned char *head, size_t bytes)
     }
     if (bytes >= GENTEN_START_BYTES && memcmp(head, genten_magic, 4) == 0 && head[4] < 0x20) {
         return SLC_DIALECT_GENTEN_BIN;
+    }
+    if (bytes >= 4 && memcmp(head, zip_magic, 4) == 0) {
+        return SLC_DIALECT_NPZ;
+    }
+    if (bytes >= SLC_NPY_MAGIC_BYTES && memcmp(head, SLC_NPY_MAGIC, SLC_NPY_MAGIC_BYTES) == 0) {
+        return SLC_DIALECT_NPY;
     }
     return SLC_DIALECT_AUTO;
 }

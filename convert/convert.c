@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/team.h"
 #include "base/version.h"
-#include "convert/binary.h"
 #include "convert/convert_internal.h"
 
 #include <assert.h>
@@ -31,21 +30,14 @@
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 
-/* Adds the input's name to a fault of its content. */
-static enum slc_status
-blame_input(const struct slc_conversion *c, enum slc_status status, struct slc_error *err)
-{
-    if (status == SLC_ERR_INPUT || status == SLC_ERR_UNSUPPORTED) {
-        slc_error_locate_file(err, c->info.name);
-    }
-    return status;
-}
-
 static enum slc_status check_options(const struct slc_convert_options *options,
                                      struct slc_error *err)
 {
     if (!options->input) {
         return slc_fail(err, SLC_ERR_USAGE, "an input is needed");
+    }
+    if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
     }
     if (options->index_base < -1 || options->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
@@ -69,85 +61,6 @@ static enum slc_status check_options(const struct slc_convert_options *options,
     return SLC_OK;
 }
 
-/* Opens a binary input as the source of rows and reads its first piece. */
-static enum slc_status
-open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error *err)
-{
-    const struct slc_convert_options *options = c->options;
-    struct slc_piece *first = &c->job.pieces[0];
-    const struct slc_spool_options spool = {.files = options->files,
-                                            .folder = options->temp_folder,
-                                            .output = options->output,
-                                            .max_bytes = options->max_temp};
-    const struct slc_binary_request request = {.input = c->input,
-                                               .dialect = dialect,
-                                               .spool = &spool,
-                                               .room = first->buffer.data,
-                                               .room_bytes = SLC_PIECE_BYTES};
-    uint64_t spooled_bytes;
-    enum slc_status status =
-        slc_binary_open(&request, &c->header, &c->job.source, &spooled_bytes, err);
-
-    if (status == SLC_OK && options->max_temp > 0) {
-        c->build.max_temp = slc_max_u64(options->max_temp - spooled_bytes, 1);
-    }
-    if (status == SLC_OK) {
-        status = slc_row_source_next(c->job.source, first, err);
-    }
-    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
-    return blame_input(c, status, err);
-}
-
-/* Recognizes the dialect of a text from its first piece. */
-static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
-{
-    struct slc_piece *first = &c->job.pieces[0];
-    enum slc_status status =
-        slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    c->complete = slc_input_at_end(c->input);
-    status = slc_text_sniff(first->buffer.data, first->bytes, c->complete, c->options->dialect,
-                            &c->header, err);
-    if (status != SLC_OK) {
-        return blame_input(c, status, err);
-    }
-    first->position = (size_t)c->header.header_bytes;
-    first->lines_before = c->header.header_lines;
-    return slc_text_source_open(c->input, &c->header, &c->job.source, err);
-}
-
-/* Recognizes the format, reads the header and the first piece. */
-static enum slc_status open_rows(struct slc_conversion *c, struct slc_error *err)
-{
-    uint64_t start_ns = slc_clock_ns();
-    enum slc_dialect dialect = c->options->dialect;
-    enum slc_status status =
-        slc_buffer_create(&c->job.pieces[0].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    if (dialect == SLC_DIALECT_AUTO) {
-        size_t head_bytes;
-        const unsigned char *head = slc_input_peek(c->input, &head_bytes);
-
-        dialect = slc_binary_detect(head, head_bytes);
-        if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
-            return blame_input(c,
-                               slc_fail(err, SLC_ERR_INPUT,
-                                        "neither text nor a binary tensor that tells its format; "
-                                        "one of ALTO is read with --format alto-bin"),
-                               err);
-        }
-    }
-    status = slc_dialect_is_binary(dialect) ? open_binary(c, dialect, err) : open_text(c, err);
-    c->job.read_seconds += slc_seconds_since(start_ns);
-    return status;
-}
-
 /* Order and lengths as far as they are known before reading the rows. */
 static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *err)
 {
@@ -158,11 +71,12 @@ static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *e
 
     if (header->order == 0) {
         if (options->dims_order == 0) {
-            return blame_input(c,
-                               slc_fail(err, SLC_ERR_INPUT,
-                                        "no entries and no lengths: the input is empty or holds "
-                                        "only comments (--dims makes it an empty tensor)"),
-                               err);
+            return slc_conversion_blame(
+                c,
+                slc_fail(err, SLC_ERR_INPUT,
+                         "no entries and no lengths: the input is empty or holds "
+                         "only comments (--dims makes it an empty tensor)"),
+                err);
         }
         header->order = options->dims_order;
     }
@@ -183,7 +97,7 @@ static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *e
         c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
     }
     /* Lengths whose keys are too long must not cost a pass over the input first. */
-    return dims ? blame_input(c, slc_key_layout_init(&keys, header->order, dims, err), err)
+    return dims ? slc_conversion_blame(c, slc_key_layout_init(&keys, header->order, dims, err), err)
                 : SLC_OK;
 }
 
@@ -314,7 +228,7 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
                  "an index equals the length of mode %u, first in line %" PRIu64,
                  at_length->mode + 1, at_length->line);
     } else if (c->header.ambiguous_base && job->row_count > 0) {
-        return blame_input(
+        return slc_conversion_blame(
             c,
             slc_fail(
                 err, SLC_ERR_INPUT,
@@ -338,11 +252,11 @@ static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, stru
     enum slc_status status;
 
     if (c->header.has_nnz && c->header.nnz != job->row_count) {
-        return blame_input(c,
-                           slc_fail(err, SLC_ERR_INPUT,
-                                    "the header declares %" PRIu64 " entries, found %" PRIu64,
-                                    c->header.nnz, job->row_count),
-                           err);
+        return slc_conversion_blame(
+            c,
+            slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " entries, found %" PRIu64,
+                     c->header.nnz, job->row_count),
+            err);
     }
     status = settle_base(c, err);
     if (status != SLC_OK) {
@@ -397,7 +311,8 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
 
     /* Of a file that others write to, no row is to blame, and what was read is of no one moment. */
     if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
-        slc_input_check(c->input, &changed) != SLC_OK) {
+        (slc_input_check(c->input, &changed) != SLC_OK ||
+         (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
         status = changed.status;
         if (err != NULL) {
             *err = changed;
@@ -484,7 +399,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
                                 &c->report->build, err);
     slc_state_destroy(&note);
-    return blame_input(c, status, err);
+    return slc_conversion_blame(c, status, err);
 }
 
 /* Opens the input, settles what its start tells, divides memory and runs. */
@@ -517,16 +432,13 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                            .publishing = options->publishing,
                                            .progress = options->progress,
                                            .context = options->context};
-    status = slc_input_open(options->files, options->input, &c.input, err);
-    if (status != SLC_OK) {
-        return status;
+    status = slc_conversion_open_inputs(&c, err);
+    if (status == SLC_OK && run == run_build) {
+        status = slc_conversion_identify(&c, err);
     }
-    status = run == run_build ? slc_conversion_identify(&c, err) : SLC_OK;
     if (status != SLC_OK) {
-        slc_input_close(c.input);
-        return status;
+        goto done;
     }
-    slc_input_info(c.input, &c.info);
     c.job.header = &c.header;
     c.job.progress = options->progress;
     c.job.context = options->context;
@@ -537,7 +449,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
         goto done;
     }
     c.job.piece_count = 1;
-    status = open_rows(&c, err);
+    status = slc_conversion_open_rows(&c, err);
     if (status == SLC_OK) {
         status = settle_dims(&c, err);
     }
@@ -553,6 +465,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
 done:
     destroy_parsers(&c.job);
     slc_row_source_close(c.job.source);
+    slc_input_close(c.values);
     slc_input_close(c.input);
     return status;
 }

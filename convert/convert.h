@@ -26,7 +26,11 @@ enum slc_dialect {
     SLC_DIALECT_SPLATT_BIN,    /* the first of the binary ones */
     SLC_DIALECT_GENTEN_BIN,
     SLC_DIALECT_ALTO_BIN, /* never found out: nothing tells such a file from other numbers */
-    SLC_DIALECT_LAST = SLC_DIALECT_ALTO_BIN
+    SLC_DIALECT_NPZ,      /* of pydata/sparse or scipy.sparse */
+    SLC_DIALECT_NPY,      /* coordinates; `values` has the values */
+    SLC_DIALECT_NPY_ROWS, /* the same with a row of coordinates, or a column, per nonzero */
+    SLC_DIALECT_NPY_COLUMNS,
+    SLC_DIALECT_LAST = SLC_DIALECT_NPY_COLUMNS
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
@@ -36,6 +40,7 @@ bool slc_dialect_is_binary(enum slc_dialect dialect);
 struct slc_convert_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *input;             /* path, or "-" for standard input */
+    const char *values;            /* path of the values of .npy coordinates; else NULL */
     const char *output;            /* OUT.slc */
     enum slc_dialect dialect;      /* AUTO unless the user says */
     int index_base;                /* -1 auto, 0 or 1 */

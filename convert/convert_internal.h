@@ -1,6 +1,6 @@
 /*
- * A conversion's state, shared by convert.c (decisions), convert_sample.c (what is guessed) and
- * convert_resume.c (what an interrupted run left).
+ * A conversion's state, shared by convert.c (decisions), convert_open.c (the input),
+ * convert_sample.c (what is guessed) and convert_resume.c (what an interrupted run left).
  */
 #ifndef SLC_CONVERT_CONVERT_INTERNAL_H
 #define SLC_CONVERT_CONVERT_INTERNAL_H
@@ -12,6 +12,7 @@ struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
     struct slc_input *input;
+    struct slc_input *values; /* of .npy coordinates, or NULL */
     struct slc_input_info info;
     struct slc_text_header header;
     struct slc_parse_job job;
@@ -22,6 +23,23 @@ struct slc_conversion {
     bool complete; /* the first piece is the whole input */
     char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
 };
+
+/* Opens the input, and the values that go with it, and learns what can be known without reading.
+ * Errors: as slc_input_open; what is open after one stays with the conversion. */
+enum slc_status slc_conversion_open_inputs(struct slc_conversion *conversion,
+                                           struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Recognizes the format and fills in the header, the job's source of rows and its first piece.
+ * Errors: as slc_text_sniff, slc_binary_open and slc_row_source_next.
+ */
+enum slc_status slc_conversion_open_rows(struct slc_conversion *conversion,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/* Adds the input's name to a fault of its content; returns the status. */
+enum slc_status slc_conversion_blame(const struct slc_conversion *conversion,
+                                     enum slc_status status,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Takes the sample and creates the builder, the job's, with it. The pieces lie idle until the

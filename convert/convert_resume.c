@@ -35,6 +35,7 @@ static uint64_t options_identity(const struct slc_convert_options *options)
         options->relabel,
         options->block_bytes,
         slc_hash64(options->input, strlen(options->input)),
+        options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
         slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
 
     return slc_hash64(numbers, sizeof numbers);
@@ -45,6 +46,12 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
     struct slc_build_identity *identity = &c->build.identity;
     enum slc_status status = slc_input_identity(c->input, &identity->input, err);
 
+    if (status == SLC_OK && c->values) {
+        uint64_t both[2] = {identity->input, 0};
+
+        status = slc_input_identity(c->values, &both[1], err);
+        identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
+    }
     identity->options = options_identity(c->options);
     c->build.resumable = identity->input != 0;
     c->build.restart = c->options->restart;

@@ -27,6 +27,10 @@ static const struct {
     {SLC_DIALECT_SPLATT_BIN, "splatt-bin"},
     {SLC_DIALECT_GENTEN_BIN, "genten-bin"},
     {SLC_DIALECT_ALTO_BIN, "alto-bin"},
+    {SLC_DIALECT_NPZ, "npz"},
+    {SLC_DIALECT_NPY, "npy"},
+    {SLC_DIALECT_NPY_ROWS, "npy-rows"},
+    {SLC_DIALECT_NPY_COLUMNS, "npy-columns"},
 };
 
 const char *slc_dialect_name(enum slc_dialect dialect)

@@ -16,6 +16,7 @@ struct scanner {
     const char *at;
     const char *end;
     const char *begin;
+    bool any; /* array that slc_npy_header_parse_any takes */
     struct slc_error *err;
 };
 
@@ -98,7 +99,29 @@ static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
     return SLC_OK;
 }
 
-/* "<f8" and the like: byte order, kind, bytes. */
+/* Whether arrays of a type are taken, "<f8" and the like: byte order, kind, bytes. */
+static bool is_type(const struct scanner *scanner, const char text[32])
+{
+    if (strlen(text) != 3 || strchr("<>=|", text[0]) == NULL) {
+        return false;
+    }
+    if (!scanner->any) {
+        return text[0] != '|' && strchr("fi", text[1]) != NULL && strchr("48", text[2]) != NULL;
+    }
+    switch (text[1]) {
+    case 'f':
+        return strchr("248", text[2]) != NULL;
+    case 'i':
+    case 'u':
+        return strchr("1248", text[2]) != NULL;
+    case 'b':
+        return text[2] == '1';
+    default:
+        return text[1] == 'S' && text[2] >= '1' && text[2] <= '9';
+    }
+}
+
+/* Byte order, kind, bytes. */
 static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header *header)
 {
     char text[32] = "";
@@ -107,10 +130,11 @@ static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header 
     if (status != SLC_OK) {
         return status;
     }
-    if (strlen(text) != 3 || strchr("<>=", text[0]) == NULL || strchr("fi", text[1]) == NULL ||
-        strchr("48", text[2]) == NULL) {
+    if (!is_type(scanner, text)) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
-                        "a .npy array of type '%s'; f4, f8, i4 and i8 can be read", text);
+                        "a .npy array of type '%s'; %s can be read", text,
+                        scanner->any ? "floats of up to 8 bytes, integers and truth values"
+                                     : "f4, f8, i4 and i8");
     }
     /* '=' is the byte order of the machine, which NumPy never writes but reads. */
     header->big_endian =
@@ -145,7 +169,7 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
         header->dimensions++;
         comma = take(scanner, ',');
     }
-    if (header->dimensions < 1 || header->dimensions > 2) {
+    if (header->dimensions < (scanner->any ? 0 : 1) || header->dimensions > 2) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
                         "a .npy array of %u dimensions; one or two can be read",
                         header->dimensions);
@@ -154,8 +178,8 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
     if (header->dimensions == 1 && !comma) {
         return expected(scanner, "a comma in a shape of one dimension");
     }
-    if (header->dimensions == 1) {
-        header->shape[1] = 1;
+    for (unsigned d = header->dimensions; d < 2; d++) {
+        header->shape[d] = 1;
     }
     return SLC_OK;
 }
@@ -194,12 +218,13 @@ take_member(struct scanner *scanner, struct slc_npy_header *header, unsigned *se
                : expected(scanner, "True or False");
 }
 
-enum slc_status slc_npy_header_parse(const char *text,
-                                     size_t text_bytes,
-                                     struct slc_npy_header *header,
-                                     struct slc_error *err)
+static enum slc_status parse(const char *text,
+                             size_t text_bytes,
+                             bool any,
+                             struct slc_npy_header *header,
+                             struct slc_error *err)
 {
-    struct scanner scanner = {text, text + text_bytes, text, err};
+    struct scanner scanner = {text, text + text_bytes, text, any, err};
     unsigned seen = 0;
     bool comma = true;
 
@@ -224,6 +249,22 @@ enum slc_status slc_npy_header_parse(const char *text,
         return expected(&scanner, seen != 7 ? "descr, fortran_order and shape" : "the end");
     }
     return SLC_OK;
+}
+
+enum slc_status slc_npy_header_parse(const char *text,
+                                     size_t text_bytes,
+                                     struct slc_npy_header *header,
+                                     struct slc_error *err)
+{
+    return parse(text, text_bytes, false, header, err);
+}
+
+enum slc_status slc_npy_header_parse_any(const char *text,
+                                         size_t text_bytes,
+                                         struct slc_npy_header *header,
+                                         struct slc_error *err)
+{
+    return parse(text, text_bytes, true, header, err);
 }
 
 enum slc_status slc_npy_start_parse(const uint8_t *bytes,

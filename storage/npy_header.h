@@ -21,12 +21,12 @@ enum {
 };
 
 struct slc_npy_header {
-    char kind;          /* 'f' or 'i' */
-    uint8_t item_bytes; /* 4 or 8 */
+    char kind;          /* 'f' or 'i'; of any array also 'u', 'b' and 'S' */
+    uint8_t item_bytes; /* 4 or 8; of any array from 1 on */
     bool big_endian;
     bool fortran_order;
-    unsigned dimensions; /* 1 or 2 */
-    uint64_t shape[2];   /* shape[1] is 1 for one dimension */
+    unsigned dimensions; /* 1 or 2; of any array also 0 */
+    uint64_t shape[2];   /* 1 for dimensions that are not there */
 };
 
 /*
@@ -48,6 +48,15 @@ enum slc_status slc_npy_header_parse(const char *text,
                                      size_t text_bytes,
                                      struct slc_npy_header *header,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The same of any array of numbers, truth values or bytes that a sparse tensor may be kept in: f2,
+ * f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions.
+ */
+enum slc_status slc_npy_header_parse_any(const char *text,
+                                         size_t text_bytes,
+                                         struct slc_npy_header *header,
+                                         struct slc_error *err) SLC_NODISCARD;
 
 /* Writes the header of format 1.0 that says the same, a shape of one dimension without `shape[1]`.
  */

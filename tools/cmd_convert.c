@@ -23,8 +23,9 @@ struct arguments {
 };
 
 static const char *const dialect_choices[] = {
-    "auto", "tns",          "parti",      "frostt-ext", "genten",   "tensortoolbox",
-    "taco", "matrixmarket", "splatt-bin", "genten-bin", "alto-bin", NULL};
+    "auto", "tns",          "parti",       "frostt-ext", "genten",   "tensortoolbox",
+    "taco", "matrixmarket", "splatt-bin",  "genten-bin", "alto-bin", "npz",
+    "npy",  "npy-rows",     "npy-columns", NULL};
 static const char *const base_choices[] = {"auto", "0", "1", NULL};
 static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
 static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
@@ -37,7 +38,8 @@ static const struct option options[] = {
      .fallback = "auto",
      .choices = dialect_choices,
      .help = "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
-             "matrixmarket; binary: splatt-bin, genten-bin or alto-bin",
+             "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
+             "npy-columns",
      .offset = offsetof(struct arguments, dialect)},
     {.name = "index-base",
      .kind = OPTION_CHOICE,
@@ -111,6 +113,20 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
+/* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
+static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
+{
+    bool from_one = args->index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY;
+
+    for (unsigned n = 0; n < report->order; n++) {
+        from_one = from_one && report->smallest[n] > 0 && report->smallest[n] < UINT64_MAX;
+    }
+    if (from_one) {
+        console_note("note: no index of any mode is 0; they are taken to count from 0, as in "
+                     "NumPy; --index-base 1 overrides");
+    }
+}
+
 /* The 1-based convention was assumed although nothing proves it: say where it looks odd. */
 static void warn_about_base(const struct slc_convert_report *report)
 {
@@ -181,7 +197,8 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     convert.input = operands.text[0];
-    convert.output = operands.text[1];
+    convert.values = operands.count == 3 ? operands.text[1] : NULL;
+    convert.output = operands.text[operands.count - 1];
     if (build_start(&args.build, convert.output, &err) != SLC_OK ||
         fill_options(&args, &convert, &err) != SLC_OK ||
         slc_convert(&convert, &report, &err) != SLC_OK) {
@@ -189,6 +206,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_settle();
     warn_about_base(&report);
+    warn_about_npy(&report, &args);
     if (!args.build.quiet) {
         print_report(&report, &args, convert.input, convert.output);
     }
@@ -199,13 +217,15 @@ const struct command command_convert = {
     .name = "convert",
     .summary = "turn a tensor in text or binary form into a store",
     .example = "sluice convert flights-4d.tns.xz flights-4d.slc --memory 2GiB",
-    .operands = "IN OUT.slc",
+    .operands = "IN [VALUES.npy] OUT.slc",
     .operands_min = 2,
-    .operands_max = 2,
+    .operands_max = 3,
     .options = options,
     .notes = "IN is a file or - for standard input; its format and gz, bz2, xz, zst and lz4 are "
              "recognized by\n"
-             "content, but for alto-bin, which --format has to name.\n"
+             "content, but for alto-bin, which --format has to name. VALUES.npy goes with "
+             "coordinates in a\n"
+             ".npy file.\n"
              "Indices count from what the header says; else from 0 if an index 0 occurs in any "
              "mode; else\n"
              "as usual for the dialect (1 for .tns). A dialect that exists both ways (sptensor "

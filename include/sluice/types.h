@@ -71,7 +71,8 @@ enum sluice_dialect {
     SLUICE_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate */
     SLUICE_DIALECT_SPLATT_BIN,    /* binary: SPLATT's */
     SLUICE_DIALECT_GENTEN_BIN,    /* GenTen's */
-    SLUICE_DIALECT_ALTO_BIN       /* ALTO's, which has to be said */
+    SLUICE_DIALECT_ALTO_BIN,      /* ALTO's, which has to be said */
+    SLUICE_DIALECT_NPZ            /* of pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) */
 };
 enum sluice_layout { SLUICE_LAYOUT_BLCO = 1, SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER };
 enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zip.h>
 
 /* The linker takes the program's main for the command's: see faulty_command.c. */
 int __wrap_main(int argc, char **argv);
@@ -124,6 +125,50 @@ static void make_binary(const char *name, uint32_t nnz)
     CU_ASSERT_TRUE_FATAL(fclose(file) == 0 && sound);
 }
 
+static void
+make_array(const char *name, const char *type, const char *shape, const void *items, size_t bytes)
+{
+    char text[128];
+    uint8_t head[10] = "\x93NUMPY\x01";
+    FILE *file = fopen(input(name), "wb");
+    int length = snprintf(text, sizeof text,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': %s}\n", type, shape);
+    bool sound;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    head[8] = (uint8_t)length;
+    sound = fwrite(head, sizeof head, 1, file) == 1 && fwrite(text, (size_t)length, 1, file) == 1 &&
+            fwrite(items, bytes, 1, file) == 1;
+    CU_ASSERT_TRUE_FATAL(fclose(file) == 0 && sound);
+}
+
+/* The arrays of a tensor, and the .npz file of those that pydata/sparse has. */
+static void make_arrays(void)
+{
+    static uint16_t coords[3][1000];
+    static double values[1000];
+    const uint64_t zero = 0;
+    const char *const names[] = {"coords.npy", "data.npy", "shape.npy", "fill_value.npy"};
+    zip_t *archive = zip_open(input("t.npz"), ZIP_CREATE | ZIP_TRUNCATE, NULL);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(archive);
+    for (uint32_t i = 0; i < 1000; i++) {
+        for (unsigned m = 0; m < 3; m++) {
+            coords[m][i] = (uint16_t)((i * 7919 + i / 13 * m) % (uint32_t)dims[m]);
+        }
+        values[i] = i % 9 + 1;
+    }
+    make_array("coords.npy", "<u2", "(3, 1000)", coords, sizeof coords);
+    make_array("data.npy", "<f8", "(1000,)", values, sizeof values);
+    make_array("shape.npy", "<u8", "(3,)", dims, sizeof dims);
+    make_array("fill_value.npy", "<f8", "()", &zero, sizeof zero);
+    for (unsigned i = 0; i < 4; i++) {
+        CU_ASSERT_FATAL(zip_file_add(archive, names[i],
+                                     zip_source_file(archive, input(names[i]), 0, -1), 0) >= 0);
+    }
+    CU_ASSERT_EQUAL_FATAL(zip_close(archive), 0);
+}
+
 static void compress(const char *name)
 {
     char command[4 * PATH_BYTES];
@@ -196,6 +241,7 @@ static void make_inputs(void)
     compress("t.tns");
     make_binary("t.bin", 3000);
     compress("t.bin");
+    make_arrays();
     prepare("generate zipf.tns --dims 600x400x300 --nnz 3000 --dist zipf-shuffled:1.5 -q");
     /* More than stay in memory with the smallest that a conversion works with. */
     prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
@@ -224,6 +270,12 @@ static const struct sweep_case cases[] = {
      .store = "out.slc/"},
     {.name = "convert, binary by a temporary file",
      .arguments = "convert ../in/t.bin.gz out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, arrays",
+     .arguments = "convert ../in/coords.npy ../in/data.npy out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, members",
+     .arguments = "convert ../in/t.npz out.slc -t 2 --memory 256MiB",
      .store = "out.slc/"},
     {.name = "convert, spilling", .arguments = spilling, .store = "out.slc/"},
     {.name = "convert, resumed",

@@ -1,8 +1,12 @@
 /*
  * Any bytes as the file of a binary tensor, plain or compressed (then it goes through a temporary
- * file), of a format that is found out or forced. All nonzeros are read and decoded twice, in
- * batches of two sizes, which must agree in everything, and each is compared with its bytes where
- * the format is SPLATT's with short indices.
+ * file), of a format that is found out or forced; as two .npy files; or as members of a .npz file,
+ * which libzip writes with their checksums. All nonzeros are read and decoded twice, in batches of
+ * two sizes, which must agree in everything, and each is compared with its bytes where the format
+ * is SPLATT's with short indices.
+ *
+ * Input: u8 form, u16 bytes of the first of two files, then bytes; members are u8 name, u16 bytes,
+ * bytes.
  */
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
@@ -13,8 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zip.h>
 
-enum { HEAD_BYTES = 1, ROWS = 64, SPLATT_START = 20 };
+enum { HEAD_BYTES = 3, MEMBER_HEAD_BYTES = 3, ROWS = 64, SPLATT_START = 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -76,9 +81,13 @@ static bool parse_piece(const struct slc_row_source *source,
 }
 
 /* Reads all of the file. */
-static void
-read_all(const char *path, enum slc_dialect dialect, uint32_t capacity, struct outcome *out)
+static void read_all(const char *path,
+                     const char *values_path,
+                     enum slc_dialect dialect,
+                     uint32_t capacity,
+                     struct outcome *out)
 {
+    struct slc_input *values = NULL;
     const struct slc_spool_options spool = {.output = path, .max_bytes = 1 << 24};
     struct slc_piece piece = {.bytes = 1};
     struct slc_row_source *source = NULL;
@@ -90,11 +99,15 @@ read_all(const char *path, enum slc_dialect dialect, uint32_t capacity, struct o
     if (status == SLC_OK) {
         status = slc_input_open(NULL, path, &input, &out->err);
     }
+    if (status == SLC_OK && values_path) {
+        status = slc_input_open(NULL, values_path, &values, &out->err);
+    }
     if (status == SLC_OK) {
         size_t head_bytes;
         const unsigned char *head = slc_input_peek(input, &head_bytes);
         const struct slc_binary_request request = {
             .input = input,
+            .values = values,
             .dialect = dialect == SLC_DIALECT_AUTO ? slc_binary_detect(head, head_bytes) : dialect,
             .spool = &spool,
             .room = piece.buffer.data,
@@ -114,6 +127,7 @@ read_all(const char *path, enum slc_dialect dialect, uint32_t capacity, struct o
     require(status == out->err.status, "status and record differ");
     require(status != SLC_OK || out->rows == out->header.nnz, "another number of nonzeros");
     slc_row_source_close(source);
+    slc_input_close(values);
     slc_input_close(input);
     slc_buffer_destroy(&piece.buffer);
 }
@@ -134,12 +148,67 @@ static uint64_t naive_hash(const uint8_t *data, const struct outcome *of)
     return out.hash;
 }
 
+/* Writes a .npz file whose members are those of the input, deflated or stored. */
+static void write_members(const char *path, const uint8_t *data, size_t bytes)
+{
+    static const char *const names[] = {"coords", "data",   "shape",   "fill_value", "row",
+                                        "col",    "format", "indices", "indptr",     "more"};
+    zip_t *archive = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
+
+    require(archive != NULL, "cannot write a .npz file");
+    while (bytes >= MEMBER_HEAD_BYTES) {
+        size_t size = slc_load_u16(data + 1);
+        char name[16];
+        zip_source_t *source;
+        zip_int64_t at;
+
+        (void)snprintf(name, sizeof name, "%s.npy", names[data[0] / 2 % 10]);
+        size = size < bytes - MEMBER_HEAD_BYTES ? size : bytes - MEMBER_HEAD_BYTES;
+        source = zip_source_buffer(archive, data + MEMBER_HEAD_BYTES, size, 0);
+        at = zip_file_add(archive, name, source, ZIP_FL_OVERWRITE);
+        require(at >= 0 &&
+                    zip_set_file_compression(archive, (zip_uint64_t)at,
+                                             data[0] % 2 ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 1) == 0,
+                "cannot write a member");
+        data += MEMBER_HEAD_BYTES + size;
+        bytes -= MEMBER_HEAD_BYTES + size;
+    }
+    require(zip_close(archive) == 0, "cannot end a .npz file");
+}
+
+/* Writes the file, or the two, that the input says; returns the path of the second, or NULL. */
+static const char *
+write_files(const char *path, enum slc_dialect dialect, const uint8_t *data, size_t bytes)
+{
+    static char second[512];
+    size_t first = slc_load_u16(data + 1);
+
+    data += HEAD_BYTES;
+    bytes -= HEAD_BYTES;
+    if (dialect == SLC_DIALECT_NPZ) {
+        write_members(path, data, bytes);
+        return NULL;
+    }
+    if (dialect < SLC_DIALECT_NPY) {
+        fuzz_write(path, data, bytes);
+        return NULL;
+    }
+    first = first < bytes ? first : bytes;
+    fuzz_write(path, data, first);
+    (void)snprintf(second, sizeof second, "%s", fuzz_path("values"));
+    fuzz_write(second, data + first, bytes - first);
+    return second;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static const enum slc_dialect dialects[] = {SLC_DIALECT_AUTO, SLC_DIALECT_SPLATT_BIN,
-                                                SLC_DIALECT_GENTEN_BIN, SLC_DIALECT_ALTO_BIN};
+    static const enum slc_dialect dialects[] = {
+        SLC_DIALECT_AUTO, SLC_DIALECT_SPLATT_BIN, SLC_DIALECT_GENTEN_BIN, SLC_DIALECT_ALTO_BIN,
+        SLC_DIALECT_NPZ,  SLC_DIALECT_NPY,        SLC_DIALECT_NPY_ROWS,   SLC_DIALECT_NPY_COLUMNS};
     static struct outcome one, many;
     const uint8_t *file = data + HEAD_BYTES;
+    char path[512];
+    const char *values;
     enum slc_dialect dialect;
 
     if (bytes < HEAD_BYTES) {
@@ -150,9 +219,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(&many, 0, sizeof many);
     slc_error_clear(&one.err);
     slc_error_clear(&many.err);
-    fuzz_write(fuzz_path("binary"), file, bytes - HEAD_BYTES);
-    read_all(fuzz_path("binary"), dialect, 1, &one);
-    read_all(fuzz_path("binary"), dialect, ROWS, &many);
+    (void)snprintf(path, sizeof path, "%s", fuzz_path("binary"));
+    values = write_files(path, dialect, data, bytes);
+    read_all(path, values, dialect, 1, &one);
+    read_all(path, values, dialect, ROWS, &many);
     require(one.rows == many.rows && one.hash == many.hash,
             "other rows in batches of another size");
     require(one.err.status == many.err.status && strcmp(one.err.message, many.err.message) == 0,

@@ -40,9 +40,9 @@ def content_of(store):
 
 
 def converted(folder, source, *more, **kw):
-    """What the store of a file holds; the store is removed."""
+    """What the store of a file, or of several that go together, holds; the store is removed."""
     store = os.path.join(folder, "made.slc")
-    sluice("convert", source, store, "-q", *more, **kw)
+    sluice("convert", *([source] if isinstance(source, str) else source), store, "-q", *more, **kw)
     made = content_of(store)
     for name in os.listdir(store):
         os.remove(os.path.join(store, name))
@@ -195,11 +195,12 @@ def temporary(folder):
     check(os.listdir(temp) == [] and sorted(os.listdir(folder)) == ["same.tns", "t.gz", "temp"], "left behind")
 
 
-run([
-    ("the same store as from text", agree),
-    ("pieces", pieces),
-    ("golden files", golden),
-    ("interrupted", resumed),
-    ("refused", refused),
-    ("temporary file", temporary),
-])
+if __name__ == "__main__":
+    run([
+        ("the same store as from text", agree),
+        ("pieces", pieces),
+        ("golden files", golden),
+        ("interrupted", resumed),
+        ("refused", refused),
+        ("temporary file", temporary),
+    ])

@@ -5,10 +5,10 @@
 # Building.
 slc_packages=(
     meson ninja-build gcc g++ libc6-dev pkg-config libxxhash-dev liblz4-dev libjansson-dev
-    libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
+    libarchive-dev libzip-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
 # Tests, man pages, second opinions, static analysis.
-slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
+slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-sparse python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
 
 # slc_install PACKAGE..: installs those that are missing.
 slc_install() {

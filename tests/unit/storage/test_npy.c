@@ -356,6 +356,48 @@ static void other_starts(void)
     CU_ASSERT_EQUAL(slc_npy_header_parse(GOOD "(6,)}", 10, &header, NULL), SLC_ERR_INPUT);
 }
 
+/* What only slc_npy_header_parse_any takes. */
+static void arrays_of_any_type(void)
+{
+    static const struct {
+        const char *type;
+        char kind;
+        uint8_t bytes;
+        bool big_endian;
+    } types[] = {{"|b1", 'b', 1, false}, {"|i1", 'i', 1, false}, {"|u1", 'u', 1, false},
+                 {"<i2", 'i', 2, false}, {">u2", 'u', 2, true},  {"<f2", 'f', 2, false},
+                 {">f2", 'f', 2, true},  {"<u4", 'u', 4, false}, {">u8", 'u', 8, true},
+                 {"|S3", 'S', 3, false}, {">f8", 'f', 8, true}};
+    static const char *const others[] = {"<c8", "<c16", "|O",  "<U3", "<f16", "|S12",
+                                         "<i3", "<f1",  "|b2", "<M8", "i4",   "|V8"};
+    struct slc_npy_header header;
+    char text[128];
+    int length;
+
+    for (unsigned i = 0; i < SLC_COUNT(types); i++) {
+        length = snprintf(text, sizeof text,
+                          "{'descr': '%s', 'fortran_order': True, 'shape': (7, 9)}", types[i].type);
+        SLC_ASSERT_OK(slc_npy_header_parse_any(text, (size_t)length, &header, NULL), NULL);
+        CU_ASSERT(header.kind == types[i].kind && header.item_bytes == types[i].bytes);
+        CU_ASSERT(header.big_endian == types[i].big_endian && header.fortran_order);
+        CU_ASSERT(header.dimensions == 2 && header.shape[0] == 7 && header.shape[1] == 9);
+        /* Matrices are of fewer types. */
+        CU_ASSERT_EQUAL(slc_npy_header_parse(text, (size_t)length, &header, NULL),
+                        i == SLC_COUNT(types) - 1 ? SLC_OK : SLC_ERR_UNSUPPORTED);
+    }
+    for (unsigned i = 0; i < SLC_COUNT(others); i++) {
+        length = snprintf(text, sizeof text,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': (7,)}", others[i]);
+        CU_ASSERT_EQUAL(slc_npy_header_parse_any(text, (size_t)length, &header, NULL),
+                        SLC_ERR_UNSUPPORTED);
+    }
+    SLC_ASSERT_OK(slc_npy_header_parse_any(GOOD "()}", sizeof GOOD "()}" - 1, &header, NULL), NULL);
+    CU_ASSERT(header.dimensions == 0 && header.shape[0] == 1 && header.shape[1] == 1);
+    CU_ASSERT_EQUAL(
+        slc_npy_header_parse_any(GOOD "(1, 2, 3)}", sizeof GOOD "(1, 2, 3)}" - 1, &header, NULL),
+        SLC_ERR_UNSUPPORTED);
+}
+
 /* A matrix of several writes' length, and the file that tests write it to. */
 static void make_long(struct slc_matrix *matrix)
 {
@@ -489,6 +531,7 @@ static const struct slc_test tests[] = {
     {"numbers that are not finite", numbers_that_are_not_finite},
     {"every cut and altered byte of a file", damaged_files},
     {"unknown versions, huge headers", other_starts},
+    {"arrays of any type", arrays_of_any_type},
     {"every failing operation of writing, a full disk", write_faults},
     {"every failing operation of reading", read_faults},
     {"every failing allocation", memory_faults},
