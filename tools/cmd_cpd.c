@@ -142,6 +142,14 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "begin anew where there is a checkpoint, which is lost",
      .offset = offsetof(struct arguments, restart)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell the plan, and an estimate from the first seconds; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    {.name = "no-probe",
+     .kind = OPTION_FLAG,
+     .help = "of --dry-run: begin nothing, and estimate no time",
+     .offset = offsetof(struct arguments, no_probe)},
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     {.name = "verbose",
@@ -158,6 +166,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
     unsigned order = cpd->session.store.manifest.order;
 
     report_reads_add(&cpd->reads, &cpd->session.plan, iteration->bytes_read);
+    cpd_estimate_iteration(&cpd->estimate, cpd->session.stream, iteration);
     console_settle();
     if (!cpd->args.quiet) {
         report_iteration(iteration, order, cpd->args.verbose);
@@ -170,7 +179,9 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
 static void
 on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
 {
-    (void)context;
+    struct cpd *cpd = context;
+
+    cpd_estimate_blocks(&cpd->estimate, mode, done, blocks);
     progress_blocks(iteration, mode, done, blocks);
 }
 
@@ -224,6 +235,24 @@ static void start_log(struct cpd *cpd)
     }
 }
 
+static void print_plan(const struct cpd *cpd)
+{
+    const unsigned order = cpd->session.store.manifest.order;
+
+    report_tensor(&cpd->session.store);
+    report_factoring(&cpd->session.plan, order, &cpd->als);
+    report_device(&cpd->session.plan, &cpd->session.no_accelerator);
+    report_plan(&cpd->session.plan, order);
+    if (cpd->args.verbose) {
+        report_not_fused(&cpd->session.plan);
+    }
+    if (cpd->args.verbose && slc_cp_copies_pay(cpd->als.iterations)) {
+        report_copies_missed(&cpd->session.plan);
+    }
+    printf("\n");
+    (void)fflush(stdout);
+}
+
 static void show_start(struct cpd *cpd)
 {
     const struct slc_manifest *manifest = &cpd->session.store.manifest;
@@ -235,18 +264,7 @@ static void show_start(struct cpd *cpd)
                                    .operation = "CP-ALS"};
 
     if (!cpd->args.quiet) {
-        report_tensor(&cpd->session.store);
-        report_factoring(&cpd->session.plan, manifest->order, &cpd->als);
-        report_device(&cpd->session.plan, &cpd->session.no_accelerator);
-        report_plan(&cpd->session.plan, manifest->order);
-        if (cpd->args.verbose) {
-            report_not_fused(&cpd->session.plan);
-        }
-        if (cpd->args.verbose && slc_cp_copies_pay(cpd->als.iterations)) {
-            report_copies_missed(&cpd->session.plan);
-        }
-        printf("\n");
-        (void)fflush(stdout);
+        print_plan(cpd);
     }
     log_json_plan(cpd->log, &cpd->session.store, &cpd->session.plan);
     progress_shape(&shape);
@@ -292,9 +310,10 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         status =
             session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
     }
-    if (status == SLC_OK) {
-        status = session_start(&cpd->session, err);
+    if (args->dry_run || status != SLC_OK) {
+        return status;
     }
+    status = session_start(&cpd->session, err);
     if (status == SLC_OK && args->iterations > 0) {
         status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
                                      cpd->output.own_checkpoint, args->restart, err);
@@ -347,6 +366,11 @@ static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
     return cpd->sweep->written(cpd->sweep, err);
 }
 
+static const struct estimate *told_estimate(const struct cpd *cpd)
+{
+    return cpd->estimate.estimated ? &cpd->estimate.estimate : NULL;
+}
+
 static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
 {
     struct slc_stream_stats stats;
@@ -365,7 +389,9 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
                                 .iterations = cpd->iterations,
                                 .total_seconds = cpd->checkpoint.seconds_before +
                                                  slc_seconds_since(cpd->start_ns),
-                                .checkpoint = &cpd->checkpoint};
+                                .checkpoint = &cpd->checkpoint,
+                                .estimate = told_estimate(cpd),
+                                .actual = &cpd->estimate.actual};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
@@ -393,6 +419,9 @@ static void print_end(const struct cpd *cpd)
     devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
     accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
     share_report(cpd->result.shares, cpd->result.order);
+    if (cpd->args.verbose && cpd->estimate.estimated) {
+        estimate_compare(&cpd->estimate.estimate, &cpd->estimate.actual);
+    }
     report_resources(&cpd->session.plan, &stats, &cpd->reads);
 }
 
@@ -402,7 +431,9 @@ static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
     const struct log_end end = {.reason = reason,
                                 .exit_code = exit_code,
                                 .seconds = slc_seconds_since(cpd->start_ns),
-                                .result = &cpd->result};
+                                .result = &cpd->result,
+                                .estimate = told_estimate(cpd),
+                                .actual = &cpd->estimate.actual};
 
     start_log(cpd);
     run_log_use(NULL);
@@ -421,6 +452,15 @@ static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error 
     return code;
 }
 
+/* The plan, and an estimate unless that is not wanted. */
+static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
+{
+    print_plan(cpd);
+    return cpd->args.no_probe
+               ? SLC_OK
+               : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, cpd->als.iterations, err);
+}
+
 int cpd_run_one(struct cpd *cpd, const struct operands *operands)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -428,17 +468,25 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     int code;
 
     cpd->iterations = json_array();
+    cpd_estimate_start(&cpd->estimate);
     status = prepare(cpd, operands, &err);
-    if (status == SLC_OK) {
+    if (status == SLC_OK && !cpd->args.dry_run) {
         status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
                             &cpd->session.plan, &cpd->als, &cpd->result, &err);
     }
     console_settle();
-    if (status == SLC_OK) {
+    if (status == SLC_OK && cpd->args.dry_run) {
+        status = dry_run(cpd, &err);
+    } else if (status == SLC_OK) {
+        if (cpd->sweep == NULL && cpd->checkpoint.seconds_before == 0) {
+            cpd_estimate_end(&cpd->estimate, &cpd->session, cpd->result.iterations);
+        }
         status = write_results(cpd, &err);
     }
     if (status != SLC_OK) {
         code = fail(cpd, status, &err);
+    } else if (cpd->args.dry_run) {
+        code = 0;
     } else {
         code = stop_code(cpd->result.reason);
         tell_end(cpd, slc_stop_reason_name(cpd->result.reason), code);
@@ -454,6 +502,24 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     cpd_output_unlock(&cpd->output);
     session_close(&cpd->session);
     json_decref(cpd->iterations);
+    return code;
+}
+
+/* Of a sweep each rank, for runs of the same rank are alike. */
+static int dry_run_all(struct cpd *cpd, const struct operands *operands)
+{
+    int code = 0;
+
+    for (unsigned i = 0; i < cpd->args.ranks.count && code == 0; i++) {
+        struct cpd one = *cpd;
+
+        one.args.rank = cpd->args.ranks.number[i];
+        code = cpd_run_one(&one, operands);
+        cpd->started = one.started;
+    }
+    if (code == 0) {
+        tell_end(cpd, "dry-run", 0);
+    }
     return code;
 }
 
@@ -484,6 +550,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status != SLC_OK) {
         code = fail(&cpd, status, &err);
+    } else if (cpd.args.dry_run) {
+        code = dry_run_all(&cpd, &operands);
     } else if (cpd.args.ranks.count > 1 || cpd.args.runs > 1) {
         code = cpd_run_sweep(&cpd, &operands);
     } else {

@@ -10,6 +10,7 @@
 #include "engine/mttkrp.h"
 #include "engine/relabel.h"
 #include "format.h"
+#include "probe.h"
 #include "progress.h"
 #include "report.h"
 #include "session.h"
@@ -26,6 +27,8 @@ struct arguments {
     uint64_t mode;
     const char *factors;
     const char *output;
+    bool dry_run;
+    bool no_probe;
     const char *progress;
     const char *log_json;
     bool quiet;
@@ -58,6 +61,14 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell the plan, and an estimate from the first seconds; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    {.name = "no-probe",
+     .kind = OPTION_FLAG,
+     .help = "of --dry-run: begin nothing, and estimate no time",
+     .offset = offsetof(struct arguments, no_probe)},
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
@@ -285,6 +296,41 @@ static void print_report(const struct session *session,
     report_resources(&session->plan, &stats, &reads);
 }
 
+static void print_plan(const struct session *session)
+{
+    const struct slc_plan *plan = &session->plan;
+
+    report_tensor(&session->store);
+    printf("MTTKRP of mode %u, rank %u\n", plan->request.mode + 1, plan->request.rank);
+    report_device(plan, &session->no_accelerator);
+    report_plan(plan, session->store.manifest.order);
+    (void)fflush(stdout);
+}
+
+/* The plan and an estimate. */
+static enum slc_status
+dry_run(struct session *session, const struct arguments *args, struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    struct estimate estimate;
+    enum slc_status status;
+
+    print_plan(session);
+    if (args->no_probe) {
+        return SLC_OK;
+    }
+    status = probe_run(session, 1, &estimate, &refused);
+    if (status == SLC_OK) {
+        estimate_print(&estimate);
+    } else if (status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
+        console_note("%s", refused.message);
+        status = SLC_OK;
+    } else {
+        *err = refused;
+    }
+    return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
@@ -321,10 +367,13 @@ static int run(const struct command *command, int argc, char **argv)
     if (status == SLC_OK) {
         status = session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && args.dry_run) {
+        status = dry_run(&session, &args, &err);
+        args.quiet = true;
+    } else if (status == SLC_OK) {
         status = session_start(&session, &err);
     }
-    if (status == SLC_OK) {
+    if (status == SLC_OK && !args.dry_run) {
         struct progress_shape shape = {.order = session.store.manifest.order,
                                        .passes = 1,
                                        .nnz = session.store.manifest.nnz,
@@ -332,11 +381,7 @@ static int run(const struct command *command, int argc, char **argv)
                                        .operation = "MTTKRP"};
 
         if (!args.quiet) {
-            report_tensor(&session.store);
-            printf("MTTKRP of mode %u, rank %u\n", mode + 1, rank);
-            report_device(&session.plan, &session.no_accelerator);
-            report_plan(&session.plan, session.store.manifest.order);
-            (void)fflush(stdout);
+            print_plan(&session);
         }
         progress_shape(&shape);
         outcome.choice = session.plan.choices[mode];

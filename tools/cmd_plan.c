@@ -7,18 +7,18 @@
 #include "json_out.h"
 #include "log_json.h"
 #include "plan_products.h"
+#include "probe.h"
 #include "report.h"
 #include "session.h"
 
 #include <stdio.h>
 
-/* Of a decomposition by default: what more of them take in a checkpoint is little. */
-enum { CPD_ITERATIONS = 50 };
-
 struct arguments {
     struct session_options session;
     uint64_t rank;
     uint64_t mode;
+    uint64_t iterations;
+    bool no_probe;
     bool json;
 };
 
@@ -38,6 +38,19 @@ static const struct option options[] = {{.name = "rank",
                                          .maximum = SLC_MAX_ORDER,
                                          .help = "plan the MTTKRP of mode K; 0: a CP-ALS",
                                          .offset = offsetof(struct arguments, mode)},
+                                        {.name = "iters",
+                                         .alias = "maxiters",
+                                         .letter = 'i',
+                                         .kind = OPTION_U64,
+                                         .value = "N",
+                                         .fallback = "50",
+                                         .maximum = 1000000000,
+                                         .help = "iterations of the CP-ALS",
+                                         .offset = offsetof(struct arguments, iterations)},
+                                        {.name = "no-probe",
+                                         .kind = OPTION_FLAG,
+                                         .help = "begin nothing, and estimate no time",
+                                         .offset = offsetof(struct arguments, no_probe)},
                                         SESSION_OPTION_ROWS(arguments),
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
@@ -65,18 +78,20 @@ static double result_bytes(const struct slc_manifest *manifest, const struct slc
 }
 
 /* Bytes that checkpoints take while a run has them. */
-static uint64_t checkpoint_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)
+static uint64_t checkpoint_bytes(const struct slc_manifest *manifest,
+                                 const struct slc_plan *plan,
+                                 uint64_t iterations)
 {
     const uint64_t each =
-        slc_cp_checkpoint_bytes(plan, manifest->order, manifest->dims, CPD_ITERATIONS);
+        slc_cp_checkpoint_bytes(plan, manifest->order, manifest->dims, (unsigned)iterations);
 
     return plan->request.operation == SLC_OP_CPD && each <= INT64_MAX / 2 ? 2 * each : 0;
 }
 
-static void print_text(const struct session *session)
+static void print_text(const struct session *session, uint64_t iterations)
 {
     const struct slc_plan *plan = &session->plan;
-    const uint64_t checkpoints = checkpoint_bytes(&session->store.manifest, plan);
+    const uint64_t checkpoints = checkpoint_bytes(&session->store.manifest, plan, iterations);
     struct format_text bytes, kept;
 
     report_tensor(&session->store);
@@ -103,6 +118,8 @@ static void print_text(const struct session *session)
 static int print_json(const struct session *session,
                       bool feasible,
                       const struct plan_product *products,
+                      uint64_t iterations,
+                      json_t *estimate,
                       json_t *devices)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
@@ -113,13 +130,37 @@ static int print_json(const struct session *session,
     (void)json_object_set_new(object, "feasible", json_boolean(feasible));
     (void)json_object_set_new(object, "result_bytes",
                               json_integer((json_int_t)result_bytes(manifest, &session->plan)));
-    (void)json_object_set_new(object, "checkpoint_bytes",
-                              json_integer((json_int_t)checkpoint_bytes(manifest, &session->plan)));
+    (void)json_object_set_new(
+        object, "checkpoint_bytes",
+        json_integer((json_int_t)checkpoint_bytes(manifest, &session->plan, iterations)));
+    (void)json_object_set_new(object, "estimate", estimate);
     (void)json_object_set_new(object, "products", plan_products_json(manifest->order, products));
     if (devices != NULL) {
         (void)json_object_set_new(object, "devices", devices);
     }
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
+}
+
+/* The estimate, where one can be had; why not is a note. */
+static enum slc_status probe(struct session *session,
+                             const struct arguments *args,
+                             bool *estimated,
+                             struct estimate *estimate,
+                             struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    const unsigned iterations = args->mode == 0 ? (unsigned)args->iterations : 1;
+    const enum slc_status status = probe_run(session, iterations, estimate, &refused);
+
+    *estimated = status == SLC_OK;
+    if (status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
+        console_note("%s", refused.message);
+        return SLC_OK;
+    }
+    if (status != SLC_OK) {
+        *err = refused;
+    }
+    return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -132,6 +173,8 @@ static int run(const struct command *command, int argc, char **argv)
     struct plan_product products[SLC_MAX_ORDER] = {{.fibers = 0}};
     struct operands operands;
     unsigned devices, layouts = 0;
+    struct estimate estimate;
+    bool estimated = false;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -161,13 +204,21 @@ static int run(const struct command *command, int argc, char **argv)
     if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }
-    if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
-        code = print_json(&session, status == SLC_OK, products,
-                          layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
-    } else if (status == SLC_OK) {
-        print_text(&session);
+    if (status == SLC_OK && !args.json) {
+        print_text(&session, args.iterations);
         devices_print(shares, layouts, devices);
         plan_products_print(&session.store, (uint32_t)args.rank, products);
+        (void)fflush(stdout);
+    }
+    if (status == SLC_OK && !args.no_probe) {
+        status = probe(&session, &args, &estimated, &estimate, &err);
+    }
+    if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
+        code = print_json(&session, status == SLC_OK, products, args.iterations,
+                          estimated ? estimate_json(&estimate) : json_null(),
+                          layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
+    } else if (estimated) {
+        estimate_print(&estimate);
     }
     if (status != SLC_OK) {
         code = console_error(&err);

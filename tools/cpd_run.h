@@ -3,6 +3,7 @@
 #define SLC_TOOLS_CPD_RUN_H
 
 #include "cpd_checkpoint.h"
+#include "cpd_estimate.h"
 #include "cpd_output.h"
 #include "cpd_sweep.h"
 #include "engine/solve/cp_als.h"
@@ -37,6 +38,8 @@ struct arguments {
     const char *progress;
     const char *log_json;
     bool restart;
+    bool dry_run;
+    bool no_probe;
     bool nowrite;
     bool verbose;
     bool quiet;
@@ -57,6 +60,7 @@ struct cpd {
     bool started;       /* the log was told so */
     json_t *iterations; /* for run.json */
     struct report_reads reads;
+    struct cpd_estimate estimate;
     uint64_t start_ns;
     double write_seconds;        /* below 0 until something was written */
     struct cpd_sweep_run *sweep; /* that it is a run of; NULL: of none */

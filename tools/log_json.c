@@ -532,6 +532,10 @@ void log_json_end(struct log_json *log, const struct log_end *end)
         (void)json_object_set_new(object, "seconds", json_real(end->seconds));
         (void)json_object_set_new(object, "peak_memory_bytes",
                                   json_integer((json_int_t)slc_memory_peak()));
+        if (end->estimate != NULL) {
+            (void)json_object_set_new(object, "estimate",
+                                      estimate_compare_json(end->estimate, end->actual));
+        }
         write_event(log, object);
     }
 }

@@ -10,6 +10,7 @@
 
 #include "engine/plan.h"
 #include "engine/solve/cp_als.h"
+#include "estimate.h"
 #include "options.h"
 #include "storage/store.h"
 
@@ -65,6 +66,8 @@ struct log_end {
     int exit_code;
     double seconds;
     const struct slc_cp_result *result; /* NULL: it is no decomposition */
+    const struct estimate *estimate;    /* NULL: there was none */
+    const struct estimate_actual *actual;
 };
 /* The last event. */
 void log_json_end(struct log_json *log, const struct log_end *end);

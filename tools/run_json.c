@@ -150,6 +150,9 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "seconds", times(record));
     set(object, "counters", counters(record->stats));
     set_count(object, "peak_memory_bytes", slc_memory_peak());
+    set(object, "estimate",
+        record->estimate != NULL ? estimate_compare_json(record->estimate, record->actual)
+                                 : json_null());
     return object;
 }
 

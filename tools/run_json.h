@@ -10,6 +10,7 @@
 #include "engine/plan.h"
 #include "engine/solve/cp_als.h"
 #include "engine/stream.h"
+#include "estimate.h"
 #include "options.h"
 #include "storage/store.h"
 
@@ -27,6 +28,8 @@ struct run_record {
     json_t *iterations; /* array of json_iteration; borrowed */
     double total_seconds;
     const struct cpd_checkpoint *checkpoint;
+    const struct estimate *estimate; /* NULL: there was none */
+    const struct estimate_actual *actual;
 };
 
 /* Writes the record to `path`, atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */

@@ -78,7 +78,7 @@ def every_command(folder):
         (["generate", text, "--dims", "30x20x10", "--nnz", 3000, "-f"], ["generate"]),
         (["convert", text, store, "-f"], ["sort"]),
         (["check", store], ["check"]),
-        (["layout", store, "--sorted", 1], ["counting", "gathering"]),
+        (["layout", store, "--sorted", 1], ["counting fibers", "gathering"]),
         (["cpd", store, "-r", 2, "-i", 3, "-o", path["f"], "--tol", 0], []),
         (["mttkrp", store, "--mode", 1, "--factors", path["f"], "-o", path["m.npy"]], []),
         (["ttv", store, path["out.slc"], "--mode", 2, "--vector", path["v.npy"], "-f"], ["multiply"]),
@@ -172,7 +172,44 @@ def exit_codes(folder):
         check(child.returncode == code, f"exit {child.returncode}, not {code}")
 
 
+def estimates(folder):
+    """plan and --dry-run begin what they tell of, write nothing, and come near what a run takes, which compares by itself."""
+    store = generated(folder, 40000, "200x150x100")
+    before = sorted(os.listdir(folder))
+    plan = json.loads(sluice("plan", store, "-r", 4, "-i", 8, "--json")[0])
+    estimate = plan["estimate"]
+    check(estimate["iterations"] == 8 and estimate["seconds"] > 0, estimate)
+    check(estimate["memory_bytes"] <= estimate["memory_most_bytes"] == plan["total_bytes"], estimate)
+    check(estimate["bottleneck"] in ("reading", "computing"), estimate)
+    check(json.loads(sluice("plan", store, "-r", 4, "--no-probe", "--json")[0])["estimate"] is None, "--no-probe")
+    refused = json.loads(sluice("plan", store, "-r", 4, "--memory", "1MiB", "--json", status=4)[0])
+    check(refused["estimate"] is None and not refused["feasible"], refused)
+    out, messages = sluice("cpd", store, "-r", 4, "-i", 8, "--tol", 0, "-o", os.path.join(folder, "o"), "--dry-run")
+    check("Estimate, judged by the first" in out and "bottleneck" in out and "its =" not in out + messages, out)
+    check("Estimate" not in sluice("cpd", store, "-r", 4, "--nowrite", "--dry-run", "--no-probe")[0], "--no-probe")
+    sluice("cpd", store, "-r", 4, "--nowrite", "--dry-run", "--memory", "1MiB", status=4)
+    check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
+    log = os.path.join(folder, "log")
+    out, _ = sluice("cpd", store, "-r", 4, "-i", 8, "--tol", 0, "-o", os.path.join(folder, "o"), "-v", "--log-json", log)
+    check("and what happened" in out, out)
+    with open(os.path.join(folder, "o", "run.json")) as file:
+        record = json.load(file)
+    actual = record["estimate"]["actual"]
+    check(actual["read_bytes"] == record["counters"]["bytes_read"] and actual["seconds"] > 0, record["estimate"])
+    # Bytes are known beforehand; memory follows from what a process of the same kind held.
+    check(estimate["read_bytes"] == record["estimate"]["read_bytes"] == actual["read_bytes"], (estimate, record["estimate"]))
+    check(abs(record["estimate"]["memory_bytes"] - actual["memory_bytes"]) <= actual["memory_bytes"] / 4, record["estimate"])
+    with open(log) as file:
+        check(json.loads(file.readlines()[-1])["estimate"]["actual"] == actual, "the log")
+    before = sorted(os.listdir(folder))
+    args = ("mttkrp", store, "--mode", 2, "--factors", os.path.join(folder, "o"), "-o", os.path.join(folder, "m.npy"), "--dry-run")
+    check("for 1 iteration," in sluice(*args)[0] and "Estimate" not in sluice(*args, "--no-probe")[0], "mttkrp --dry-run")
+    sluice(*args, "--memory", "1MiB", status=4)
+    check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
+
+
 run([
+    ("plans estimate, and runs compare", estimates),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
     ("the log tells progress and the end", log_of_the_end),
