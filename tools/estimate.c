@@ -19,6 +19,9 @@
 #define COPIES_OF_PLANNED 0.56
 #define COPIES_ITERATIONS 10.0
 #define COPIES_GAIN       1.5
+/* What memory is touched for the first time in, and strategies are tried, says little of the rest.
+ */
+#define EARLY_SECONDS 0.4
 /* Workers that wait for so much of the time of passes have the drive for their bottleneck. */
 #define READING_SHARE 0.3
 
@@ -43,6 +46,11 @@ void estimator_blocks(struct estimator *estimator, unsigned mode, uint64_t done,
         estimator->mode = mode;
     }
     estimator->share = blocks > 0 ? (double)done / (double)blocks : 0;
+    if (estimator->early_after == 0 &&
+        estimator_seconds(estimator) - estimator->first_seconds >= EARLY_SECONDS) {
+        estimator->early_after = estimator_seconds(estimator);
+        estimator->early_passes = estimator->passes + estimator->share;
+    }
 }
 
 void estimator_iteration(struct estimator *estimator, const struct slc_cp_iteration *iteration)
@@ -91,7 +99,11 @@ static double seconds_each(const struct estimator *estimator, bool reading)
     const struct slc_stream_stats *stats = &estimator->stats;
     const double passes = estimator->passes + estimator->share;
     const double planned = estimator->plan->passes > 0 ? estimator->plan->passes : 1;
-    const double elapsed = estimator->marked_after - estimator->first_seconds;
+    const bool early = estimator->early_after > 0 && passes > estimator->early_passes &&
+                       estimator->marked_after > estimator->early_after + EARLY_SECONDS;
+    const double elapsed =
+        estimator->marked_after - (early ? estimator->early_after : estimator->first_seconds);
+    const double made = early ? passes - estimator->early_passes : passes;
     const double read = (double)estimator->plan->iteration_read_bytes;
 
     if (estimator->recent > 0) {
@@ -111,7 +123,7 @@ static double seconds_each(const struct estimator *estimator, bool reading)
 
         return drive > compute ? drive : compute;
     }
-    return elapsed / passes * planned;
+    return elapsed / made * planned;
 }
 
 static void judge_seconds(const struct estimator *estimator, struct estimate *estimate)
@@ -166,9 +178,9 @@ static uint64_t judge_memory(const struct estimator *estimator, unsigned iterati
     const struct slc_plan *plan = estimator->plan;
     uint64_t bytes = estimator->peak_bytes;
 
-    if (estimator->completed == 0 && estimator->stats.bytes_read < plan->cache_bytes) {
-        bytes += plan->cache_bytes -
-                 estimator->stats.bytes_read; /* where blocks stay that are to come */
+    /* Outputs, scratch and cache of modes to come are touched in the first iteration. */
+    if (estimator->completed == 0) {
+        bytes = slc_max_u64(bytes, plan->total_bytes - plan->copies_bytes);
     }
     if (will_copy(estimator, iterations)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes);

@@ -44,6 +44,8 @@ struct estimator {
     bool copied;     /* copies per mode serve */
     unsigned mode;   /* that is computed, and the passes of this iteration before it */
     double passes, share;
+    double early_after,
+        early_passes; /* when, and with how many passes, the first moments were over */
     /* Of estimator_mark. */
     double marked_after;
     uint64_t peak_bytes;

@@ -10,6 +10,10 @@
 
 /* Long enough for rates within a few percent; a plan is asked for by somebody who waits. */
 #define PROBE_SECONDS 1.5
+/* At most, where passes take longer. */
+#define PROBE_SECONDS_MOST 3.0
+/* The start of a large one, or making copies per mode, is not looked into. */
+#define PROBE_SECONDS_ALL 20.0
 
 struct probe {
     struct estimator estimator;
@@ -20,7 +24,11 @@ struct probe {
 /* Ends what goes on when there has been enough of it, or a signal wants that. */
 static void look_at_clock(struct probe *probe)
 {
-    if (estimator_seconds(&probe->estimator) >= PROBE_SECONDS || *signals_stop() != 0) {
+    const struct estimator *estimator = &probe->estimator;
+    const double seconds = estimator_seconds(estimator) - estimator->first_seconds;
+    const bool whole = estimator->completed > 0 || estimator->passes >= 1;
+
+    if (seconds >= (whole ? PROBE_SECONDS : PROBE_SECONDS_MOST) || *signals_stop() != 0) {
         probe->stop = 1;
     }
 }
@@ -55,19 +63,19 @@ static void on_pass(void *context, uint64_t done, uint64_t blocks, uint64_t byte
 static enum slc_status
 begin_cpd(struct session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
 {
-    const struct slc_cp_als_options als = {
-        .rank = session->plan.request.rank,
-        .iterations = iterations,
-        .deterministic = session->plan.request.deterministic,
-        .devices = session->devices,
-        .layouts = &session->layouts,
-        .accelerators = session->group,
-        .accelerator = session->group == NULL ? session->accelerator : NULL,
-        .max_seconds = 2 * PROBE_SECONDS, /* also while copies are made */
-        .stop = &probe->stop,
-        .iteration = on_iteration,
-        .progress = on_blocks,
-        .context = probe};
+    const struct slc_cp_als_options als = {.rank = session->plan.request.rank,
+                                           .iterations = iterations,
+                                           .deterministic = session->plan.request.deterministic,
+                                           .devices = session->devices,
+                                           .layouts = &session->layouts,
+                                           .accelerators = session->group,
+                                           .accelerator =
+                                               session->group == NULL ? session->accelerator : NULL,
+                                           .max_seconds = PROBE_SECONDS_ALL,
+                                           .stop = &probe->stop,
+                                           .iteration = on_iteration,
+                                           .progress = on_blocks,
+                                           .context = probe};
     struct slc_cp_result result = {.order = 0};
     const enum slc_status status = slc_cp_als(&session->store, session->stream, session->backend,
                                               &session->plan, &als, &result, err);
