@@ -1,0 +1,21 @@
+"""
+Sparse tensors larger than memory, factorized while they stream from disk.
+
+    import sluice
+
+    with sluice.convert("uber.tns", "uber.slc") as t:
+        r = t.cpd(rank=16, iters=50, seed=0)
+    r.fit, r.weights, r.factors
+
+Modes and indices count from 0. Every number is computed by libsluice, by its public C interface; Python's lock is not
+held meanwhile. The library is the file in SLUICE_LIBRARY, one beside this package, or that of the system.
+"""
+
+from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
+from ._library import version
+from ._result import Iteration, Result
+from ._tensor import Layout, Tensor, convert, generate, open
+
+__all__ = ["BudgetError", "InputError", "Interrupted", "Iteration", "Layout", "Result", "SluiceError", "StorageError",
+           "Tensor", "UsageError", "convert", "generate", "open", "version"]
+__version__ = "0.1.0"

@@ -1,0 +1,159 @@
+"""libsluice: finding it, calling it, and what its errors become."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import threading
+from ctypes import byref, c_int
+from typing import Any, Callable, Optional
+
+from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
+from ._structs import NAMES, Error
+
+NOWHERE = 2**64 - 1
+CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
+           "budget": BudgetError, "io": StorageError, "nospace": StorageError, "damaged": StorageError}
+VERSION = "0.1."
+
+
+def _load() -> ctypes.CDLL:
+    asked = os.environ.get("SLUICE_LIBRARY")
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libsluice.so.0")
+    path = asked or (beside if os.path.exists(beside) else "libsluice.so.0")
+    try:
+        found = ctypes.CDLL(path)
+    except OSError as fault:
+        raise ImportError(f"libsluice cannot be loaded: {fault}; install it, or name its file in SLUICE_LIBRARY") from None
+    found.sluice_version.restype = ctypes.c_char_p
+    number = found.sluice_version().decode()
+    if not number.startswith(VERSION):
+        raise ImportError(f"{path} is libsluice {number}; this package needs {VERSION}x")
+    found.sluice_status_name.restype = ctypes.c_char_p
+    found.sluice_cpd_rows.restype = ctypes.c_uint64
+    for name in ("sluice_store_close", "sluice_cpd_destroy", "sluice_builder_abandon", "sluice_cpd_lambda",
+                 "sluice_cpd_factor"):
+        getattr(found, name).restype = None
+    return found
+
+
+LIB = _load()
+
+
+def version() -> str:
+    """The version of libsluice, such as "0.1.0"."""
+    return LIB.sluice_version().decode()
+
+
+def options(kind: Any) -> Any:
+    """Options with their defaults, or a report that knows its size."""
+    made = kind()
+    name = NAMES[kind]
+    if name.endswith("_options"):
+        getattr(LIB, name + "_init")(byref(made), ctypes.c_uint64(ctypes.sizeof(made)))
+    else:
+        made.struct_bytes = ctypes.sizeof(made)
+    return made
+
+
+def path_bytes(path: Any) -> bytes:
+    return os.fsencode(path)
+
+
+def size(text: Any) -> int:
+    """Bytes, from a number or text such as "2GiB" or "50%"."""
+    if text is None:
+        return 0
+    if isinstance(text, int):
+        return text
+    out = ctypes.c_uint64()
+    call("sluice_parse_size", str(text).encode(), byref(out))
+    return out.value
+
+
+def _fault(status: int, err: Error) -> SluiceError:
+    text = ctypes.create_string_buffer(2048)
+    LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
+    name = LIB.sluice_status_name(status).decode()
+
+    def place(number: int) -> Optional[int]:
+        return None if number == NOWHERE else number
+
+    return CLASSES.get(name, SluiceError)(
+        text.value.decode(errors="replace"), status=name, file=os.fsdecode(err.file) or None, line=place(err.line),
+        column=place(err.column), block=place(err.block), offset=place(err.offset), errno=err.system_errno or None)
+
+
+def call(name: str, *args: Any) -> None:
+    """A function that returns a status and takes an error record last. Raises SluiceError."""
+    err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
+    status = getattr(LIB, name)(*args, byref(err))
+    if status != 0:
+        raise _fault(status, err)
+
+
+class Run:
+    """
+    A call that may take long, made by a thread of its own, while the caller's thread waits for it: so Ctrl-C is seen
+    at once. It then sets `stop`, which the library looks at, and the call ends by itself. Callbacks run in the
+    caller's thread.
+    """
+
+    def __init__(self) -> None:
+        self.stop = c_int(0)
+        self.fault: Optional[BaseException] = None
+        self._tasks: queue.SimpleQueue = queue.SimpleQueue()
+
+    def ask(self, function: Callable[..., Any], *args: Any) -> bool:
+        """Has the caller's thread call this; returns whether to stop. Called by the library's thread."""
+        answer: list = []
+        done = threading.Event()
+        self._tasks.put((function, args, answer, done))
+        while not done.wait(0.1):
+            if self.fault is not None:
+                return True
+        return self.fault is not None or bool(answer and answer[0])
+
+    def _work(self, name: str, args: tuple, end: list) -> None:
+        try:
+            call(name, *args)
+        except BaseException as fault:  # goes to the caller
+            end.append(fault)
+        finally:
+            self._tasks.put(None)
+
+    def _serve(self, thread: threading.Thread) -> bool:
+        """Answers one question; False when there are none to come."""
+        try:
+            task = self._tasks.get(timeout=1)
+        except queue.Empty:
+            return thread.is_alive()
+        if task is None:
+            return False
+        function, args, answer, done = task
+        try:
+            answer.append(function(*args))
+        finally:
+            done.set()
+        return True
+
+    def call(self, name: str, *args: Any) -> None:
+        """Raises what the call did, or what a callback or Ctrl-C raised, once the call is over."""
+        end: list = []
+        thread = threading.Thread(target=self._work, args=(name, args, end), name=name, daemon=True)
+        thread.start()
+        going = True
+        while going or thread.is_alive():
+            try:
+                if going:
+                    going = self._serve(thread)
+                else:
+                    thread.join()
+            except BaseException as fault:  # of a callback, or Ctrl-C, which may come twice
+                self.stop.value = 1
+                self.fault = self.fault or fault
+        if self.fault is not None:
+            raise self.fault
+        if end:
+            raise end[0]

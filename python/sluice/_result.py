@@ -1,0 +1,106 @@
+"""What a decomposition came to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _structs as c
+from ._errors import UsageError
+from ._library import LIB, call, options, path_bytes
+
+STOPS = ("tol", "iterations", "time", "stopped")
+FORMS = ("npy", "splatt", "ktensor")
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One completed iteration, counted from 1."""
+
+    iteration: int
+    fit: float
+    delta: float
+    seconds: float
+    bytes_read: int
+    singular: Tuple[int, ...]
+
+    @classmethod
+    def of(cls, given: Any) -> "Iteration":
+        modes = tuple(n for n in range(c.MAX_ORDER) if given.singular >> n & 1)
+        return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes)
+
+
+class Result:
+    """
+    A CP decomposition: the sum over r of weights[r] times the outer product of columns r of the factors, which have
+    2-norm 1.
+
+    weights, factors   NumPy arrays; memory-mapped, for reading, where they are in files
+    fit                1 - ||X - M|| / ||X||; NaN of one that was loaded
+    fits               of all iterations, those before it went on from a checkpoint included
+    iterations         that were completed
+    stop               why it ended: "tol", "iterations", "time" or "stopped"
+    resume             (iteration from 1, mode) where it goes on if asked again, or None
+    seconds            with all that led to the checkpoint it went on from
+    bytes_read, norm, mode_order, folder
+    """
+
+    def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None) -> None:
+        """Takes the numbers from the library's model; from files of `folder`, where they have been written there."""
+        report = options(c.CpdReport)
+        call("sluice_cpd_report", model, byref(report))
+        self.rank: int = report.rank
+        self.fit: float = report.fit
+        self.fits: List[float] = list(fits)
+        self.iterations: int = report.iterations
+        self.stop: str = STOPS[report.stop]
+        self.resume: Optional[Tuple[int, int]] = \
+            (report.resume_iteration, report.resume_mode) if report.resume_iteration > 0 else None
+        self.seconds: float = report.seconds
+        self.bytes_read: int = report.bytes_read
+        self.norm: float = report.norm
+        self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
+        self.folder = folder
+        self.weights: np.ndarray = np.empty(self.rank)
+        LIB.sluice_cpd_lambda(model, self.weights.ctypes.data_as(ctypes.c_void_p))
+        self.factors: List[np.ndarray] = []
+        for mode in range(report.order):
+            if folder is not None:
+                self.factors.append(np.load(os.path.join(folder, f"mode-{mode + 1}.npy"), mmap_mode="r"))
+                continue
+            factor = np.empty((LIB.sluice_cpd_rows(model, ctypes.c_uint32(mode)), self.rank))
+            LIB.sluice_cpd_factor(model, ctypes.c_uint32(mode), factor.ctypes.data_as(ctypes.c_void_p))
+            self.factors.append(factor)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it ended by tolerance or the number of iterations."""
+        return self.stop in ("tol", "iterations")
+
+    def __repr__(self) -> str:
+        dims = " x ".join(str(len(factor)) for factor in self.factors)
+        return f"<sluice.Result of {dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}>"
+
+    def to_pyttb(self) -> Any:
+        """A pyttb.ktensor with copies of the numbers."""
+        import pyttb
+
+        return pyttb.ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
+
+    def to_tensorly(self) -> Any:
+        """A TensorLy CPTensor of NumPy arrays, with copies of the numbers."""
+        from tensorly.cp_tensor import CPTensor
+
+        return CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
+
+
+def save(model: Any, path: Any, form: str = "npy") -> None:
+    """Writes a model of the library."""
+    if form not in FORMS:
+        raise UsageError(f"form {form!r} is none of {', '.join(FORMS)}")
+    call("sluice_cpd_save", model, ctypes.c_int(FORMS.index(form)), path_bytes(path))

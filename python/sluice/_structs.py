@@ -1,0 +1,134 @@
+"""The structs of include/sluice/, field by field; a test compares them with a C compiler's."""
+
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
+
+MAX_ORDER = 16
+U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
+
+
+class Error(Structure):
+    _fields_ = [("status", ENUM), ("system_errno", c_int), ("line", U64), ("column", U64), ("block", U64),
+                ("offset", U64), ("file", c_char * 512), ("message", c_char * 1024)]
+
+
+PROGRESS = CFUNCTYPE(None, c_void_p, c_char_p, U64, U64)
+
+
+class ConvertOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("dims_order", U32),
+                ("dims", U64 * MAX_ORDER), ("duplicates", ENUM), ("codec", ENUM), ("value", ENUM), ("threads", U32),
+                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
+                ("overwrite", U32), ("relabel", ENUM), ("restart", U32), ("reserved", U32), ("commit_seconds", F64),
+                ("progress", PROGRESS), ("context", c_void_p)]
+
+
+class ConvertReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("order", U32), ("dims", U64 * MAX_ORDER),
+                ("index_base", U32), ("reserved", U32), ("entries", U64), ("duplicates", U64),
+                ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64),
+                ("relabelled_modes", U32), ("reserved2", U32)]
+
+
+class GenerateOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("distribution", ENUM), ("codec", ENUM), ("zipf_exponent", F64), ("rank", U32),
+                ("threads", U32), ("noise", F64), ("seed", U64), ("block_bytes", U64), ("memory_bytes", U64),
+                ("overwrite", U32), ("relabel", ENUM)]
+
+
+class StoreInfo(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("value_type", ENUM), ("dims", U64 * MAX_ORDER), ("nnz", U64),
+                ("norm", F64), ("block_count", U64), ("store_bytes", U64), ("content_sum", U64), ("codec", ENUM),
+                ("relabelled_modes", U32)]
+
+
+class LayoutInfo(Structure):
+    _fields_ = [("struct_bytes", U64), ("kind", ENUM), ("mode", U32), ("codec", ENUM), ("reserved", U32),
+                ("file_bytes", U64), ("block_count", U64)]
+
+
+class LayoutOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("reserved", U32),
+                ("stop", POINTER(c_int))]
+
+
+class CheckOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("fast", U32), ("threads", U32), ("memory_bytes", U64), ("max_findings", U32),
+                ("reserved", U32), ("found", c_void_p), ("context", c_void_p)]
+
+
+class ExportOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("index_base", U32), ("threads", U32), ("memory_bytes", U64),
+                ("overwrite", U32), ("reserved", U32)]
+
+
+class ComputeOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("precision", ENUM), ("io", ENUM),
+                ("schedule", ENUM), ("deterministic", U32), ("slots", U32), ("no_cache", U32), ("copies", ENUM),
+                ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64)]
+
+
+class Plan(Structure):
+    _fields_ = [("struct_bytes", U64), ("budget_bytes", U64), ("minimum_bytes", U64), ("total_bytes", U64),
+                ("process_bytes", U64), ("index_bytes", U64), ("factor_bytes", U64), ("output_bytes", U64),
+                ("dense_bytes", U64), ("scratch_bytes", U64), ("decoder_bytes", U64), ("slot_bytes", U64),
+                ("cache_bytes", U64), ("iteration_bytes", U64), ("iteration_read_bytes", U64), ("slot_count", U32),
+                ("threads", U32), ("passes", U32), ("reserved", U32), ("label_bytes", U64), ("copies_bytes", U64),
+                ("mean_passes", F64)]
+
+
+class TtvOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("overwrite", U32), ("block_bytes", U64),
+                ("temp_folder", c_char_p), ("max_temp_bytes", U64), ("sort", U32), ("relabel", ENUM),
+                ("compute", POINTER(ComputeOptions))]
+
+
+class TtvReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("sorted", U32), ("dims", U64 * MAX_ORDER), ("number", F64),
+                ("nnz", U64), ("store_bytes", U64), ("bytes_read", U64), ("fibers", U64)]
+
+
+class TtmOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("temp_folder", c_char_p), ("elements", U32), ("reserved", U32),
+                ("compute", POINTER(ComputeOptions))]
+
+
+class CpdIteration(Structure):
+    _fields_ = [("iteration", U32), ("singular", U32), ("fit", F64), ("delta", F64), ("seconds", F64),
+                ("bytes_read", U64)]
+
+
+class CpdCheckpoint(Structure):
+    _fields_ = [("iteration", U32), ("mode", U32), ("seconds", F64), ("bytes", U64), ("past_count", U64),
+                ("past", POINTER(CpdIteration))]
+
+
+ON_ITERATION = CFUNCTYPE(c_int, c_void_p, POINTER(CpdIteration))
+ON_CHECKPOINT = CFUNCTYPE(None, c_void_p, POINTER(CpdCheckpoint))
+
+
+class CpdOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("iterations", U32), ("mode_order_set", U32), ("tolerance", F64),
+                ("max_seconds", F64), ("regularization", F64), ("seed", U64), ("init_folder", c_char_p),
+                ("mode_order", U32 * MAX_ORDER), ("iteration", ON_ITERATION), ("progress", c_void_p),
+                ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT), ("context", c_void_p),
+                ("compute", POINTER(ComputeOptions)), ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64),
+                ("restart", U32), ("reserved", U32)]
+
+
+class CpdReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("rank", U32), ("iterations", U32), ("stop", ENUM),
+                ("fit", F64), ("norm", F64), ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U32),
+                ("reserved", U32), ("checkpoints", U64), ("seconds", F64), ("mttkrp_seconds", F64),
+                ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64), ("bytes_read", U64),
+                ("mode_order", U32 * MAX_ORDER)]
+
+
+# By the names of the C structs; those with an init function of their own are options.
+STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice_convert_report": ConvertReport,
+           "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
+           "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
+           "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
+           "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
+           "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions, "sluice_cpd_iteration": CpdIteration,
+           "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport}
+NAMES = {kind: name for name, kind in STRUCTS.items()}

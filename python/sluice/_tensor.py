@@ -1,0 +1,463 @@
+"""Stores: opened, converted from files and arrays, and computed with."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from ctypes import byref, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _structs as c
+from ._errors import Interrupted, UsageError
+from ._library import LIB, Run, call, options, path_bytes, size
+from ._result import Iteration, Result, save
+
+PathLike = Union[str, "os.PathLike[str]"]
+CODECS = {"packed": 1, "lz4": 2, "blco": 3}
+VALUES = {"auto": 0, "f32": 1, "f64": 2}
+DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
+RELABELS = {"none": 0, "frequency": 1}
+DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2}
+LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
+PRECISIONS = {"f32": 1, "f64": 2}
+IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
+CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
+           "passes": {"auto": 0, "plain": 1, "fused": 2}}
+PIECE = 1 << 20  # entries that are converted to the library's types at a time
+
+
+def _choose(name: str, choices: Dict[str, int], given: str) -> int:
+    if given not in choices:
+        raise UsageError(f"{name} {given!r} is none of {', '.join(choices)}")
+    return choices[given]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One order of the nonzeros on disk: "blco", or "sorted" or "fiber" of a mode."""
+
+    kind: str
+    mode: int
+    codec: str
+    file_bytes: int
+    block_count: int
+
+
+def _compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool,
+             **more: Any) -> c.ComputeOptions:
+    out = options(c.ComputeOptions)
+    out.memory_bytes = size(memory)
+    out.threads = threads
+    out.precision = _choose("precision", PRECISIONS, precision)
+    out.io = _choose("io", IOS, io)
+    out.deterministic = deterministic
+    out.stop = ctypes.pointer(run.stop)
+    for name, given in more.items():
+        setattr(out, name, _choose(name, CHOICES[name], given))
+    return out
+
+
+def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
+    out = np.ascontiguousarray(given, dtype=np.float64)
+    if out.ndim != 2 or out.shape[0] != rows:
+        raise UsageError(f"{what} has the shape {out.shape}; a matrix of {rows} rows is needed")
+    return out
+
+
+def _pointer(array: Optional[np.ndarray]) -> Any:
+    return array.ctypes.data_as(c_void_p) if array is not None else c_void_p()
+
+
+class Tensor:
+    """
+    An open store. Modes count from 0. Options that most methods have:
+
+    memory          bytes, or text such as "2GiB" or "50%", that the process may take; None: 80 % of memory
+    threads         0: all
+    precision       "f64" or "f32", of factors and kernels
+    io              "auto", "uring", "pread" or "mmap"
+    deterministic   the same bits for any threads, I/O and memory
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self._store = c_void_p()
+        self.path = os.fspath(path)
+        #: Of conversions from tables: for each mode the label of every index, or None.
+        self.labels: List[Optional[np.ndarray]] = []
+        call("sluice_store_open", path_bytes(path), byref(self._store))
+        info = options(c.StoreInfo)
+        call("sluice_store_info", self._store, byref(info))
+        self.shape: Tuple[int, ...] = tuple(info.dims[:info.order])
+        self.nnz: int = info.nnz
+        self.norm: float = info.norm
+        self.store_bytes: int = info.store_bytes
+
+    @property
+    def order(self) -> int:
+        """Number of modes."""
+        return len(self.shape)
+
+    @property
+    def layouts(self) -> List[Layout]:
+        """Those that the store had when it was opened."""
+        names = {number: name for name, number in LAYOUTS.items()}
+        codecs = {number: name for name, number in CODECS.items()}
+        found = []
+        for number in range(LIB.sluice_store_layouts(self._open())):
+            info = options(c.LayoutInfo)
+            call("sluice_store_layout", self._open(), c_uint32(number), byref(info))
+            found.append(Layout(names[info.kind], info.mode, codecs[info.codec], info.file_bytes, info.block_count))
+        return found
+
+    def _open(self) -> c_void_p:
+        if not self._store:
+            raise UsageError(f"{self.path} has been closed")
+        return self._store
+
+    def close(self) -> None:
+        """Closes the store; it may be closed already."""
+        if self._store:
+            LIB.sluice_store_close(self._store)
+            self._store = c_void_p()
+
+    def __enter__(self) -> "Tensor":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_store", None):
+            self.close()
+
+    def __repr__(self) -> str:
+        dims = " x ".join(map(str, self.shape))
+        return f"<sluice.Tensor {dims}, {self.nnz} nonzeros, {self.path}>"
+
+    def _mode(self, mode: int) -> int:
+        if not 0 <= mode < self.order:
+            raise UsageError(f"mode {mode} of a tensor of {self.order} modes, from 0 on")
+        return mode
+
+    def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None) -> None:
+        """Verifies the store, all of it unless `fast`: raises the first fault."""
+        known = options(c.CheckOptions)
+        known.fast, known.threads, known.memory_bytes = fast, threads, size(memory)
+        Run().call("sluice_check", path_bytes(self.path), byref(known), None)
+
+    def export(self, output: PathLike, *, index_base: int = 1, overwrite: bool = False, threads: int = 0,
+               memory: Any = None) -> int:
+        """Writes FROSTT text that reads back to the same bits; returns the number of rows."""
+        known = options(c.ExportOptions)
+        known.index_base, known.overwrite = index_base, overwrite
+        known.threads, known.memory_bytes = threads, size(memory)
+        lines = c_uint64()
+        Run().call("sluice_export", path_bytes(self.path), path_bytes(output), byref(known), byref(lines))
+        return lines.value
+
+    def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None) -> None:
+        """Adds a "sorted" or "fiber" layout of the mode to the store, unless it is there, and opens it anew."""
+        run = Run()
+        known = options(c.LayoutOptions)
+        known.threads, known.memory_bytes, known.stop = threads, size(memory), ctypes.pointer(run.stop)
+        run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(_choose("kind", LAYOUTS, kind)),
+                 c_uint32(self._mode(mode)), byref(known))
+        self._reopen()
+
+    def drop_layout(self, kind: str, mode: int) -> None:
+        """Drops a layout, and opens the store anew."""
+        call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(_choose("kind", LAYOUTS, kind)),
+             c_uint32(self._mode(mode)))
+        self._reopen()
+
+    def _reopen(self) -> None:
+        fresh = c_void_p()
+        call("sluice_store_open", path_bytes(self.path), byref(fresh))
+        self.close()
+        self._store = fresh
+
+    def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
+             deterministic: bool = False) -> Dict[str, Any]:
+        """What cpd will hold in memory and read, in bytes. Raises BudgetError where that is too much."""
+        known = _compute(Run(), memory, threads, precision, io, deterministic)
+        out = options(c.Plan)
+        call("sluice_cpd_plan", self._open(), c_uint32(rank), byref(known), byref(out))
+        return {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
+
+    def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
+               precision: str = "f64", io: str = "auto", deterministic: bool = False) -> np.ndarray:
+        """Matricized tensor times Khatri-Rao product: shape[mode] x rank. factors[mode] is not looked at."""
+        self._mode(mode)
+        if len(factors) != self.order:
+            raise UsageError(f"{len(factors)} factors for {self.order} modes")
+        held = [None if n == mode else _matrix(factors[n], self.shape[n], f"the factor of mode {n}")
+                for n in range(self.order)]
+        ranks = {matrix.shape[1] for matrix in held if matrix is not None}
+        if not ranks:  # one mode alone: the sum of its only column
+            ranks = {np.shape(factors[mode])[1]}
+        if len(ranks) != 1:
+            raise UsageError(f"factors have {sorted(ranks)} columns; they need the same number")
+        rank = ranks.pop()
+        run = Run()
+        known = _compute(run, memory, threads, precision, io, deterministic)
+        pointers = (c_void_p * self.order)(*(_pointer(matrix) for matrix in held))
+        out = np.empty((self.shape[mode], rank))
+        run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, _pointer(out), byref(known))
+        return out
+
+    def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
+            overwrite: bool = False, memory: Any = None, threads: int = 0, io: str = "auto") -> Union["Tensor", float]:
+        """
+        Tensor times a vector in each mode that has one: {mode: vector}, or a list with None for modes that are left.
+        `output` is the store of what is left; without a mode left the result is a number, and there is none.
+        """
+        given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
+        held: List[Optional[np.ndarray]] = [None] * self.order
+        for mode, vector in given.items():
+            held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
+        run = Run()
+        compute = _compute(run, memory, threads, "f64", io, False)
+        known = options(c.TtvOptions)
+        known.overwrite, known.compute = overwrite, ctypes.pointer(compute)
+        report = options(c.TtvReport)
+        pointers = (c_void_p * self.order)(*(_pointer(vector) for vector in held))
+        run.call("sluice_ttv", self._open(), pointers, path_bytes(output) if output is not None else None,
+                 byref(known), byref(report))
+        return Tensor(output) if output is not None else report.number
+
+    def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
+            precision: str = "f64", io: str = "auto") -> Tuple[np.ndarray, np.ndarray]:
+        """
+        Tensor times a shape[mode] x columns matrix, as files in the folder `output`: (coords, rows), memory-mapped.
+        coords[f] are the indices of fiber f in the other modes, rows[f] its row of the result.
+        """
+        held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
+        run = Run()
+        compute = _compute(run, memory, threads, precision, io, False)
+        known = options(c.TtmOptions)
+        known.compute = ctypes.pointer(compute)
+        run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), _pointer(held),
+                 path_bytes(output), byref(known), None)
+        return tuple(np.load(os.path.join(output, name), mmap_mode="r")
+                     for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
+
+    def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
+            reg: float = 0, init: Union[None, PathLike, Sequence[Any]] = None,
+            mode_order: Optional[Sequence[int]] = None, callback: Optional[Callable[[Iteration], Any]] = None,
+            output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
+            checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
+            precision: str = "f64", io: str = "auto", deterministic: bool = False, copies: str = "auto",
+            layouts: str = "auto", passes: str = "auto") -> Result:
+        """
+        CP decomposition by alternating least squares.
+
+        init         a folder with mode-1.npy, .., or a matrix per mode; None: uniform random from `seed`
+        callback     called after each iteration with an Iteration; the run stops where it returns True
+        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's factors are then
+                     memory-mapped from there
+        checkpoint   folder where the run is kept, `output` where none is named. After any end, Ctrl-C and kill -9
+                     included, the same call goes on from there, and so does `sluice cpd --checkpoint`, or the other
+                     way round. It is removed when the run is complete.
+
+        Raises Interrupted on Ctrl-C, with what there is of the result.
+        """
+        run = Run()
+        compute = _compute(run, memory, threads, precision, io, deterministic, copies=copies, layouts=layouts,
+                           passes=passes)
+        known = options(c.CpdOptions)
+        known.iterations, known.tolerance, known.seed = iters, tol, seed
+        known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
+        known.compute = ctypes.pointer(compute)
+        if mode_order is not None:
+            if sorted(mode_order) != list(range(self.order)):
+                raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
+            known.mode_order_set = 1
+            known.mode_order[:self.order] = list(mode_order)
+        kept = checkpoint if checkpoint is not None else output
+        if kept is not None:
+            known.checkpoint_folder = path_bytes(kept)
+        if checkpoint_interval is not None:
+            known.checkpoint_seconds = checkpoint_interval
+        with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
+            if init is not None:
+                known.init_folder = path_bytes(self._start(init, folder))
+            return self._cpd(run, rank, known, callback, output, kept)
+
+    def _start(self, init: Any, folder: str) -> PathLike:
+        """The folder of a start; matrices are written to `folder`."""
+        if isinstance(init, (str, os.PathLike)):
+            return init
+        if len(init) != self.order:
+            raise UsageError(f"{len(init)} matrices to start from for {self.order} modes")
+        for n, matrix in enumerate(init):
+            np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, self.shape[n], f"the start of mode {n}"))
+        return folder
+
+    def _cpd(self, run: Run, rank: int, known: c.CpdOptions, callback: Optional[Callable[[Iteration], Any]],
+             output: Optional[PathLike], kept: Optional[PathLike]) -> Result:
+        fits: List[float] = []
+
+        def on_iteration(_: Any, given: Any) -> int:
+            iteration = Iteration.of(given.contents)
+            fits.append(iteration.fit)
+            return int(callback is not None and run.ask(callback, iteration))
+
+        def on_resume(_: Any, given: Any) -> None:
+            fits[:] = [given.contents.past[i].fit for i in range(given.contents.past_count)]
+
+        known.iteration = c.ON_ITERATION(on_iteration)
+        known.resumed = c.ON_CHECKPOINT(on_resume)
+        model = c_void_p()
+        try:
+            try:
+                run.call("sluice_cpd", self._open(), c_uint32(rank), byref(known), byref(model))
+            except KeyboardInterrupt:
+                result = Result(model, fits) if model else None
+                raise Interrupted(result, os.fspath(kept) if kept is not None else None) from None
+            if output is None or LIB.sluice_cpd_stop(model) > 1:
+                result = Result(model, fits)
+            else:
+                save(model, output)
+                result = Result(model, fits, os.fspath(output))
+            if result.complete and kept is not None and known.iterations > 0:
+                call("sluice_cpd_checkpoint_remove", path_bytes(kept))
+            return result
+        finally:
+            LIB.sluice_cpd_destroy(model)
+
+    def load(self, folder: PathLike) -> Result:
+        """The result that cpd, or the command, has written to a folder, memory-mapped; its fit is not known."""
+        model = c_void_p()
+        call("sluice_cpd_load", self._open(), path_bytes(folder), byref(model))
+        try:
+            return Result(model, (), os.fspath(folder))
+        finally:
+            LIB.sluice_cpd_destroy(model)
+
+
+def open(path: PathLike) -> Tensor:
+    """Opens a store. Raises InputError where it is none, StorageError where it is damaged."""
+    return Tensor(path)
+
+
+def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
+             relabel: str, overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> Any:
+    known = options(c.ConvertOptions)
+    if shape is not None:
+        known.dims_order = len(shape)
+        known.dims[:len(shape)] = [int(length) for length in shape]
+    known.index_base = -1 if index_base is None else index_base
+    known.duplicates = _choose("duplicates", DUPLICATES, duplicates)
+    known.codec = _choose("codec", CODECS, codec)
+    known.value = _choose("value", VALUES, value)
+    known.relabel = _choose("relabel", RELABELS, relabel)
+    known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
+    if temp_folder is not None:
+        known.temp_folder = path_bytes(temp_folder)
+    return known
+
+
+def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: Any) -> None:
+    """A store of entries; the index columns are converted piece by piece."""
+    if len({len(column) for column in (*coords, values)}) != 1:
+        raise UsageError(f"columns of {[len(column) for column in (*coords, values)]} entries; the same is needed")
+    for n, column in enumerate(coords):
+        if column.dtype.kind not in "iub":
+            raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
+        if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
+            raise UsageError(f"index {column.min()} in mode {n} is below 0")
+    builder = c_void_p()
+    Run().call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
+    try:
+        for at in range(0, len(values), PIECE):
+            columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
+            piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
+            pointers = (c_void_p * len(columns))(*(_pointer(column) for column in columns))
+            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, _pointer(piece))
+    except BaseException:
+        LIB.sluice_builder_abandon(builder)
+        raise
+    Run().call("sluice_builder_finish", builder, None)
+
+
+def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -> Tuple[list, np.ndarray, list]:
+    """Indices, values and labels of a data frame: integers are indices, everything else gets a dictionary."""
+    if columns is None:
+        columns = [name for name in frame.columns if name != value]
+    coords, labels = [], []
+    for name in columns:
+        column = frame[name].to_numpy()
+        if column.dtype.kind in "iu" and (len(column) == 0 or column.min() >= 0):
+            coords.append(column)
+            labels.append(None)
+        else:
+            names, indices = np.unique(column.astype(str) if column.dtype == object else column, return_inverse=True)
+            coords.append(indices.reshape(-1))
+            labels.append(names)
+    return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels
+
+
+def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
+            columns: Optional[Sequence[Any]] = None, value_column: Optional[Any] = None,
+            index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: str = "auto",
+            relabel: str = "none", overwrite: bool = False, threads: int = 0, memory: Any = None,
+            temp_folder: Optional[PathLike] = None) -> Tensor:
+    """
+    Makes a store and opens it. `source` is one of
+
+    a path           a file in any format that `sluice convert` recognizes
+    an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0
+    scipy.sparse     a matrix or array, as COO
+    pydata/sparse    a COO array with fill value 0
+    pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, all else is
+                     numbered in sorted order, and its names are in Tensor.labels of what is returned; they are not
+                     in the store. Values are `value_column`, or 1 for each row, so that rows are counted.
+
+    Duplicates are added up unless `duplicates` says "error", "keep-first" or "keep-last". `memory` is what the process
+    may take, the arrays included.
+    """
+    labels: list = []
+    if not isinstance(source, (str, os.PathLike)):
+        if hasattr(source, "columns") and hasattr(source, "to_numpy"):
+            coords, values, labels = _table(source, columns, value_column)
+        elif hasattr(source, "tocoo"):  # scipy
+            found = source.tocoo()
+            coords, values = [found.row, found.col], found.data
+            shape = found.shape if shape is None else shape
+        elif hasattr(source, "coords") and hasattr(source, "data"):  # pydata/sparse
+            if source.fill_value != 0:
+                raise UsageError(f"the array has the fill value {source.fill_value}; 0 is needed")
+            coords, values = list(source.coords), source.data
+            shape = source.shape if shape is None else shape
+        else:
+            coords = [np.asarray(column) for column in source]
+            if values is None:
+                raise UsageError("coordinates need values")
+            values = np.asarray(values)
+    known = _options(shape, index_base, duplicates, codec, value, relabel, overwrite, threads, memory, temp_folder)
+    if isinstance(source, (str, os.PathLike)):
+        Run().call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
+    else:
+        _push(output, coords, values, known)
+    tensor = Tensor(output)
+    tensor.labels = labels
+    return tensor
+
+
+def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,
+             distribution: str = "uniform", zipf: float = 1, threads: int = 0, memory: Any = None,
+             overwrite: bool = False) -> Tensor:
+    """A random tensor, of a planted model where `rank` is not 0, as a store; opens it."""
+    if not os.fspath(output).rstrip("/").endswith(".slc"):
+        raise UsageError(f"{output!s} does not end in .slc")
+    known = options(c.GenerateOptions)
+    known.distribution = _choose("distribution", DISTRIBUTIONS, distribution)
+    known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
+    known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
+    lengths = (c_uint64 * len(shape))(*shape)
+    Run().call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
+    return Tensor(output)

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""The Python module: what it computes is what the command and NumPy compute; runs that are stopped go on."""
+
+import ctypes
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+from tap import SOURCE, Skip, check, run, sluice as command  # noqa: E402
+
+LIBRARY = os.environ["SLUICE_LIBRARY"]
+PACKAGE = os.path.join(SOURCE, "python")
+sys.path.insert(0, PACKAGE)
+sys.dont_write_bytecode = True
+import sluice  # noqa: E402
+from sluice import _structs  # noqa: E402
+
+AMINO = os.path.join(SOURCE, "data", "genten-aminoacid_data.tns.xz")
+
+
+def need(name):
+    if importlib.util.find_spec(name) is None:
+        raise Skip(f"there is no {name}")
+    return importlib.import_module(name)
+
+
+def small(folder, name="small.slc", **options):
+    return sluice.generate(os.path.join(folder, name), (40, 30, 20), 4000, rank=3, noise=0.1, **options)
+
+
+def entries(tensor, folder):
+    """Coordinates from 0 and values, in the order of the store."""
+    text = os.path.join(folder, "entries.tns")
+    tensor.export(text, overwrite=True)
+    rows = np.loadtxt(text, ndmin=2)
+    return rows[:, :-1].astype(np.int64).T - 1, rows[:, -1]
+
+
+def dense(tensor, folder):
+    coords, values = entries(tensor, folder)
+    out = np.zeros(tensor.shape)
+    out[tuple(coords)] = values
+    return out
+
+
+def fails(kind, part, function, *args, **kw):
+    try:
+        function(*args, **kw)
+    except kind as fault:
+        check(part in str(fault), f"{fault!r} has no {part!r}")
+        return fault
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def structs(folder):
+    """Sizes and places of all fields are those of the headers."""
+    lines, want = [], []
+    for name, kind in _structs.STRUCTS.items():
+        lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
+        want.append(f"{name} {ctypes.sizeof(kind)}")
+        for field, _ in kind._fields_:
+            lines.append(f'printf("{field} %zu %zu\\n", offsetof(struct {name}, {field}), '
+                         f'sizeof(((struct {name} *)0)->{field}));')
+            place = getattr(kind, field)
+            want.append(f"{field} {place.offset} {place.size}")
+    with open(os.path.join(folder, "sizes.c"), "w") as file:
+        file.write("#include <sluice/sluice.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n" +
+                   "\n".join(lines) + "\nreturn 0;\n}\n")
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-I", os.path.join(SOURCE, "include"), "sizes.c", "-o", "sizes"],
+                   cwd=folder, check=True)
+    said = subprocess.run(["./sizes"], cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
+    check(said == want, [pair for pair in zip(said, want) if pair[0] != pair[1]])
+
+
+def arrays(folder):
+    """The same store from columns, from a matrix of coordinates and from text."""
+    generator = np.random.default_rng(3)
+    coords = np.array([generator.integers(0, n, 5000) for n in (50, 60, 70)], dtype=np.int32)
+    coords[:, 0] = (49, 59, 69)
+    values = generator.integers(1, 9, 5000).astype(np.float32)
+    text = os.path.join(folder, "entries.txt")
+    np.savetxt(text, np.vstack([coords + 1, values]).T, fmt="%d")
+    made = {"text": sluice.convert(text, os.path.join(folder, "text.slc")),
+            "matrix": sluice.convert(coords, os.path.join(folder, "matrix.slc"), values),
+            "columns": sluice.convert(list(coords.astype(np.uint64)), os.path.join(folder, "columns.slc"), values)}
+    files = {name: open(os.path.join(tensor.path, "blco.blk"), "rb").read() for name, tensor in made.items()}
+    check(files["matrix"] == files["text"] and files["columns"] == files["text"], "stores differ")
+    want = np.zeros((50, 60, 70))
+    np.add.at(want, tuple(coords), values)
+    check(made["matrix"].shape == want.shape and made["matrix"].nnz == np.count_nonzero(want), made["matrix"])
+    check(np.array_equal(dense(made["matrix"], folder), want), "values differ")
+    fails(sluice.UsageError, "below 0", sluice.convert, -coords, os.path.join(folder, "x.slc"), values)
+    fails(sluice.UsageError, "integers", sluice.convert, coords + 0.5, os.path.join(folder, "x.slc"), values)
+    fails(sluice.InputError, "entry 0", sluice.convert, coords, os.path.join(folder, "x.slc"), values, shape=(9, 9, 9))
+    check(not os.path.exists(os.path.join(folder, "x.slc")), "something is left")
+
+
+def scipy_sparse(folder):
+    scipy = need("scipy.sparse")
+    matrix = scipy.random(30, 40, 0.2, random_state=1, format="csr")
+    tensor = sluice.convert(matrix, os.path.join(folder, "m.slc"))
+    check(tensor.shape == (30, 40) and np.array_equal(dense(tensor, folder), matrix.toarray()), tensor)
+
+
+def pydata_sparse(folder):
+    sparse = need("sparse")
+    array = sparse.random((10, 11, 12), density=0.1, random_state=1)
+    tensor = sluice.convert(array, os.path.join(folder, "s.slc"))
+    check(tensor.shape == array.shape and np.array_equal(dense(tensor, folder), array.todense()), tensor)
+
+
+def frames(folder):
+    pandas = need("pandas")
+    frame = pandas.DataFrame({"who": ["b", "a", "b", "c"], "when": [0, 1, 3, 1], "n": [1.0, 2.0, 3.0, 4.0]})
+    tensor = sluice.convert(frame, os.path.join(folder, "f.slc"), value_column="n")
+    check(tensor.shape == (3, 4) and list(tensor.labels[0]) == ["a", "b", "c"] and tensor.labels[1] is None, tensor)
+    check(np.array_equal(dense(tensor, folder), [[0, 2, 0, 0], [1, 0, 0, 3], [0, 4, 0, 0]]), "values differ")
+    counted = sluice.convert(frame, os.path.join(folder, "c.slc"), columns=["who"])
+    check(np.array_equal(dense(counted, folder), [1, 2, 1]), "counts differ")
+
+
+def products(folder):
+    """MTTKRP, TTV and TTM are NumPy's."""
+    tensor = small(folder)
+    x = dense(tensor, folder)
+    generator = np.random.default_rng(1)
+    factors = [generator.standard_normal((n, 5)) for n in tensor.shape]
+    for mode, form in enumerate(("ijk,jr,kr->ir", "ijk,ir,kr->jr", "ijk,ir,jr->kr")):
+        others = [factor for n, factor in enumerate(factors) if n != mode]
+        want = np.einsum(form, x, *others)
+        check(np.allclose(tensor.mttkrp(factors, mode), want, rtol=1e-12, atol=1e-10), f"MTTKRP of mode {mode}")
+    left = tensor.ttv({1: factors[1][:, 0]}, os.path.join(folder, "left.slc"))
+    check(np.allclose(dense(left, folder), np.einsum("ijk,j->ik", x, factors[1][:, 0]), atol=1e-10), "TTV")
+    number = tensor.ttv([factor[:, 0] for factor in factors])
+    check(np.isclose(number, np.einsum("ijk,i,j,k->", x, *(factor[:, 0] for factor in factors))), "TTV to a number")
+    coords, rows = tensor.ttm(factors[2], 2, os.path.join(folder, "ttm"))
+    want = np.einsum("ijk,kr->ijr", x, factors[2])
+    check(isinstance(rows, np.memmap) and len(rows) == np.count_nonzero(x.any(axis=2)), "rows of TTM")
+    check(np.allclose(rows, want[coords[:, 0], coords[:, 1]], atol=1e-10), "TTM")
+    fails(sluice.UsageError, "rows", tensor.mttkrp, [factor[:-1] for factor in factors], 0)
+
+
+def same_bits(folder):
+    """A decomposition of shared data has the command's bits, in memory and memory-mapped."""
+    with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
+        command("cpd", tensor.path, "-r", "3", "-i", "12", "--seed", "4", "--deterministic", "-o",
+                os.path.join(folder, "command"), "-q")
+        kept = tensor.cpd(3, 12, 4, deterministic=True)
+        mapped = tensor.cpd(3, 12, 4, deterministic=True, output=os.path.join(folder, "module"))
+        loaded = tensor.load(os.path.join(folder, "command"))
+    for result in (kept, mapped, loaded):
+        for mode, factor in enumerate(result.factors):
+            want = np.load(os.path.join(folder, "command", f"mode-{mode + 1}.npy"))
+            check(factor.tobytes() == want.tobytes(), f"the factor of mode {mode} of {result}")
+        check(result.weights.tobytes() == np.load(os.path.join(folder, "command", "lambda.npy")).tobytes(), "weights")
+    check(isinstance(mapped.factors[0], np.memmap) and not isinstance(kept.factors[0], np.memmap), "memory maps")
+    check(kept.fits == mapped.fits and kept.fits[-1] == kept.fit and len(kept.fits) == 12, "fits")
+    check(np.isnan(loaded.fit) and kept.stop == "iterations" and kept.resume is None, "what it tells")
+    x = np.zeros(tensor.shape)
+    x[tuple(entries(sluice.open(tensor.path), folder)[0])] = entries(sluice.open(tensor.path), folder)[1]
+    model = np.einsum("r,ir,jr,kr->ijk", kept.weights, *kept.factors)
+    check(abs(1 - np.linalg.norm(x - model) / np.linalg.norm(x) - kept.fit) < 1e-10, "the fit")
+
+
+def callbacks(folder):
+    """One that returns True stops the run, which goes on; one that raises is told."""
+    tensor = small(folder)
+    whole = tensor.cpd(3, 8, tol=0, deterministic=True)
+    here = threading.current_thread()
+    seen = []
+
+    def stop(iteration):
+        check(threading.current_thread() is here, "another thread")
+        seen.append(iteration.fit)
+        return iteration.iteration == 3
+
+    kept = os.path.join(folder, "kept")
+    part = tensor.cpd(3, 8, tol=0, deterministic=True, callback=stop, checkpoint=kept)
+    check(part.stop == "stopped" and part.resume == (4, 0) and part.fits == seen and not part.complete, part)
+    fails(sluice.UsageError, "rank", tensor.cpd, 4, 8, tol=0, deterministic=True, checkpoint=kept)
+    rest = tensor.cpd(3, 8, tol=0, deterministic=True, checkpoint=kept)
+    check(rest.fits == whole.fits and rest.iterations == 8 and not os.path.exists(kept), rest)
+    check(all(a.tobytes() == b.tobytes() for a, b in zip(rest.factors, whole.factors)), "factors")
+
+    def burst(_):
+        raise LookupError("burst")
+
+    fails(LookupError, "burst", tensor.cpd, 3, 8, callback=burst)
+    start = [np.random.default_rng(n).random((rows, 3)) for n, rows in enumerate(tensor.shape)]
+    check(abs(tensor.cpd(3, 30, init=start).fit - tensor.cpd(3, 30, init=start, threads=1).fit) < 1e-10, "a start")
+
+
+CHILD = """
+import sys, sluice
+def tell(iteration):
+    print(iteration.iteration, flush=True)
+try:
+    sluice.open(sys.argv[1]).cpd(3, 1000000, tol=0, deterministic=True, checkpoint=sys.argv[2], callback=tell)
+except sluice.Interrupted as fault:
+    print("interrupted", fault.result.iterations, fault.checkpoint, flush=True)
+    sys.exit(130)
+"""
+
+
+def interrupts(folder):
+    """Ctrl-C leaves a checkpoint that the command goes on from; and the module from the command's."""
+    tensor = small(folder)
+    kept = os.path.join(folder, "kept")
+    child = subprocess.Popen([sys.executable, "-c", CHILD, tensor.path, kept], stdout=subprocess.PIPE, text=True,
+                             env=os.environ | {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1"})
+    while child.stdout.readline().strip() not in ("5", ""):
+        pass
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)[0].splitlines()
+    check(child.returncode == 130 and said and said[-1].startswith("interrupted"), f"{child.returncode}: {said[-3:]}")
+    done = int(said[-1].split()[1])
+    options = ["-r", "3", "--tol", "0", "--deterministic", "--checkpoint", kept]
+    told = command("cpd", tensor.path, *options, "-i", done + 5, "-o", os.path.join(folder, "command"))[0]
+    check("resumed at iteration" in told, told)
+    want = tensor.cpd(3, done + 5, tol=0, deterministic=True)
+    for mode, factor in enumerate(want.factors):
+        got = np.load(os.path.join(folder, "command", f"mode-{mode + 1}.npy"))
+        check(got.tobytes() == factor.tobytes(), f"the factor of mode {mode}")
+
+    # The command, stopped by its time limit, and the module behind it.
+    command("cpd", tensor.path, *options, "-i", 1000000, "--maxsecs", "0.5", "--nowrite", status=75)
+    iterations = int(re.search(r"iteration (\d+)", command("info", kept)[0]).group(1))
+    went_on = tensor.cpd(3, iterations + 5, tol=0, deterministic=True, checkpoint=kept)
+    check(len(went_on.fits) == iterations + 5 and not os.path.exists(kept), went_on)
+    want = tensor.cpd(3, iterations + 5, tol=0, deterministic=True)
+    check(all(a.tobytes() == b.tobytes() for a, b in zip(went_on.factors, want.factors)), "factors")
+
+
+def lock_is_free(folder):
+    """Other threads run while the library computes."""
+    tensor = small(folder)
+    count = [0]
+    over = threading.Event()
+
+    def counts():
+        while not over.is_set():
+            count[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=counts)
+    thread.start()
+    try:
+        tensor.cpd(3, 2000000, tol=0, max_seconds=0.5)
+    finally:
+        over.set()
+        thread.join()
+    check(count[0] >= 20, f"{count[0]} turns in half a second")
+
+
+def faults(folder):
+    """Exceptions say what and where."""
+    text = os.path.join(folder, "bad.tns")
+    with open(text, "w") as file:
+        file.write("1 1 1 1\n1 x 1 2\n")
+    fault = fails(sluice.InputError, "bad.tns:2:3", sluice.convert, text, os.path.join(folder, "bad.slc"))
+    check((fault.status, fault.file, fault.line, fault.column, fault.block) == ("input", text, 2, 3, None), vars(fault))
+    fault = fails(sluice.StorageError, "none.slc", sluice.open, os.path.join(folder, "none.slc"))
+    check(fault.status == "io" and fault.errno == 2, vars(fault))
+    tensor = small(folder)
+    fails(sluice.BudgetError, "--memory", tensor.cpd, 3, memory="1MiB")
+    fails(sluice.UsageError, "none of", tensor.cpd, 3, io="tape")
+    tensor.add_layout("sorted", 1)
+    check([(layout.kind, layout.mode) for layout in tensor.layouts] == [("blco", 0), ("sorted", 1)], tensor.layouts)
+    tensor.check()
+    tensor.drop_layout("sorted", 1)
+    check(len(tensor.layouts) == 1, tensor.layouts)
+    path = os.path.join(tensor.path, "blco.blk")
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        byte = file.read(1)
+        file.seek(4096)
+        file.write(bytes([byte[0] ^ 1]))
+    fault = fails(sluice.StorageError, "block 0", tensor.check)
+    check(fault.status == "damaged" and fault.block == 0, vars(fault))
+    tensor.close()
+    fails(sluice.UsageError, "closed", tensor.cpd, 3)
+
+
+def pyttb(folder):
+    """cp_als from the same start: the same fit."""
+    other = need("pyttb")
+    with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
+        coords, values = entries(tensor, folder)
+        start = [np.random.default_rng(n).random((rows, 3)) for n, rows in enumerate(tensor.shape)]
+        result = tensor.cpd(3, 20, tol=0, init=start)
+    x = other.sptensor(coords.T.copy(), values.reshape(-1, 1), tensor.shape)
+    model, _, output = other.cp_als(x, 3, stoptol=0, maxiters=20, printitn=0, fixsigns=True,
+                                    init=other.ktensor([np.asfortranarray(factor) for factor in start]))
+    check(abs(output["fit"] - result.fit) < 1e-8, f"fits {output['fit']} and {result.fit}")
+    ours = result.to_pyttb()
+    check(abs(ours.norm() - model.norm()) < 1e-6 * model.norm(), "norms")
+    check(abs(ours.innerprod(model) - model.norm() ** 2) < 1e-6 * model.norm() ** 2, "models")
+
+
+def tensorly(folder):
+    need("tensorly")
+    from tensorly.cp_tensor import cp_to_tensor
+
+    result = small(folder).cpd(3, 5)
+    want = np.einsum("r,ir,jr,kr->ijk", result.weights, *result.factors)
+    check(np.allclose(cp_to_tensor(result.to_tensorly()), want), "the tensor")
+
+
+def wheel(folder):
+    """pip installs it into a clean environment, without a network, and with the library in it."""
+    need("venv")
+    need("pip")
+    target = os.path.join(folder, "target")
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-cache-dir",
+                           "--disable-pip-version-check", "--target", target, PACKAGE], capture_output=True, text=True,
+                          env=os.environ | {"SLUICE_LIBRARY": LIBRARY})
+    check(done.returncode == 0, done.stdout + done.stderr)
+    check(os.path.exists(os.path.join(target, "sluice", "py.typed")), os.listdir(target))
+    env = {name: value for name, value in os.environ.items() if name not in ("SLUICE_LIBRARY", "LD_LIBRARY_PATH")}
+    said = subprocess.run([sys.executable, "-c", "import sluice; print(sluice.version(), sluice.__file__)"],
+                          capture_output=True, text=True, cwd=folder, env=env | {"PYTHONPATH": target})
+    check(said.returncode == 0 and said.stdout.split() ==
+          [sluice.__version__, os.path.join(target, "sluice", "__init__.py")], said.stdout + said.stderr)
+
+
+run([
+    ("structs are those of the headers", structs),
+    ("stores of arrays", arrays),
+    ("stores of scipy's matrices", scipy_sparse),
+    ("stores of pydata/sparse arrays", pydata_sparse),
+    ("stores of pandas frames", frames),
+    ("products are NumPy's", products),
+    ("decompositions have the command's bits", same_bits),
+    ("callbacks stop, and the run goes on", callbacks),
+    ("Ctrl-C leaves what the command goes on from", interrupts),
+    ("the lock is free meanwhile", lock_is_free),
+    ("exceptions say what and where", faults),
+    ("pyttb comes to the same fit", pyttb),
+    ("TensorLy takes results", tensorly),
+    ("pip installs it", wheel),
+])
