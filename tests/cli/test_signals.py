@@ -202,16 +202,19 @@ def stopped_while_it_writes(args, text):
 
 
 def text_outputs(folder):
-    """generate and export of text: the unfinished file goes, what was there before stays."""
-    store, text = large(folder), os.path.join(folder, "out.tns")
-    for args in (["generate", text, "--dims", "3000x2000x1000", "--nnz", "2000000000", "-f", "-q"],
-                 ["export", store, text, "-f", "-t", "1"]):
-        with open(text, "w") as file:
+    """generate of text and export: the unfinished file goes, what was there before stays."""
+    store = large(folder)
+    for name, args in (("out.tns", ("generate", "--dims", "3000x2000x1000", "--nnz", "2000000000")),
+                       ("out.tns", ("export", store)), ("out.bin", ("export", store)), ("out.npz", ("export", store))):
+        output = os.path.join(folder, name)
+        with open(output, "w") as file:
             file.write("before")
-        check(stopped_while_it_writes(args, text) == 143, f"{args[0]} did not end by the signal")
-        check(sorted(os.listdir(folder)) == ["out.tns", "t.slc"], f"left: {os.listdir(folder)}")
-        with open(text) as file:
+        check(stopped_while_it_writes([*args, output, "-f", "-q", "-t", "1"], output) == 143,
+              f"{args[0]} {name} did not end by the signal")
+        check(sorted(os.listdir(folder)) == [name, "t.slc"], f"left: {os.listdir(folder)}")
+        with open(output) as file:
             check(file.read() == "before", f"{args[0]}: the old file was touched")
+        os.remove(output)
 
 
 def benchmark(folder):
