@@ -73,13 +73,20 @@ def emulated(*args, status=0, fault=None):
 
 
 def interrupted(args, folder, begun):
-    """Runs the command on an emulated device in `folder`, stops it when the path `begun` is there; nothing is left."""
+    """Runs the command on an emulated device in `folder`, stops it when the path `begun` is there; nothing is left.
+    A machine may be so busy that the command is through before the signal is sent: then once more."""
     before = sorted(os.listdir(folder))
-    child = subprocess.Popen([EMULATED, *map(str, args)], cwd=folder, stderr=subprocess.PIPE)
-    while not os.path.exists(os.path.join(folder, begun)) and child.poll() is None:
-        time.sleep(0.001)
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=60)
+    for _ in range(10):
+        child = subprocess.Popen([EMULATED, *map(str, args)], cwd=folder, stderr=subprocess.PIPE)
+        while not os.path.exists(os.path.join(folder, begun)) and child.poll() is None:
+            time.sleep(0.001)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        if child.returncode != 0:
+            break
+        for name in set(os.listdir(folder)) - set(before):
+            made = os.path.join(folder, name)
+            shutil.rmtree(made) if os.path.isdir(made) else os.remove(made)
     check(child.returncode == 130, f"exit {child.returncode}")
     check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
 
