@@ -246,7 +246,7 @@ static enum slc_status read_sparse(const struct npz *npz,
                                    struct slc_binary *binary,
                                    struct slc_error *err)
 {
-    struct slc_npy_array coords, values;
+    struct slc_npy_array coords = {.header_bytes = 0}, values;
     enum slc_status status = check_fill(npz, err);
 
     if (status == SLC_OK) {

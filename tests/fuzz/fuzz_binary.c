@@ -89,13 +89,16 @@ static void read_all(const char *path,
 {
     struct slc_input *values = NULL;
     const struct slc_spool_options spool = {.output = path, .max_bytes = 1 << 24};
-    struct slc_piece piece = {.bytes = 1};
+    static struct slc_piece piece; /* as a conversion has, made once: it is large */
     struct slc_row_source *source = NULL;
     struct slc_input *input = NULL;
     uint64_t spooled;
-    enum slc_status status =
-        slc_buffer_create(&piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, &out->err);
+    enum slc_status status = SLC_OK;
 
+    piece.bytes = 1;
+    if (!piece.buffer.data) {
+        status = slc_buffer_create(&piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, &out->err);
+    }
     if (status == SLC_OK) {
         status = slc_input_open(NULL, path, &input, &out->err);
     }
@@ -129,7 +132,6 @@ static void read_all(const char *path,
     slc_row_source_close(source);
     slc_input_close(values);
     slc_input_close(input);
-    slc_buffer_destroy(&piece.buffer);
 }
 
 /* The hash of a tensor of SPLATT with indices of 4 and values of 8 bytes, straight from its bytes.

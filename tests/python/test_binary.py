@@ -111,25 +111,28 @@ def golden(folder):
         check(converted(folder, path, *more) == want, f"{name}: another store")
 
 
-def resumed(folder):
+def goes_on(folder, names, want):
     """Killed amid it, the same command line goes on, and the store is the same."""
+    command = ["convert", *names, "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005", "--memory", "64MiB",
+               "-t", "2"]
+    code, said = ended(command, folder, os.path.join("made.slc.part", "pushed.state"), signal.SIGKILL)
+    check(code in (0, -signal.SIGKILL), f"{names}: exit {code} {said}")
+    if code != 0:
+        done = subprocess.run([SLUICE, *command], cwd=folder, capture_output=True, text=True, check=False)
+        check(done.returncode == 0 and "resumed" in done.stdout, f"{names}: {done.returncode} {done.stdout}{done.stderr}")
+    check(content_of(os.path.join(folder, "made.slc")) == want, f"{names}: another store")
+    for left in os.listdir(os.path.join(folder, "made.slc")):
+        os.remove(os.path.join(folder, "made.slc", left))
+    os.rmdir(os.path.join(folder, "made.slc"))
+
+
+def resumed(folder):
+    """Interrupted conversions of plain and compressed files."""
     given = tensor((3000, 2000, 90), 400000, 7, True)
     want = as_text(folder, *given, "--block-bytes", "64KiB")
     for name, content in (("k.bin", forms.splatt(*given)), ("k.gz", gzip.compress(forms.genten(*given), 1))):
         write(os.path.join(folder, name), content)
-        command = ["convert", name, "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005",
-                   "--memory", "64MiB", "-t", "2"]
-        begun = os.path.join("made.slc.part", "pushed.state")
-        code, said = ended(command, folder, begun, signal.SIGKILL)
-        check(code in (0, -signal.SIGKILL), f"{name}: exit {code} {said}")
-        if code != 0:
-            done = subprocess.run([SLUICE, *command], cwd=folder, capture_output=True, text=True, check=False)
-            check(done.returncode == 0 and "resumed" in done.stdout, f"{name}: {done.returncode} {done.stdout}"
-                  f"{done.stderr}")
-        check(content_of(os.path.join(folder, "made.slc")) == want, f"{name}: another store")
-        for left in os.listdir(os.path.join(folder, "made.slc")):
-            os.remove(os.path.join(folder, "made.slc", left))
-        os.rmdir(os.path.join(folder, "made.slc"))
+        goes_on(folder, [name], want)
 
 
 def refused_with(folder, what, content, words, *more, status=3):

@@ -14,7 +14,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import binary_forms as forms  # noqa: E402
 from tap import Skip, check, run, sluice  # noqa: E402
-from test_binary import as_text, converted, tensor, write  # noqa: E402
+from test_binary import as_text, converted, goes_on, tensor, write  # noqa: E402
 
 try:
     import scipy.sparse
@@ -225,8 +225,21 @@ def archives(folder):
     bad("a flipped bit", bytes(stored), "damaged")
 
 
+def resumed(folder):
+    """Interrupted conversions of two files and of members go on."""
+    dims, coords, values = tensor((3000, 2000, 90), 400000, 7, True)
+    coords[:, 0], values[0] = np.array(dims) - 1, 1
+    want = as_text(folder, dims, coords, values, "--block-bytes", "64KiB")
+    write(os.path.join(folder, "c.npy"), saved(coords))
+    write(os.path.join(folder, "v.npy"), saved(values))
+    write(os.path.join(folder, "m.npz"), archive(coords=coords, data=values, shape=np.array(dims)))
+    goes_on(folder, ["c.npy", "v.npy"], want)
+    goes_on(folder, ["m.npz"], want)
+
+
 if __name__ == "__main__":
     run([
+        ("interrupted", resumed),
         ("pairs of .npy files", pairs),
         ("wide integers", wide_integers),
         ("asked", asked),
