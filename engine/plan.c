@@ -123,8 +123,9 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         plan->output_bytes = 0; /* it never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {
-        plan->dense_bytes =
-            slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max);
+        plan->dense_bytes = slc_plan_plus(
+            slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max),
+            request->beside_bytes);
     }
     plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
     plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));

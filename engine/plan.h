@@ -68,6 +68,7 @@ struct slc_plan_request {
     enum slc_schedule schedule;
     uint64_t memory_bytes;          /* the budget; 0: 80 % of slc_memory_total() */
     uint64_t resident_bytes;        /* of the process, to compare plans by; 0: as it is now */
+    uint64_t beside_bytes;          /* of CPD: what it holds beside all that a plan knows of */
     unsigned slots;                 /* 0: chosen; at least 2 */
     uint64_t read_limit;            /* bytes a second, engine/read_limit.h; 0: none */
     bool cache;                     /* false: read every block in every pass, and hold no copies */

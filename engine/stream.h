@@ -177,6 +177,16 @@ void slc_stream_share_end(struct slc_stream *stream);
 
 void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
 
+struct slc_holdout; /* engine/holdout.h */
+
+/*
+ * From now on passes deliver held-out nonzeros with the value 0; `rooms` has SLC_HOLDOUT_ROOM_BYTES
+ * for each of the plan's threads. NULL, NULL: all as they are. Both are borrowed until the stream
+ * is closed. Not with devices that take whole blocks.
+ */
+enum { SLC_HOLDOUT_ROOM_BYTES = 1024 * 8 + 64 };
+void slc_stream_hold_out(struct slc_stream *stream, const struct slc_holdout *holdout, void *rooms);
+
 /* The reader of one of the stream's layouts; the stream's callers own it. */
 const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout);
 

@@ -3,6 +3,7 @@
  * around their decoding.
  */
 #include "engine/assert.h"
+#include "engine/holdout.h"
 #include "engine/stream_impl.h"
 
 #include "base/checked.h"
@@ -44,11 +45,26 @@ static enum slc_status timed_next(struct slc_tile_view *tile,
                                   struct slc_error *err)
 {
     struct slc_stream_worker *worker = tile->decoder;
+    const bool masked = worker->holdout != NULL;
+    const uint32_t most =
+        masked && max_nnz > SLC_HOLDOUT_CHUNK_NNZ ? SLC_HOLDOUT_CHUNK_NNZ : max_nnz;
     const uint64_t start_ns = start_chunk(worker);
-    const enum slc_status status = worker->inner.next(&worker->inner, max_nnz, chunk, err);
+    const enum slc_status status = worker->inner.next(&worker->inner, most, chunk, err);
 
+    if (status == SLC_OK && masked) {
+        slc_holdout_mask(worker->holdout, &worker->inner, chunk, worker->values);
+    }
     end_chunk(worker, start_ns, chunk->nnz);
     return status;
+}
+
+void slc_stream_hold_out(struct slc_stream *stream, const struct slc_holdout *holdout, void *rooms)
+{
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        stream->workers[w].holdout = holdout;
+        stream->workers[w].values =
+            holdout != NULL ? (char *)rooms + (size_t)w * SLC_HOLDOUT_ROOM_BYTES : NULL;
+    }
 }
 
 static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
@@ -133,8 +149,10 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     }
     tile = worker->inner;
     tile.next = timed_next;
-    tile.next_fibers = tile.next_fibers != NULL ? timed_next_fibers : NULL;
-    tile.describe = tile.describe != NULL ? timed_describe : NULL;
+    /* What is held out is so in chunks alone. */
+    tile.next_fibers =
+        tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
+    tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
     tile.decoder = worker;
     return fn(stream->pass->context, number, &tile, fault);
 }

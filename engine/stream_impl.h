@@ -64,7 +64,9 @@ struct slc_stream_worker {
     uint64_t cache_cursor;        /* division: what the stream's is, of the group it begins */
     struct slc_open_block *taken; /* by_partition: the block whose tiles it takes; NULL: none */
     struct slc_tile_rows rows;    /* ranges: cuts the tile at hand */
-    uint64_t padding[4];          /* keeps the next worker's clocks on other cache lines */
+    const struct slc_holdout *holdout; /* nonzeros to be delivered as 0; NULL: none */
+    void *values;                      /* room for a chunk of them */
+    uint64_t padding[4];               /* keeps the next worker's clocks on other cache lines */
 };
 
 /* One of the layouts that a stream may pass over. */

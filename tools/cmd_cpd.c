@@ -95,6 +95,19 @@ static const struct option options[] = {
      .fallback = "random",
      .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder",
      .offset = offsetof(struct arguments, init)},
+    {.name = "holdout",
+     .kind = OPTION_STRING,
+     .value = "PART",
+     .help = "leave this part of the nonzeros out, 1% or 0.01, up to a half, and tell the error on "
+             "them",
+     .offset = offsetof(struct arguments, holdout)},
+    {.name = "holdout-seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = INT64_MAX,
+     .help = "another choice of the same part",
+     .offset = offsetof(struct arguments, holdout_seed)},
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -213,6 +226,8 @@ static void fill_options(struct cpd *cpd)
     als->max_seconds = args->max_seconds;
     als->regularization = args->regularization;
     als->seed = args->seed;
+    als->holdout = args->session.holdout;
+    als->holdout_seed = args->holdout_seed;
     als->init_folder = strcmp(args->init, "random") == 0 ? NULL : args->init;
     als->deterministic = args->session.deterministic;
     als->devices = cpd->session.devices;
@@ -360,6 +375,9 @@ static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
 
     record->fit = cpd->result.fit;
     record->iterations = cpd->result.iterations;
+    if (cpd->result.heldout > 0) {
+        record->heldout_rmse = cpd->result.heldout_rmse;
+    }
     record->seconds = cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns);
     (void)snprintf(record->reason, sizeof record->reason, "%s",
                    slc_stop_reason_name(cpd->result.reason));
@@ -544,7 +562,10 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(cpd.args.progress, cpd.args.quiet);
     cpd.start_ns = slc_clock_ns();
     cpd.args.rank = cpd.args.ranks.number[0];
-    status = signals_start(NULL, NULL, &err);
+    status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
+    if (status == SLC_OK) {
+        status = signals_start(NULL, NULL, &err);
+    }
     if (status == SLC_OK) {
         status = log_json_open(cpd.args.log_json, &cpd.log, &err);
     }

@@ -29,6 +29,8 @@ struct arguments {
     double regularization;
     uint64_t seed;
     const char *init;
+    const char *holdout; /* NULL: none */
+    uint64_t holdout_seed;
     double max_seconds;
     const char *folder;
     const char *stem;
@@ -74,5 +76,9 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands);
 
 /* Several, as the options say; an exit code. */
 int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands);
+
+/* "1%" or "0.01": *part, which stays as it is for NULL. Errors: SLC_ERR_USAGE. */
+enum slc_status
+cpd_holdout_parse(const char *text, double *part, struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -66,6 +66,7 @@ static json_t *sweep_identity(const struct cpd *cpd)
     put(identity, "regularization", "%.17g", args->regularization);
     put(identity, "precision", "%s", args->session.precision);
     put(identity, "deterministic", "%s", args->session.deterministic ? "yes" : "no");
+    put(identity, "held out", "%.17g, seed %" PRIu64, args->session.holdout, args->holdout_seed);
     return identity;
 }
 

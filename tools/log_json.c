@@ -369,6 +369,9 @@ json_t *json_iteration(const struct slc_cp_iteration *iteration, unsigned order)
                        (json_int_t)iteration->iteration, "fit", iteration->fit, "delta",
                        iteration->delta, "seconds", iteration->seconds, "bytes_read",
                        (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
+    if (iteration->heldout > 0) {
+        (void)json_object_set_new(object, "heldout_rmse", json_real(iteration->heldout_rmse));
+    }
     (void)json_object_set_new(object, "mode_seconds", modes);
     (void)json_object_set_new(object, "singular_modes", singular);
     return object;

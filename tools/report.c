@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 
 /* Key of a "  key  value" line. */
@@ -369,6 +370,9 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
            format_data(&rate, iteration->seconds > 0
                                   ? (double)iteration->bytes_read / iteration->seconds
                                   : 0));
+    if (iteration->heldout > 0) {
+        printf("     held out: RMSE = %.6g\n", iteration->heldout_rmse);
+    }
     for (unsigned n = 0; verbose && n < order; n++) {
         printf("     mode = %u (%.3fs)%s\n", n + 1, iteration->mode_seconds[n],
                iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
@@ -386,8 +390,16 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 
 void report_fit(const struct slc_cp_result *result)
 {
+    struct format_text count;
+
     printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
            slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
+    if (result->heldout > 0) {
+        printf(
+            "Held out: %s nonzeros, RMSE %.6g, MAE %.6g; of a model of zeros the RMSE is %.6g\n\n",
+            format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,
+            result->heldout_norm / sqrt((double)result->heldout));
+    }
 }
 
 void report_times(const struct slc_cp_result *result,

@@ -112,6 +112,17 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     return list;
 }
 
+/* The error on what was held out; null: nothing was. */
+static json_t *holdout(const struct slc_cp_result *result)
+{
+    if (result->heldout == 0) {
+        return json_null();
+    }
+    return json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)result->heldout, "rmse",
+                     result->heldout_rmse, "mae", result->heldout_mae, "norm",
+                     result->heldout_norm);
+}
+
 static json_t *record_to_json(const struct run_record *record)
 {
     const struct slc_cp_result *result = record->result;
@@ -143,6 +154,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "share", share_json(result->shares, result->order));
     set(object, "conflicts", conflicts(result, record->plan->fusion.seconds));
     set(object, "fit", json_real(result->fit));
+    set(object, "holdout", holdout(result));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set(object, "lambda", lambda);
     (void)json_object_set(object, "iterations", record->iterations);

@@ -3,9 +3,11 @@
 
 #include "accelerator.h"
 #include "base/memory.h"
+#include "base/team.h"
 #include "cpu/cpu.h"
 #include "engine/accelerator.h"
 #include "engine/accelerators.h"
+#include "engine/solve/cp_als.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -228,6 +230,9 @@ plan_wish(struct session *session, uint64_t resident_bytes, struct slc_error *er
         .layouts = SLC_LAYOUTS_BLCO,
         .copies = SLC_COPIES_NEVER,
         .passes = SLC_PASSES_PLAIN,
+        .beside_bytes = slc_cp_holdout_bytes(
+            session->store.manifest.order, session->store.manifest.nnz, options->holdout,
+            options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers()),
     };
     const uint32_t modes = wish->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << wish->mode;
     enum slc_status status;

@@ -38,6 +38,7 @@ struct session_options {
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
     uint64_t streams;
+    double holdout; /* of cpd: the part of the nonzeros that is held out; no option's own field */
 };
 
 extern const char *const session_io_choices[];

@@ -66,6 +66,14 @@ static enum slc_status check_options(const struct slc_store *store,
     if (!(options->regularization >= 0.0) || !isfinite(options->regularization)) {
         return slc_fail(err, SLC_ERR_USAGE, "the regularization has to be finite and 0 or more");
     }
+    if (!(options->holdout >= 0.0) || !(options->holdout <= 0.5)) {
+        return slc_fail(err, SLC_ERR_USAGE, "0 to 50 %% of the nonzeros can be held out");
+    }
+    if (options->holdout > 0.0 && (plan->devices > 0 || plan->request.accelerator != NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "nonzeros are held out where the CPU alone computes, as one device: "
+                        "leave --holdout out, or --device and --devices");
+    }
     if (store->manifest.nnz == 0) {
         return slc_fail(
             err, SLC_ERR_NUMERIC,
@@ -393,9 +401,14 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
         return status;
     }
     status = measure_fit(state, &report.fit, err);
+    if (status == SLC_OK) {
+        status = cp_holdout_judge(state, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
+    report.heldout = result->heldout;
+    report.heldout_rmse = result->heldout_rmse;
     slc_stream_stats(state->stream, &after);
     report.delta = state->iteration == 1 ? report.fit : report.fit - state->fit;
     report.bytes_read = after.bytes_read - before.bytes_read;
@@ -434,6 +447,9 @@ static enum slc_status begin(struct cp_state *state, struct slc_error *err)
     bool resumed = false;
     enum slc_status status = cp_state_create(state, err);
 
+    if (status == SLC_OK) {
+        status = cp_holdout_begin(state, err);
+    }
     if (status == SLC_OK) {
         status = cp_resume(state, &resumed, err);
     }
@@ -505,6 +521,9 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
     }
     if (status == SLC_OK) {
         status = cp_devices_finish(state, err);
+    }
+    if (status == SLC_OK) {
+        status = cp_holdout_judge(state, err);
     }
     return status == SLC_OK ? cp_finish(state, err) : status;
 }

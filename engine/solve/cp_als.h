@@ -62,6 +62,8 @@ struct slc_cp_iteration {
     uint64_t bytes_read;
     unsigned passes; /* that were made; one that updates two modes counts where it was made */
     bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
+    uint64_t heldout;             /* nonzeros held out; 0: none, or not known any more */
+    double heldout_rmse;          /* of the model after it on these, where there are some */
     bool first_of_copies;         /* copies per mode were made before it, and serve from it on */
     /* Why copies per mode that were due before it are not made in this run; else NULL. Borrowed. */
     const struct slc_error *copies_fault;
@@ -102,6 +104,14 @@ struct slc_cp_als_options {
     double max_seconds;
     double regularization; /* added to the diagonal of every Gram matrix before solving */
     uint64_t seed;
+    /*
+     * The part of the nonzeros, up to 0.5, that takes no part (engine/holdout.h): they are zeros to
+     * the factorization, ||X|| is that of the others, and the model's error on them is told after
+     * every iteration and at the end. 0: none. Not with devices; the plan's beside_bytes have to be
+     * slc_cp_holdout_bytes.
+     */
+    double holdout;
+    uint64_t holdout_seed;
     /*
      * NULL: uniform random from `seed`. Else a folder with mode-K.npy for every mode; weights in
      * its lambda.npy count only when iterations is 0, as the first solve absorbs the scales of a
@@ -169,6 +179,8 @@ struct slc_cp_result {
      */
     double fit;
     double norm_x;
+    uint64_t heldout; /* nonzeros; 0: none */
+    double heldout_norm, heldout_rmse, heldout_mae;
     enum slc_stop_reason reason;
     struct slc_cp_times times;
     struct slc_cp_checkpoints checkpoints;
@@ -193,6 +205,10 @@ void slc_cp_result_destroy(struct slc_cp_result *result);
  */
 uint64_t
 slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
+
+/* What holding out that part takes more. For plans' beside_bytes; 0 of 0; UINT64_MAX on overflow.
+ */
+uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsigned workers);
 
 /*
  * Factorizes. `plan` must have been made with SLC_OP_CPD for the same reader and rank.

@@ -91,6 +91,12 @@ static void put_method(struct identity *identity, const struct cp_state *state)
         state->options->deterministic ? "yes" : "no");
 }
 
+static void put_holdout(struct identity *identity, const struct slc_cp_als_options *options)
+{
+    put(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
+        slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
+}
+
 /* What else the bits of a deterministic run depend on. */
 static void put_bits(struct identity *identity, const struct cp_state *state)
 {
@@ -130,6 +136,9 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     put_method(&identity, state);
     put_tensor(&identity, state);
     status = put_start(&identity, state, err);
+    if (state->options->holdout > 0.0) {
+        put_holdout(&identity, state->options);
+    }
     if (status == SLC_OK && state->options->deterministic) {
         put_bits(&identity, state);
     }
@@ -172,6 +181,13 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
                             (int)name, line, (int)our_length, our_value,
                             value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
+    }
+    /* What ours has not: a run that was begun so. */
+    if (value_of(ours, "held out", strlen("held out")) == NULL &&
+        value_of(theirs, "held out", strlen("held out")) != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "nothing is held out, but the checkpoint is of a run that holds nonzeros "
+                        "out: begin anew with --restart, or give the same --holdout");
     }
     return SLC_OK;
 }

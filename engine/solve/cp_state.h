@@ -6,6 +6,7 @@
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
 #include "cpu/dense.h"
+#include "engine/holdout.h"
 #include "engine/pass_cuts.h"
 #include "engine/pass_pace.h"
 #include "engine/row_ranges.h"
@@ -89,12 +90,15 @@ struct cp_state {
     struct slc_buffer second_output;
     struct slc_backend *second_backend;
     struct slc_row_ranges ranges[SLC_MAX_ORDER]; /* of each mode that begins such a pass */
-    bool *turned;              /* per range, which of the rows have been solved for */
-    unsigned pending;          /* the mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
-    uint32_t settled;          /* bit n: result->second_choices[n] is what its trial made of it */
-    struct slc_buffer squares; /* all that follows */
-    double *gram[SLC_MAX_ORDER]; /* R x R: A(n)^T A(n) */
-    double *system;              /* R x R: Hadamard product of Gram matrices */
+    bool *turned;               /* per range, which of the rows have been solved for */
+    unsigned pending;           /* the mode whose MTTKRP is in second_output; SLC_MAX_ORDER: none */
+    uint32_t settled;           /* bit n: result->second_choices[n] is what its trial made of it */
+    struct slc_buffer squares;  /* all that follows */
+    struct slc_holdout holdout; /* where options->holdout says so */
+    struct slc_held held;
+    struct slc_buffer held_rooms; /* of workers, and weights */
+    double *gram[SLC_MAX_ORDER];  /* R x R: A(n)^T A(n) */
+    double *system;               /* R x R: Hadamard product of Gram matrices */
     /* R numbers each. */
     double *scale[SLC_MAX_ORDER];
     double *norm[SLC_MAX_ORDER];    /* by which A(n) was divided last */
@@ -106,6 +110,15 @@ struct cp_state {
 /* Takes the memory of a run; cp_state_destroy takes a partly created one. */
 enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_state_destroy(struct cp_state *state);
+
+/*
+ * Before anything is computed, where options->holdout says so: collects the nonzeros that are held
+ * out and has the stream leave them out from then on. And the model's error on them, into the
+ * result. Nothing where there are none.
+ */
+enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_holdout_judge(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+void cp_holdout_end(struct cp_state *state);
 
 /* Has the result hold factors, of zeros. */
 enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;

@@ -5,6 +5,7 @@ import itertools
 import json
 import lzma
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -153,5 +154,107 @@ def predicted(folder):
     check(0 < fit < 1, fit)
 
 
+def mix(h):
+    h ^= h >> np.uint64(33)
+    h *= np.uint64(0xff51afd7ed558ccd)
+    h ^= h >> np.uint64(33)
+    h *= np.uint64(0xc4ceb9fe1a85ec53)
+    return h ^ (h >> np.uint64(33))
+
+
+def held_out(coords, part, seed):
+    """Which nonzeros are held out, by their indices from 0."""
+    golden = np.uint64(0x9e3779b97f4a7c15)
+    with np.errstate(over="ignore"):
+        h = np.full(len(coords), mix(np.uint64(seed) + golden), np.uint64)
+        for n, column in enumerate(coords.T):
+            h += column.astype(np.uint64) * (mix(golden * np.uint64(n + 1)) | np.uint64(1))
+        return mix(h) < np.uint64(int(part * 2.0 ** 64))
+
+
+def held_back(folder):
+    """Held-out nonzeros are the hash's, take no part, whatever computes, and the error on them is the model's."""
+    text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+    dims = "50x40x30"
+    sluice("generate", text, "--dims", dims, "--nnz", 15000, "--seed", 4, "--rank", 3, "--noise", 0.1, "-q")
+    sluice("convert", text, store, "--dims", dims, "--block-bytes", "16KiB", "-q")
+    sluice("layout", store, "--sorted", "all", "-q")
+    table = np.loadtxt(text)
+    coords, values = table[:, :3].astype(int) - 1, table[:, 3]
+    for part, seed in ((0.05, 0), (0.5, 7)):
+        held = held_out(coords, part, seed)
+        check(abs(held.mean() - part) < 0.02, held.mean())
+        rest, alone = os.path.join(folder, "rest.tns"), os.path.join(folder, "rest.slc")
+        with open(text) as file, open(rest, "w") as out:
+            out.writelines(line for line, left in zip(file, held) if not left)
+        sluice("convert", rest, alone, "--dims", dims, "-f", "-q")
+        base = ("-r", 4, "-i", 8, "--tol", 0, "--mode-order", "1,2,3")
+        sluice("cpd", alone, *base, "--deterministic", "-o", os.path.join(folder, "alone"), "-q", "--restart")
+        wanted, weights = model(os.path.join(folder, "alone"), 3)
+        bits = {}
+        for name, more in (("plain", ("--deterministic",)), ("one thread", ("--deterministic", "-t", 1, "--io", "pread")),
+                           ("fused", ("--passes", "fused")), ("sorted", ("--layouts", "sorted")),
+                           ("copies", ("--copies", "always")), ("uncached", ("--no-cache",))):
+            out = os.path.join(folder, "r")
+            said, _ = sluice("cpd", store, *base, *more, "--holdout", part, "--holdout-seed", seed, "-o", out, "--restart")
+            record = load_json(os.path.join(out, "run.json"))
+            factors, lam = model(out, 3)
+            check(np.allclose(lam, weights, rtol=1e-7), f"{name}: other weights than without what is held out")
+            for ours, theirs in zip(factors, wanted):
+                check(np.allclose(ours, theirs, atol=1e-6), f"{name}: other factors than without what is held out")
+            fit = load_json(os.path.join(folder, "alone", "run.json"))["fit"]
+            check(abs(record["fit"] - fit) < 1e-9, f"{name}: fit {record['fit']}, {fit} without")
+            guess = (lam * np.prod([f[c] for f, c in zip(factors, coords[held].T)], axis=0)).sum(axis=1)
+            errors = values[held] - guess
+            rmse = np.sqrt((errors ** 2).mean())
+            told = record["holdout"]
+            check(told["count"] == held.sum(), (name, told, held.sum()))
+            check(abs(told["rmse"] - rmse) < 1e-9 * rmse and abs(told["mae"] - np.abs(errors).mean()) < 1e-9 * rmse,
+                  (name, told, rmse))
+            check(abs(told["norm"] - np.linalg.norm(values[held])) < 1e-9 * told["norm"], told)
+            check(abs(record["iterations"][-1]["heldout_rmse"] - rmse) < 1e-9 * rmse, record["iterations"][-1])
+            check("held out: RMSE" in said and "Held out: " in said, said)
+            bits[name] = (told, [f.tobytes() for f in factors])
+        check(bits["plain"] == bits["one thread"], "other bits with one thread")
+
+
+def held_back_and_stopped(folder):
+    """A run that goes on holds out the same; another choice is refused; f32 and what is refused."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "60x50x40", "--nnz", 20000, "--seed", 4, "-q")
+    base = ("cpd", store, "-r", 3, "--tol", 0, "--deterministic", "--checkpoint-interval", 0)
+    out, whole = os.path.join(folder, "r"), os.path.join(folder, "whole")
+    sluice(*base, "-i", 30, "--holdout", "3%", "-o", whole, "-q")
+    for number in range(100):
+        done = subprocess.run([os.environ["SLUICE"], *map(str, base), "-i", "30", "--holdout", "0.03", "-o", out, "-q",
+                               *(("--maxsecs", "0.05") if number < 8 else ())], capture_output=True)
+        if done.returncode != 75:
+            break
+        for more, word in ((("--holdout", "4%"), "held out"), (("--holdout", "3%", "--holdout-seed", 1), "held out"),
+                           ((), "--holdout")) if number == 0 else ():
+            _, messages = sluice(*base, "-i", 30, *more, "-o", out, "-q", status=2)
+            check(word in messages, messages)
+    check(done.returncode == 0, done)
+    for name in ("mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy"):
+        with open(os.path.join(out, name), "rb") as ours, open(os.path.join(whole, name), "rb") as theirs:
+            check(ours.read() == theirs.read(), f"{name}: other bits after stops")
+    told = [load_json(os.path.join(at, "run.json"))["holdout"] for at in (out, whole)]
+    check(told[0] == told[1], told)
+    sluice("cpd", store, "-r", 3, "-i", 3, "--precision", "f32", "--holdout", "10%", "-o", os.path.join(folder, "f"), "-q")
+    told = load_json(os.path.join(folder, "f", "run.json"))["holdout"]
+    check(told["count"] > 1500 and told["rmse"] > 0, told)
+    for part in ("0", "0.6", "51%", "x", "-1%", "1%%", "nan"):
+        _, messages = sluice("cpd", store, "-r", 3, "--holdout", part, "-o", os.path.join(folder, "x"), status=2)
+        check("--holdout" in messages, messages)
+    _, messages = sluice("cpd", store, "-r", 3, "--holdout", "1%", "--devices", 2, "--split", "nnz", "-o",
+                         os.path.join(folder, "x"), status=2)
+    check("held out" in messages, messages)
+    _, messages = sluice("cpd", store, "-r", 3, "--holdout", "0.00000001", "-o", os.path.join(folder, "x"), status=2)
+    check("none of the nonzeros" in messages, messages)
+    sluice("cpd", store, "-r", "2,3", "-i", 3, "--holdout", "10%", "-o", os.path.join(folder, "s"), "-q")
+    runs = load_json(os.path.join(folder, "s", "sweep.json"))["runs"]
+    check(all(one["heldout_rmse"] > 0 for one in runs), runs)
+
+
 if __name__ == "__main__":
-    run([("values at coordinates", predicted), ("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes)])
+    run([("held back", held_back), ("held back, and stopped", held_back_and_stopped), ("values at coordinates", predicted), ("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes)])

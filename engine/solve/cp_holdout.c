@@ -1,0 +1,87 @@
+/* Nonzeros that are held out of a factorization, and its error on them. */
+#include "base/checked.h"
+#include "engine/solve/cp_state.h"
+
+#include <float.h>
+#include <math.h>
+
+uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsigned workers)
+{
+    uint64_t bytes;
+
+    if (holdout == 0.0) {
+        return 0;
+    }
+    return slc_add_u64(slc_held_memory_bytes(order, nnz, holdout),
+                       slc_buffer_footprint((uint64_t)workers * SLC_HOLDOUT_ROOM_BYTES +
+                                                SLC_MAX_RANK * sizeof(double),
+                                            SLC_PAGES_SMALL),
+                       &bytes)
+               ? bytes
+               : UINT64_MAX;
+}
+
+enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_cp_als_options *options = state->options;
+    const struct slc_manifest *manifest = &state->store->manifest;
+    double rest;
+    enum slc_status status;
+
+    if (options->holdout == 0.0) {
+        return SLC_OK;
+    }
+    state->holdout = slc_holdout_choose(options->holdout, options->holdout_seed);
+    status = slc_buffer_create(&state->held_rooms,
+                               (uint64_t)state->plan->threads * SLC_HOLDOUT_ROOM_BYTES +
+                                   SLC_MAX_RANK * sizeof(double),
+                               SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status = slc_held_gather(state->stream, state->plan->mode_layout[state->mode_order[0]],
+                                 &state->holdout, options->holdout, state->order, manifest->nnz,
+                                 options->stop, &state->held, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_stream_hold_out(state->stream, &state->holdout,
+                        (char *)state->held_rooms.data + SLC_MAX_RANK * sizeof(double));
+    rest = manifest->sum_of_squares - state->held.sum_of_squares;
+    if (!(rest >= DBL_MIN / DBL_EPSILON) ||
+        rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "what is left of the tensor without the nonzeros that are held out is 0");
+    }
+    state->norm_x = sqrt(rest);
+    state->result->norm_x = state->norm_x;
+    state->result->heldout = state->held.count;
+    state->result->heldout_norm = sqrt(state->held.sum_of_squares);
+    return SLC_OK;
+}
+
+enum slc_status cp_holdout_judge(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_cp_result *result = state->result;
+    double *weights = state->held_rooms.data;
+
+    if (state->held.count == 0) {
+        return SLC_OK;
+    }
+    for (uint32_t r = 0; r < state->rank; r++) {
+        weights[r] = result->lambda[r];
+        for (unsigned n = 0; n < state->order; n++) {
+            weights[r] *= state->scale[n][r];
+        }
+    }
+    return slc_held_error(&state->held, result->factors, weights, state->plan->threads,
+                          &result->heldout_rmse, &result->heldout_mae, err);
+}
+
+void cp_holdout_end(struct cp_state *state)
+{
+    if (state->held.count > 0) {
+        slc_stream_hold_out(state->stream, NULL, NULL);
+    }
+    slc_held_destroy(&state->held);
+    slc_buffer_destroy(&state->held_rooms);
+}
