@@ -18,6 +18,7 @@ extern const struct command command_predict;
 extern const struct command command_top;
 extern const struct command command_ttv;
 extern const struct command command_ttm;
+extern const struct command command_watch;
 
 /*
  * Parses the arguments into `values` (all-zero). False when the command is over already: after

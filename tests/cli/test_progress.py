@@ -208,7 +208,46 @@ def estimates(folder):
     check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
 
 
+def followed(folder):
+    """watch: begun before the run, it ends with its exit code; one that is killed is told of; --once and --json."""
+    store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
+    sluice("watch", log, "--once", status=5)
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, 1)):
+        if os.path.exists(log):
+            os.remove(log)
+        watching = subprocess.Popen([SLUICE, "watch", log], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "8", "-i", "100000000", "--tol", "0", "--nowrite", "-q",
+                                  "--log-json", log])
+        for line in watching.stdout:
+            if "its =   3" in line:
+                break
+        check("running" if watching.poll() is None else "", "watching ended before the run")
+        now = json.loads(sluice("watch", log, "--once", "--json")[0])
+        check(now["alive"] and now["completed"] >= 3 and now["pid"] == child.pid and now["exit_code"] is None, now)
+        child.send_signal(number)
+        child.wait(60)
+        out, messages = watching.communicate(timeout=60)
+        check(watching.returncode == code, f"exit {watching.returncode}, not {code}: {messages}")
+        check("\r" not in out + messages and "\033" not in out + messages, "control characters in a pipe")
+        check(("has died" in messages) == (number == signal.SIGKILL), messages)
+        check(("signal, exit code 143" in out) == (number == signal.SIGTERM), out[-200:])
+    sluice("watch", log, "--once", status=1)
+    # A run of another machine that has told nothing for long; a line without its end, one that is no event, and a long one.
+    with open(log, "w") as file:
+        file.write('{"schema":"sluice-log-1","event":"start","name":"check","pid":1,"host":"elsewhere","boot":"x"}\n'
+                   + "nonsense\n" + "x" * (2 << 20) + "\n" + '{"schema":"sluice-log-1","event":"phase","phase":"check","seconds":1}\n{"sch')
+    check("check: check" in sluice("watch", log, "--once")[0], "the state of one elsewhere")
+    _, messages = sluice("watch", log, "--lost-after", 0.3, status=1)
+    check("elsewhere" in messages, messages)
+    with open(log, "a") as file:
+        file.write('ema":"sluice-log-1"}\n{"schema":"sluice-log-1","event":"end","reason":"done","exit_code":0,"seconds":2}\n')
+    lines = [json.loads(line) for line in sluice("watch", log, "--json")[0].splitlines()]
+    check([(line["ended"], line["exit_code"]) for line in lines] == [(False, None), (False, None), (True, 0)], lines)
+    sluice("watch", folder, status=2)
+
+
 run([
+    ("a run is followed", followed),
     ("plans estimate, and runs compare", estimates),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
