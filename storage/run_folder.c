@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,27 @@ char *slc_run_folder_factor(const char *folder, unsigned mode)
 
     (void)snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
     return slc_path_join(folder, name);
+}
+
+/* Behind the heavier ones; of equal weights the lower number first. */
+static bool is_lighter(const struct slc_run_folder *run, uint32_t a, uint32_t b)
+{
+    const double x = fabs(run->lambda[a]);
+    const double y = fabs(run->lambda[b]);
+
+    return x < y || (x == y && a > b);
+}
+
+void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components)
+{
+    for (uint32_t i = 0; i < run->rank; i++) {
+        uint32_t at = i;
+
+        for (; at > 0 && is_lighter(run, components[at - 1], i); at--) {
+            components[at] = components[at - 1];
+        }
+        components[at] = i;
+    }
 }
 
 /* 16 digits in lower case, as they are written. */

@@ -57,6 +57,9 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     struct slc_run_folder *run,
                                     struct slc_error *err) SLC_NODISCARD;
 
+/* The numbers, from 0, of all components: the heaviest first, of equal ones the lower number. */
+void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components);
+
 /* "FOLDER/mode-K.npy" in fresh memory (slc_free), or NULL without memory; `mode` counts from 0. */
 char *slc_run_folder_factor(const char *folder, unsigned mode);
 

@@ -13,7 +13,6 @@
 #include "storage/run_folder.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,30 +95,6 @@ struct top {
     struct slc_strong_row *found[SLC_MAX_ORDER];
 };
 
-/* Behind the heavier ones; of equal weights the lower number first. */
-static bool is_lighter(const struct top *top, uint32_t a, uint32_t b)
-{
-    const double x = fabs(top->run.lambda[a]);
-    const double y = fabs(top->run.lambda[b]);
-
-    return x < y || (x == y && a > b);
-}
-
-static void sort_by_weight(struct top *top)
-{
-    uint32_t *list = top->components;
-
-    for (uint32_t i = 1; i < top->component_count; i++) {
-        const uint32_t moved = list[i];
-        uint32_t at = i;
-
-        for (; at > 0 && is_lighter(top, list[at - 1], moved); at--) {
-            list[at] = list[at - 1];
-        }
-        list[at] = moved;
-    }
-}
-
 static enum slc_status choose(struct top *top, struct slc_error *err)
 {
     const struct option_counts *components = &top->args->components;
@@ -135,7 +110,7 @@ static enum slc_status choose(struct top *top, struct slc_error *err)
         }
     }
     if (components->count == 0 && strcmp(top->args->order, "weight") == 0) {
-        sort_by_weight(top);
+        slc_run_folder_by_weight(&top->run, top->components);
     }
     top->mode_count = modes->count > 0 ? modes->count : top->run.order;
     for (unsigned i = 0; i < top->mode_count; i++) {

@@ -15,6 +15,7 @@ extern const struct command command_layout;
 extern const struct command command_mttkrp;
 extern const struct command command_plan;
 extern const struct command command_predict;
+extern const struct command command_report;
 extern const struct command command_top;
 extern const struct command command_ttv;
 extern const struct command command_ttm;

@@ -204,14 +204,15 @@ static json_t *part_json(const struct slc_cp_part *part)
                                            "of", part->fused ? "ranges" : "blocks");
 }
 
-static int print_json(const struct slc_checkpoint_reader *reader,
-                      const struct slc_cp_saved *saved,
-                      const char *identity)
+static json_t *checkpoint_json(const struct slc_checkpoint_reader *reader,
+                               const struct slc_cp_saved *saved,
+                               const char *identity)
 {
     const struct slc_checkpoint_info *info = slc_checkpoint_reader_info(reader);
     const bool pending = saved->pending != SLC_MAX_ORDER;
     char written[32];
-    json_t *object = json_pack(
+
+    return json_pack(
         "{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
         "schema", "sluice-checkpoint-1", "path", slc_checkpoint_reader_path(reader), "generation",
         (json_int_t)info->generation, "file_bytes", (json_int_t)info->file_bytes, "written",
@@ -223,9 +224,42 @@ static int print_json(const struct slc_checkpoint_reader *reader,
         (json_int_t)saved->checkpoints.resumes, "count", (json_int_t)saved->checkpoints.count,
         "seconds", saved->checkpoints.seconds, "identity", identity_json(identity), "sections",
         sections_json(info));
-    struct slc_error err = SLC_ERROR_INIT;
+}
 
-    return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
+/* The newest generation and what it holds; `reader` has to be closed also after an error. */
+static enum slc_status read_newest(const char *path,
+                                   struct slc_checkpoint_reader **reader,
+                                   char *identity,
+                                   struct slc_cp_saved *saved,
+                                   struct slc_error *err)
+{
+    enum slc_status status = open_newest(path, reader, err);
+
+    if (status == SLC_OK && *reader == NULL) {
+        status = slc_fail(err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
+        slc_error_locate_file(err, path);
+    }
+    return status == SLC_OK ? slc_cp_saved_read(*reader, identity, saved, err) : status;
+}
+
+enum slc_status info_checkpoint_read(const char *path, json_t **object, struct slc_error *err)
+{
+    struct slc_checkpoint_reader *reader;
+    struct slc_cp_saved saved;
+    char identity[SLC_CP_IDENTITY_BYTES];
+    enum slc_status status = read_newest(path, &reader, identity, &saved, err);
+
+    *object = NULL;
+    if (status == SLC_OK) {
+        *object = checkpoint_json(reader, &saved, identity);
+        status = json_out_complete(err);
+        if (status == SLC_OK && *object == NULL) {
+            status = slc_fail(err, SLC_ERR_INPUT, "the name of the checkpoint is not UTF-8");
+            slc_error_locate_file(err, path);
+        }
+    }
+    slc_checkpoint_reader_close(reader);
+    return status;
 }
 
 int info_checkpoint(const char *path, bool json)
@@ -234,23 +268,13 @@ int info_checkpoint(const char *path, bool json)
     struct slc_cp_saved saved;
     struct slc_error err = SLC_ERROR_INIT;
     char identity[SLC_CP_IDENTITY_BYTES];
-    enum slc_status status = open_newest(path, &reader, &err);
-    int code = 0;
+    enum slc_status status = read_newest(path, &reader, identity, &saved, &err);
 
-    if (status == SLC_OK && reader == NULL) {
-        status = slc_fail(&err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
-        slc_error_locate_file(&err, path);
-    }
-    if (status == SLC_OK) {
-        status = slc_cp_saved_read(reader, identity, &saved, &err);
-    }
-    if (status != SLC_OK) {
-        code = console_error(&err);
-    } else if (json) {
-        code = print_json(reader, &saved, identity);
-    } else {
+    if (status == SLC_OK && json) {
+        status = json_out_print(checkpoint_json(reader, &saved, identity), &err);
+    } else if (status == SLC_OK) {
         print_text(reader, &saved, identity);
     }
     slc_checkpoint_reader_close(reader);
-    return code;
+    return status == SLC_OK ? 0 : console_error(&err);
 }

@@ -27,16 +27,22 @@ void json_out_start(void)
     json_set_alloc_funcs(allocate, slc_free);
 }
 
+enum slc_status json_out_complete(struct slc_error *err)
+{
+    return atomic_load(&refused) ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a record in JSON")
+                                 : SLC_OK;
+}
+
 enum slc_status json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err)
 {
     const size_t form = one_line ? JSON_COMPACT : JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS);
 
     *text = json_dumps(object, form | JSON_PRESERVE_ORDER);
     json_decref(object);
-    if (atomic_load(&refused)) {
+    if (json_out_complete(err) != SLC_OK) {
         free(*text);
         *text = NULL;
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a record in JSON");
+        return SLC_ERR_MEMORY;
     }
     if (*text == NULL) {
         return slc_fail(err, SLC_ERR_INPUT,

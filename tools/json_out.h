@@ -21,6 +21,9 @@ void json_out_start(void);
 enum slc_status
 json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err) SLC_NODISCARD;
 
+/* Fails where jansson has been refused memory: what it was to make may have parts missing. */
+enum slc_status json_out_complete(struct slc_error *err) SLC_NODISCARD;
+
 /* Prints it on standard output, in lines. */
 enum slc_status json_out_print(json_t *object, struct slc_error *err) SLC_NODISCARD;
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
 
 COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "ttm",
-            "cpd", "top", "bench")
+            "cpd", "top", "report", "bench")
 
 
 def help_starts_with_an_example(_folder):

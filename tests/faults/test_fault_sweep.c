@@ -378,6 +378,10 @@ static const struct sweep_case cases[] = {
      .arguments = "top ../in/factors --json -c 2,1",
      .prints = true,
      .replaces = true},
+    {.name = "report", .arguments = "report ../in/factors -o r.html -n 3"},
+    {.name = "report, a checkpoint",
+     .arguments = "report ../half-factored/out -o r.html -f",
+     .replaces = true},
     {.name = "info", .arguments = "info ../in/sorted.slc", .prints = true, .replaces = true},
     {.name = "info --json",
      .arguments = "info ../in/sorted.slc --json",
@@ -463,6 +467,11 @@ static void test_top(void)
     sweep_cases("top");
 }
 
+static void test_report(void)
+{
+    sweep_cases("report");
+}
+
 static void test_info(void)
 {
     sweep_cases("info");
@@ -472,10 +481,11 @@ static void test_info(void)
 int __wrap_main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"convert", test_convert}, {"generate", test_generate}, {"layout", test_layout},
-        {"check", test_check},     {"cpd", test_cpd},           {"predict", test_predict},
-        {"mttkrp", test_mttkrp},   {"ttv", test_ttv},           {"ttm", test_ttm},
-        {"export", test_export},   {"top", test_top},           {"info and plan", test_info},
+        {"convert", test_convert},    {"generate", test_generate}, {"layout", test_layout},
+        {"check", test_check},        {"cpd", test_cpd},           {"predict", test_predict},
+        {"mttkrp", test_mttkrp},      {"ttv", test_ttv},           {"ttm", test_ttm},
+        {"export", test_export},      {"top", test_top},           {"report", test_report},
+        {"info and plan", test_info},
     };
 
     return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The page of `sluice report`: read back by another parser, whole, escaped, with no reference outside it."""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import QUICK, SOURCE, Skip, check, run, sluice  # noqa: E402
+
+VOID = {"meta", "link"}
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are closed as they were opened, attributes, and the text that a reader sees."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links, self.words = [], {}, set(), [], []
+        self.feed(text)
+        self.close()
+        check(self.open == [], f"not closed: {self.open}")
+        check(self.tags.get("html") == 1 and self.tags.get("main") == 1, f"{self.tags}")
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        check(len(named) == len(attrs), f"an attribute twice: {tag} {attrs}")
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        for name, value in attrs:
+            check(not name.startswith("on"), f"{tag} {name}")
+            if name in ("src", "href", "action", "srcset", "data"):
+                self.links.append(value)
+        if "id" in named:
+            check(named["id"] not in self.ids, f"id twice: {named['id']}")
+            self.ids.add(named["id"])
+        if tag == "svg":
+            check(named.get("role") == "img" and named.get("aria-label"), f"a picture without words: {named}")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        check(tag in ("path", "circle"), f"<{tag}/>")
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        check(self.open and self.open[-1] == tag, f"</{tag}> in {self.open}")
+        self.open.pop()
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+
+def read(path):
+    with open(path, "rb") as file:
+        raw = file.read()
+    text = raw.decode("utf-8")
+    page = Page(text)
+    check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), "a control character")
+    check("script" not in page.tags and "img" not in page.tags, f"{page.tags}")
+    for link in page.links:
+        check(link == "data:," or (link.startswith("#") and link[1:] in page.ids), f"a reference to {link}")
+    check(not re.search(r"https?:|@import|url\(", text), "a reference outside")
+    return page, len(raw)
+
+
+def factored(folder, store="t.slc"):
+    out = os.path.join(folder, "run")
+    store = os.path.join(folder, store)
+    sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
+    sluice("cpd", store, "-r", 5, "-i", 4, "--tol", 0, "--seed", 17, "-o", out, "-q")
+    return out
+
+
+def whole(folder):
+    """What a reader looks for is there: fits, seed, command, identity, components in the order of `top`."""
+    out = factored(folder)
+    path = os.path.join(folder, "r.html")
+    check("report" in sluice("report", out, "-o", path)[0].lower(), "says nothing")
+    page, _ = read(path)
+    text = page.text()
+    with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
+        record = json.load(file)
+    check(f"{record['fit']:.6f}" in text and record["tensor"]["content_sum"] in text, text)
+    check("Seed17" in text and "--seed 17" in text, text)
+    for iteration in record["iterations"]:
+        check(f"{iteration['fit']:.8f}" in text, f"fit of {iteration}")
+    check({"fit", "time", "reading", "memory", "weights", "components", "again"} <= page.ids, f"{page.ids}")
+    check(page.tags["svg"] == 4 + 5 * 3, f"{page.tags['svg']} pictures")
+    top = json.loads(sluice("top", out, "--json", "-n", 10)[0])
+    order = [int(number) for number in re.findall(r"Component (\d+), weight", text)]
+    check(order == [c["component"] for c in top["components"]], f"{order}")
+    first = top["components"][0]["modes"][0]["rows"]
+    for row in first:
+        check(f"{row['index']}{row['value']:.4g}" in text, f"row {row}")
+    sluice("report", out, "-o", path, status=5)
+    sluice("report", out, "-o", path, "-f", "-q", "--components", 2, "-n", 1)
+    check("2 of 5 components" in read(path)[0].text(), "all components")
+    check(not os.path.exists(path + ".tmp"), "a temporary file is left")
+
+
+def refused(folder):
+    """A budget that is too small, a folder without a run, a place within a store, a folder as output."""
+    out = factored(folder)
+    path = os.path.join(folder, "r.html")
+    check("--memory" in sluice("report", out, "-o", path, "--memory", "1MiB", status=4)[1], "budget")
+    check("neither" in sluice("report", folder, "-o", path, status=3)[1], "no run")
+    sluice("report", out, "-o", os.path.join(folder, "t.slc", "r.html"), status=2)
+    sluice("report", out, "-o", folder, "-f", status=5)
+    check(not os.path.exists(path), "something was written")
+
+
+def hostile(folder):
+    """Names and a record that are to break out of the page, or are no text."""
+    name = "<script>alert(1)<\"'&\u202e.slc"
+    out = factored(folder, name)
+    path = os.path.join(folder, "r.html")
+    sluice("report", out, "-o", path)
+    text = read(path)[0].text()
+    check("<script>alert(1)<\"'&\ufffd.slc" in text, text)
+    with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
+        record = json.load(file)
+    for key, value in (("command", ["</code><script>", "a\u001b[31mb", "it's", None, {}]),
+                       ("options", {"</td><script>x</script>": "\u007f\u0085", "seed": [[1]], "x": {"y": {"z": 1}}}),
+                       ("iterations", [{"fit": -1e308, "seconds": -1}, {"fit": 1e308, "seconds": 1e308}, 7, None]),
+                       ("counters", "none"), ("plan", [1]), ("seconds", None), ("reason", "<b>"), ("fit", "x")):
+        with open(os.path.join(out, "run.json"), "w", encoding="utf-8") as file:
+            json.dump(record | {key: value}, file)
+        sluice("report", out, "-o", path, "-f")
+        read(path)
+    raw = os.path.join(os.fsencode(folder), b"run-\xff\x01<i>")
+    shutil.copytree(os.fsencode(out), raw)
+    with open(os.path.join(out, "run.json"), "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    done = subprocess.run([os.environ["SLUICE"], "report", raw, "-o", path, "-f", "-q"], capture_output=True, check=False)
+    check(done.returncode == 0, f"{done.stderr}")
+    check("run-\ufffd\ufffd<i>" in read(path)[0].text(), "the name of the folder")
+
+
+def unfinished(folder):
+    """A checkpoint alone, a run that its time limit has stopped, and factors from elsewhere."""
+    out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
+    sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
+    sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 0, "--maxsecs", 0.001, "--checkpoint-interval", 0, "-o", out,
+           "-q", status=75)
+    sluice("report", out, "-o", path)
+    page, _ = read(path)
+    check("stopped by its time limit" in page.text() and "checkpoint" in page.ids, page.text())
+    alone = os.path.join(folder, "alone")
+    os.mkdir(alone)
+    for name in os.listdir(out):
+        if not name.endswith((".npy", ".json")):
+            shutil.copy(os.path.join(out, name), alone)
+    sluice("report", alone, "-o", path, "-f")
+    page, _ = read(path)
+    check("has written a checkpoint" in page.text() and "components" not in page.ids, page.text())
+    os.remove(os.path.join(out, "run.json"))
+    for name in os.listdir(alone):
+        os.remove(os.path.join(out, name))
+    sluice("report", out, "-o", path, "-f")
+    check("no run.json" in read(path)[0].text() and "components" in read(path)[0].ids, "factors alone")
+
+
+def long_modes(folder):
+    """Rank 64 and modes of a million rows: under 1 MB, within a budget that holds no factor."""
+    rows = 100000 if QUICK else 1000000
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}".ljust(117) + "\n"
+    for k in range(3):
+        with open(os.path.join(folder, f"mode-{k + 1}.npy"), "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            piece = b"".join(struct.pack("<f", ((i * 2654435761 + k) % 2**32 - 2**31) / 2**31) for i in range(64009))
+            left = rows * 64 * 4
+            while left > 0:
+                left -= file.write(piece[:left])
+    path = os.path.join(folder, "r.html")
+    sluice("report", folder, "-o", path, "--memory", "64MiB")
+    page, size = read(path)
+    check(size < 1000000, f"{size} bytes")
+    check(page.tags["svg"] == 3 * 64, f"{page.tags['svg']} pictures")
+
+
+def in_a_browser(folder):
+    """Chromium, where there is one: no error, no overflow, in both schemes."""
+    out = factored(folder)
+    path = os.path.join(folder, "r.html")
+    sluice("report", out, "-o", path)
+    done = subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "check-report"), path], capture_output=True,
+                          text=True, check=False)
+    if done.returncode == 77:
+        raise Skip(done.stdout.strip())
+    check(done.returncode == 0, done.stdout + done.stderr)
+
+
+run([
+    ("all of a run", whole),
+    ("refused", refused),
+    ("hostile names and records", hostile),
+    ("unfinished runs", unfinished),
+    ("long modes", long_modes),
+    ("in a browser", in_a_browser),
+])

@@ -1,0 +1,117 @@
+/* See html.h. */
+#include "html.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 4096, PRINT_BYTES = 512 };
+
+static void put_bytes(struct html *html, const char *bytes, size_t count)
+{
+    while (count > 0 && html->status == SLC_OK) {
+        const size_t piece = count < PIECE_BYTES ? count : PIECE_BYTES;
+        uint8_t *room;
+
+        html->status = slc_output_reserve(html->output, piece, &room, html->err);
+        if (html->status == SLC_OK) {
+            memcpy(room, bytes, piece);
+            html->output->used += piece;
+            bytes += piece;
+            count -= piece;
+        }
+    }
+}
+
+void html_put(struct html *html, const char *markup)
+{
+    put_bytes(html, markup, strlen(markup));
+}
+
+void html_print(struct html *html, const char *format, ...)
+{
+    char text[PRINT_BYTES];
+    va_list list;
+    int length;
+
+    va_start(list, format);
+    length = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (length > 0) {
+        put_bytes(html, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    }
+}
+
+/* The length of the character of UTF-8 that `at` begins with, and the character; 0 for none. */
+static unsigned decode(const unsigned char *at, uint32_t *character)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned length = at[0] < 0x80             ? 1
+                            : (at[0] & 0xE0) == 0xC0 ? 2
+                            : (at[0] & 0xF0) == 0xE0 ? 3
+                            : (at[0] & 0xF8) == 0xF0 ? 4
+                                                     : 0;
+
+    *character = length == 1 ? at[0] : at[0] & (0x7FU >> length);
+    for (unsigned i = 1; i < length; i++) {
+        if ((at[i] & 0xC0) != 0x80) { /* also the end of the text */
+            return 0;
+        }
+        *character = *character << 6 | (at[i] & 0x3FU);
+    }
+    if (length > 1 && (*character < smallest[length] || *character > 0x10FFFF ||
+                       (*character >= 0xD800 && *character <= 0xDFFF))) {
+        return 0;
+    }
+    return length;
+}
+
+/* Controls, marks of direction, and what is no character. */
+static bool is_shown(uint32_t c)
+{
+    return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && !(c >= 0x200E && c <= 0x200F) &&
+           !(c >= 0x2028 && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069) &&
+           !(c >= 0xFDD0 && c <= 0xFDEF) && (c & 0xFFFE) != 0xFFFE && c != 0xFEFF;
+}
+
+static const char *escape(uint32_t character)
+{
+    switch (character) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void html_text(struct html *html, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *plain = at; /* what is not written yet begins here */
+
+    while (at != NULL && *at != '\0') {
+        uint32_t character;
+        const unsigned length = decode(at, &character);
+        const char *other =
+            length == 0 || !is_shown(character) ? "\xEF\xBF\xBD" : escape(character);
+
+        if (other != NULL) {
+            put_bytes(html, (const char *)plain, (size_t)(at - plain));
+            html_put(html, other);
+        }
+        at += length > 0 ? length : 1;
+        plain = other != NULL ? at : plain;
+    }
+    if (at != NULL) {
+        put_bytes(html, (const char *)plain, (size_t)(at - plain));
+    }
+}

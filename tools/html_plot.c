@@ -1,0 +1,208 @@
+/* See html_plot.h. */
+#include "html_plot.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum {
+    /* Of a line plot, in units that are about pixels on a narrow screen. */
+    WIDTH = 480,
+    HEIGHT = 260,
+    LEFT = 64,
+    RIGHT = 16,
+    TOP = 12,
+    BOTTOM = 44,
+    /* Of a small picture. */
+    SPARK_WIDTH = 240,
+    SPARK_HEIGHT = 44,
+    /* With so few rows each is a bar. */
+    SPARK_BARS = 40
+};
+
+struct axis {
+    double low, high, step;
+};
+
+/* Round steps, some five of them; a range that is empty is widened. False where none is finite. */
+static bool make_axis(struct axis *axis, double low, double high)
+{
+    double magnitude;
+    double ratio;
+
+    if (!(high > low)) {
+        const double around = fmax(fabs(low) * 0.05, 1e-9);
+
+        low -= low > 0 || low < 0 ? around : 0;
+        high += around;
+    }
+    if (!isfinite(high - low)) {
+        return false;
+    }
+    magnitude = pow(10, floor(log10((high - low) / 4)));
+    ratio = (high - low) / 4 / magnitude;
+    axis->step = magnitude * (ratio <= 1 ? 1 : ratio <= 2 ? 2 : ratio <= 5 ? 5 : 10);
+    axis->low = low;
+    axis->high = high;
+    return isfinite(axis->step) && axis->step > 0 && low + axis->step > low;
+}
+
+static double place_x(const struct axis *axis, double x)
+{
+    return LEFT + (x - axis->low) / (axis->high - axis->low) * (WIDTH - LEFT - RIGHT);
+}
+
+static double place_y(const struct axis *axis, double y)
+{
+    return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
+}
+
+static void draw_axes(struct html *html, const struct axis *x, const struct axis *y)
+{
+    for (unsigned i = 0; i < 12; i++) {
+        const double at = (ceil(y->low / y->step) + i) * y->step;
+
+        if (at > y->high * (1 + 1e-12)) {
+            break;
+        }
+        html_print(html, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT, place_y(y, at),
+                   WIDTH - RIGHT);
+        html_print(html, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%.5g</text>", LEFT - 8,
+                   place_y(y, at) + 4, fabs(at) < y->step * 1e-6 ? 0 : at);
+    }
+    for (unsigned i = 0; i < 12; i++) {
+        const double at = (ceil(x->low / x->step) + i) * x->step;
+
+        if (at > x->high * (1 + 1e-12)) {
+            break;
+        }
+        html_print(html, "<path class=\"grid\" d=\"M%.1f %dv5\"/>", place_x(x, at),
+                   HEIGHT - BOTTOM);
+        html_print(html, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%.5g</text>", place_x(x, at),
+                   HEIGHT - BOTTOM + 19, fabs(at) < x->step * 1e-6 ? 0 : at);
+    }
+}
+
+static void draw_line(struct html *html,
+                      const struct html_line *line,
+                      const struct axis *x,
+                      const struct axis *y)
+{
+    const size_t drawn = line->count < HTML_PLOT_POINTS ? line->count : HTML_PLOT_POINTS;
+
+    html_put(html, "<path class=\"line\" d=\"");
+    for (size_t k = 0; k < drawn; k++) {
+        const size_t i = drawn > 1 ? k * (line->count - 1) / (drawn - 1) : 0;
+
+        html_print(html, "%s%.1f %.1f", k == 0 ? "M" : "L", place_x(x, line->x[i]),
+                   place_y(y, line->y[i]));
+    }
+    html_put(html, "\"/>");
+    for (size_t i = 0; i < line->count && line->count <= 40; i++) {
+        html_print(html, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", place_x(x, line->x[i]),
+                   place_y(y, line->y[i]));
+    }
+}
+
+void html_line(struct html *html, const struct html_line *line)
+{
+    double low = line->count > 0 ? line->y[0] : 0;
+    double high = low;
+    struct axis x;
+    struct axis y;
+
+    for (size_t i = 1; i < line->count; i++) {
+        low = fmin(low, line->y[i]);
+        high = fmax(high, line->y[i]);
+    }
+    html_print(html, "<figure><figcaption>%s</figcaption>", line->title);
+    if (line->count == 0 || !make_axis(&x, line->x[0], line->x[line->count - 1]) ||
+        !make_axis(&y, line->from_zero ? fmin(0, low) : low, high)) {
+        html_put(html, "<p class=\"none\">Nothing to draw.</p></figure>\n");
+        return;
+    }
+    html_print(html,
+               "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s: %zu points, from %.5g to "
+               "%.5g, at the end %.5g\">",
+               WIDTH, HEIGHT, line->title, line->count, low, high, line->y[line->count - 1]);
+    draw_axes(html, &x, &y);
+    draw_line(html, line, &x, &y);
+    html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
+               (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, line->x_name);
+    html_print(html, "<text class=\"mid name\" transform=\"translate(13 %d)rotate(-90)\">%s</text>",
+               (TOP + HEIGHT - BOTTOM) / 2, line->y_name);
+    html_put(html, "</svg></figure>\n");
+}
+
+void html_bar(struct html *html, const char *name, const char *value, double share)
+{
+    html_put(html, "<tr><th scope=\"row\">");
+    html_text(html, name);
+    html_put(html, "</th><td class=\"n\">");
+    html_text(html, value);
+    html_print(html, "</td><td class=\"bar\"><span style=\"width:%.1f%%\"></span></td></tr>\n",
+               share > 0 ? fmin(100, 100 * share) : 0.0);
+}
+
+static int spark_y(double value, double low, double high)
+{
+    const double place = (high - value) / (high - low);
+
+    return 1 + (int)lround((isfinite(place) ? place : 0.5) * (SPARK_HEIGHT - 2));
+}
+
+static int spark_x(uint32_t k, uint32_t count)
+{
+    return (int)((uint64_t)k * SPARK_WIDTH / (count > 1 ? count - 1 : 1));
+}
+
+static void
+spark_bars(struct html *html, const struct slc_band *bands, uint32_t count, double low, double high)
+{
+    html_put(html, "<path class=\"bars\" d=\"");
+    for (uint32_t k = 0; k < count; k++) {
+        html_print(html, "M%.1f %dV%d", (k + 0.5) * SPARK_WIDTH / count, spark_y(0, low, high),
+                   spark_y(bands[k].high, low, high));
+    }
+    html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
+}
+
+/* There along the largest values, back along the smallest. */
+static void
+spark_area(struct html *html, const struct slc_band *bands, uint32_t count, double low, double high)
+{
+    html_put(html, "<path class=\"area\" d=\"M");
+    for (uint32_t k = 0; k < count; k++) {
+        html_print(html, "%s%d %d", k > 0 ? " " : "", spark_x(k, count),
+                   spark_y(bands[k].high, low, high));
+    }
+    for (uint32_t k = count; k-- > 0;) {
+        html_print(html, " %d %d", spark_x(k, count), spark_y(bands[k].low, low, high));
+    }
+    html_put(html, "z\"/>");
+}
+
+void html_spark(struct html *html, const struct slc_band *bands, uint32_t count, uint64_t length)
+{
+    double low = 0;
+    double high = 0;
+    double least = count > 0 ? bands[0].low : 0;
+    double most = count > 0 ? bands[0].high : 0;
+
+    for (uint32_t k = 0; k < count; k++) {
+        least = fmin(least, bands[k].low);
+        most = fmax(most, bands[k].high);
+    }
+    low = fmin(0, least);
+    high = fmax(0, most);
+    html_print(html,
+               "<svg class=\"spark\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
+               "role=\"img\" aria-label=\"%" PRIu64 " rows, from %.3g to %.3g\">",
+               SPARK_WIDTH, SPARK_HEIGHT, length, least, most);
+    if (high > low) {
+        html_print(html, "<path class=\"zero\" d=\"M0 %dH%d\"/>", spark_y(0, low, high),
+                   SPARK_WIDTH);
+        (count <= SPARK_BARS && count == length ? spark_bars : spark_area)(html, bands, count, low,
+                                                                           high);
+    }
+    html_put(html, "</svg>");
+}

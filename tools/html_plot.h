@@ -1,0 +1,32 @@
+/*
+ * Plots of a page: SVG within it, in the page's colours, each with a text that says the same.
+ */
+#ifndef SLC_TOOLS_HTML_PLOT_H
+#define SLC_TOOLS_HTML_PLOT_H
+
+#include "engine/column_bands.h"
+#include "html.h"
+
+/* Points that a line is drawn through at most: more than the pixels of a plot show nothing. */
+enum { HTML_PLOT_POINTS = 400 };
+
+struct html_line {
+    const char *title; /* ours, as all texts here */
+    const char *x_name;
+    const char *y_name;
+    const double *x; /* not falling */
+    const double *y;
+    size_t count;
+    bool from_zero; /* the axis of y begins at 0 */
+};
+
+/* A line through the points, with axes; says so where there is nothing to draw. */
+void html_line(struct html *html, const struct html_line *line);
+
+/* A row of a table of bars: a name, a value in words, and a bar of `share` of the width. */
+void html_bar(struct html *html, const char *name, const char *value, double share);
+
+/* A small picture of a column of `length` rows in `count` bands. */
+void html_spark(struct html *html, const struct slc_band *bands, uint32_t count, uint64_t length);
+
+#endif

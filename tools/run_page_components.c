@@ -1,0 +1,82 @@
+/* See run_page_parts.h: weights, and of each component its columns and strongest rows. */
+#include "html_plot.h"
+#include "run_page_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Components that a reader sees without asking for them. */
+enum { OPEN_COMPONENTS = 3 };
+
+static void weights(struct html *html, const struct run_page *page)
+{
+    const struct slc_run_folder *run = page->run;
+    const double heaviest = page->component_count > 0 ? fabs(run->lambda[page->components[0]]) : 0;
+
+    html_put(html, "<section aria-labelledby=\"weights\"><h2 id=\"weights\">Weights</h2>\n");
+    if (!run->weighted) {
+        html_put(html, "<p>There is no lambda.npy: every component counts 1.</p>\n");
+    }
+    page_table(html, "Weights of the components");
+    for (uint32_t i = 0; i < page->component_count; i++) {
+        const uint32_t r = page->components[i];
+        char name[32];
+        char value[32];
+
+        (void)snprintf(name, sizeof name, "Component %" PRIu32, r + 1);
+        (void)snprintf(value, sizeof value, "%.6g", run->lambda[r]);
+        html_bar(html, name, value, heaviest > 0 ? fabs(run->lambda[r]) / heaviest : 0);
+    }
+    page_table_end(html);
+    html_put(html, "</section>\n");
+}
+
+static void mode(struct html *html, const struct run_page *page, uint32_t at, unsigned n)
+{
+    const uint64_t count = page->row_counts[n];
+    const struct slc_strong_row *rows = page->rows[n] + at * count;
+    struct format_text length;
+
+    html_print(html, "<div><h4>Mode %u, %s rows</h4>", n + 1,
+               format_count(&length, page->run->dims[n]));
+    html_spark(html, page->bands[n] + (uint64_t)at * page->band_counts[n], page->band_counts[n],
+               page->run->dims[n]);
+    html_put(html, "<table><thead><tr><th scope=\"col\">Index</th>"
+                   "<th scope=\"col\" class=\"n\">Value</th></tr></thead><tbody>");
+    for (uint64_t k = 0; k < count; k++) {
+        html_print(html, "<tr><td>%" PRIu64 "</td><td class=\"n\">%.4g</td></tr>", rows[k].row + 1,
+                   rows[k].value);
+    }
+    html_put(html, "</tbody></table></div>\n");
+}
+
+void page_components(struct html *html, const struct run_page *page)
+{
+    const struct slc_run_folder *run = page->run;
+
+    weights(html, page);
+    html_put(html, "<section aria-labelledby=\"components\"><h2 id=\"components\">Components</h2>\n"
+                   "<p>The heaviest first. A picture is a column of the factor from its first row "
+                   "to its last, the broken line is zero; below it are the rows with the largest "
+                   "absolute values, whose indices count from 1.</p>\n");
+    if (page->component_count < run->rank) {
+        html_print(html,
+                   "<p>%" PRIu32 " of %" PRIu32 " components are told; --components N tells of "
+                   "more.</p>\n",
+                   page->component_count, run->rank);
+    }
+    for (uint32_t i = 0; i < page->component_count; i++) {
+        const uint32_t r = page->components[i];
+
+        html_print(html,
+                   "<details class=\"component\"%s><summary>Component %" PRIu32
+                   ", weight %.6g</summary>\n<div class=\"modes\">",
+                   i < OPEN_COMPONENTS ? " open" : "", r + 1, run->lambda[r]);
+        for (unsigned n = 0; n < run->order; n++) {
+            mode(html, page, i, n);
+        }
+        html_put(html, "</div></details>\n");
+    }
+    html_put(html, "</section>\n");
+}
