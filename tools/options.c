@@ -206,21 +206,34 @@ static enum slc_status
 parse_counts(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
     struct option_counts counts = {0};
-    const char *at = text;
+    const char *item = text;
 
-    do {
+    for (;;) {
+        const char *at = item;
+        int length = (int)strcspn(item, ",");
+        bool several = item != text || item[length] != '\0';
         uint64_t number;
 
-        if (counts.count == OPTION_COUNTS_MAX || !read_digits(&at, &number) ||
-            number < option->minimum || number > option->maximum || (*at != ',' && *at != '\0')) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "--%s: '%s' is not a list of 1 to %d numbers between %llu and %llu",
-                            option->name, text, OPTION_COUNTS_MAX,
-                            (unsigned long long)option->minimum,
+        if (counts.count == OPTION_COUNTS_MAX) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' has more than %d numbers", option->name,
+                            text, OPTION_COUNTS_MAX);
+        }
+        if (!read_digits(&at, &number) || at != item + length) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%.*s' is not a whole number%s%s%s",
+                            option->name, length, item, several ? " (in '" : "",
+                            several ? text : "", several ? "')" : "");
+        }
+        if (number < option->minimum || number > option->maximum) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: %.*s is not between %llu and %llu",
+                            option->name, length, item, (unsigned long long)option->minimum,
                             (unsigned long long)option->maximum);
         }
         counts.number[counts.count++] = number;
-    } while (*at++ == ',');
+        if (*at == '\0') {
+            break;
+        }
+        item = at + 1;
+    }
     *(struct option_counts *)field = counts;
     return SLC_OK;
 }

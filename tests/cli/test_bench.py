@@ -323,9 +323,10 @@ def mttkrp_refuses(folder):
     for status, part, args in (
             (2, "the tensor has 2 modes", [path, "-r", 2, "--mode", 3]),
             (2, "direct is for one thread", [path, "-r", 2, "-t", 2, "--conflict", "direct"]),
-            (2, "not a list of 1 to 16 numbers", [path, "-r", "2,"]),
-            (2, "not a list of 1 to 16 numbers", [path, "-r", "0"]),
-            (2, "not a list of 1 to 16 numbers", [path, "-r", "2", "-t", "1,x"]),
+            (2, "'' is not a whole number (in '2,')", [path, "-r", "2,"]),
+            (2, "0 is not between 1 and 4096", [path, "-r", "0"]),
+            (2, "'x' is not a whole number (in '1,x')", [path, "-r", "2", "-t", "1,x"]),
+            (2, "more than 16 numbers", [path, "-r", ",".join(["2"] * 17)]),
             (2, "--rank R[,R..] must be given", [path]),
             (2, "genten-d", [path, "-r", 2, "--kernel", "genten-d"]),
             (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"]),

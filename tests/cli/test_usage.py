@@ -69,7 +69,7 @@ def forms_of_options(folder):
     want = None
     for form in (["-r", "2"], ["-r2"], ["--rank", "2"], ["--rank=2"]):
         for args in ([store, *form], [*form, store], [*form, "--", store]):
-            out, _ = sluice("plan", "--json", *args)
+            out, _ = sluice("plan", "--json", "--no-probe", *args)
             want = want or out
             check(re.sub(r'"\w*_bytes.*', "", out) == re.sub(r'"\w*_bytes.*', "", want), f"{args}")
     out, messages = sluice("cpd", store, "-r2", "-vq", "--nowrite", "--iters=2")
@@ -154,7 +154,7 @@ run([
     ("no command, an unknown one", no_command),
     wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
-    wrong("--rank R must be given", "cpd", "x.slc"),
+    wrong("--rank R[,R..] must be given", "cpd", "x.slc"),
     wrong("needs X.slc", "cpd", "-r", "3"),
     wrong("unexpected argument 'y'", "cpd", "x.slc", "y", "-r", "3"),
     wrong("--rank needs a value", "cpd", "x.slc", "-r"),
