@@ -41,8 +41,8 @@ def store(path):
 
 
 def command(*more, source="in.tns"):
-    return ["convert", source, "out.slc", "--checkpoint-interval", "0.01", "--block-bytes", "64KiB", "--memory", "64MiB",
-            "-t", "2", *more]
+    return ["convert", source, "out.slc", "--checkpoint-interval", "0.01", "--block-bytes", "64KiB", "--memory",
+            "96MiB" if QUICK else "64MiB", "-t", "2", *more]
 
 
 def start(folder, *more, source="in.tns", **kw):

@@ -21,8 +21,6 @@
 
 enum { HEAD_BYTES = 3, MEMBER_HEAD_BYTES = 3, ROWS = 64, SPLATT_START = 20 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
 /* What a whole file comes to. */
 struct outcome {
     uint64_t rows;
