@@ -172,6 +172,13 @@ void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
     }
 }
 
+static void tell(const struct slc_contract_run *run, uint64_t done)
+{
+    if (run->options->progress != NULL) {
+        run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
+    }
+}
+
 enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err)
@@ -180,6 +187,8 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
+    /* The first worker, which tells the rest, may come when the others have taken every tile. */
+    tell(run, run->tiles_done);
     if (supply != NULL) {
         status = supply->run(supply->self, run->reader, run->workers,
                              supply->memory_bytes(supply->self, run->reader, run->workers, true) +
@@ -328,8 +337,8 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
     char *memory = run->memory.data;
     enum slc_status status = SLC_OK;
 
-    if (worker == 0 && run->options->progress != NULL) {
-        run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
+    if (worker == 0) {
+        tell(run, done);
     }
     if (run->products != NULL) {
         status = run->products->take(run->products->self, worker, tile, &given.fibers, err);

@@ -134,6 +134,14 @@ static enum slc_status write_piece(struct generation *g,
     return SLC_OK;
 }
 
+static void tell(const struct generation *g, uint64_t done)
+{
+    if (g->options->progress != NULL) {
+        g->options->progress(g->options->context, "generate", slc_min_u64(done, g->options->nnz),
+                             g->options->nnz);
+    }
+}
+
 static void work(void *context, unsigned worker, unsigned workers)
 {
     struct generation *g = context;
@@ -157,10 +165,8 @@ static void work(void *context, unsigned worker, unsigned workers)
             slc_turns_stop(&g->turns);
             return;
         }
-        if (worker == 0 && g->options->progress != NULL) {
-            g->options->progress(g->options->context, "generate",
-                                 slc_min_u64((number + 1) * PIECE_ENTRIES, g->options->nnz),
-                                 g->options->nnz);
+        if (worker == 0) {
+            tell(g, (number + 1) * PIECE_ENTRIES);
         }
     }
 }
@@ -186,6 +192,8 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
+    /* The first worker may come when the others have drawn everything. */
+    tell(g, 0);
     status = slc_team_run(workers, work, g, err);
     slc_turns_destroy(&g->turns);
     for (i = 0; i < workers && status == SLC_OK; i++) {

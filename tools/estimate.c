@@ -255,29 +255,36 @@ json_t *estimate_json(const struct estimate *estimate)
     return object;
 }
 
-/* By how much `actual` is above what was expected, in percent. */
-static double above(double expected, double actual)
+/* What happened over what was expected: never below 0, whatever the clock did meanwhile. */
+static const char *times(double expected, double actual, struct format_text *out)
 {
-    return expected > 0 ? 100 * (actual / expected - 1) : 0;
+    if (expected == actual) {
+        (void)snprintf(out->text, sizeof out->text, "as expected");
+    } else if (expected > 0) {
+        (void)snprintf(out->text, sizeof out->text, "%.2f times", actual / expected);
+    } else {
+        (void)snprintf(out->text, sizeof out->text, "none expected");
+    }
+    return out->text;
 }
 
 void estimate_compare(const struct estimate *estimate, const struct estimate_actual *actual)
 {
-    struct format_text a, b;
+    struct format_text a, b, c;
 
     printf("Estimate (of the first %s) and what happened\n",
            format_seconds(&a, estimate->judged_after));
-    printf("  %-12s %s expected, %s held at most (%+.0f %%)\n", "memory",
+    printf("  %-12s %s expected, %s held at most (%s)\n", "memory",
            format_memory(&a, estimate->memory_bytes), format_memory(&b, actual->memory_bytes),
-           above((double)estimate->memory_bytes, (double)actual->memory_bytes));
-    printf("  %-12s %s expected, %s read (%+.0f %%)\n", "read",
+           times((double)estimate->memory_bytes, (double)actual->memory_bytes, &c));
+    printf("  %-12s %s expected, %s read (%s)\n", "read",
            format_data(&a, (double)estimate->read_bytes),
            format_data(&b, (double)actual->read_bytes),
-           above((double)estimate->read_bytes, (double)actual->read_bytes));
+           times((double)estimate->read_bytes, (double)actual->read_bytes, &c));
     if (estimate->seconds >= 0) {
-        printf("  %-12s %s expected, %s taken (%+.0f %%)\n", "time",
+        printf("  %-12s %s expected, %s taken (%s)\n", "time",
                format_seconds(&a, estimate->seconds), format_seconds(&b, actual->seconds),
-               above(estimate->seconds, actual->seconds));
+               times(estimate->seconds, actual->seconds, &c));
     }
     printf("\n");
 }
