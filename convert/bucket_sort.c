@@ -64,7 +64,7 @@ static inline bool settled(const struct slc_sort_plan *plan, double value)
 {
     const uint64_t infinite = UINT64_C(0x7ff) << 52;
 
-    return plan->value != SLC_VALUE_F32 &&
+    return plan->value != SLC_VALUE_F32 && plan->transforms == NULL &&
            (slc_bits_f64(value) & ~(UINT64_C(1) << 63)) - 1 < infinite - 1;
 }
 
@@ -169,6 +169,18 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
                         "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the "
                         "range of f64: scale the values, or choose another --duplicates",
                         text, *value);
+    }
+    if (plan->transforms != NULL) {
+        const double before = *value;
+
+        *value = slc_transforms_apply(plan->transforms, before);
+        if (!isfinite(*value)) {
+            describe(plan, key_lo, key_hi, text);
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "--transform makes %g of the value %.17g at coordinate %s (counting "
+                            "from 1): log1p needs values above -1, and scale a smaller factor",
+                            *value, before, text);
+        }
     }
     if (plan->value == SLC_VALUE_F32) {
         /* The largest value that rounds to a finite float: halfway to the next power of two. */

@@ -45,6 +45,7 @@ struct slc_sort_plan {
     uint64_t index_base;
     enum slc_duplicates duplicates;
     enum slc_value_choice value;
+    const struct slc_transforms *transforms; /* of complete values; NULL: none. Borrowed */
 };
 
 struct slc_sort_counts {

@@ -413,7 +413,7 @@ enum slc_status slc_complete_find(const struct slc_builder_options *options,
 
     *left = (struct slc_complete_left){.options = options, .lock = -1};
     *found = false;
-    if (!options->resumable || options->restart) {
+    if ((!options->resumable && !options->completable) || options->restart) {
         return SLC_OK;
     }
     status = find_placed(left, found, err);

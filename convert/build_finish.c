@@ -567,7 +567,10 @@ enum slc_status slc_build_store(struct slc_builder *builder,
     struct finish finish = {.builder = builder,
                             .plan = {.index_base = index_base,
                                      .duplicates = builder->options.duplicates,
-                                     .value = builder->options.value},
+                                     .value = builder->options.value,
+                                     .transforms = builder->options.transforms.count > 0
+                                                       ? &builder->options.transforms
+                                                       : NULL},
                             .report = report};
     enum slc_status status;
     bool regroup = false;

@@ -182,7 +182,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     b->options.files = slc_files_or_system(options->files);
     /* In a folder that others use, too, nothing is left behind: nobody would know whose it is. */
     b->options.resumable = options->resumable && options->temp_folder == NULL;
-    b->completable = options->resumable;
+    b->completable = options->resumable || options->completable;
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
     if (b->workers == NULL) {

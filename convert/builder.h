@@ -23,6 +23,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "convert/state_file.h"
+#include "convert/transform.h"
 #include "storage/codec.h"
 #include "storage/files.h"
 #include "storage/store.h"
@@ -65,9 +66,10 @@ struct slc_builder_options {
     enum slc_codec codec;
     enum slc_value_choice value; /* F32 rounds values (after combining duplicates); counted */
     enum slc_duplicates duplicates;
-    uint64_t block_bytes;  /* 0: default */
-    uint64_t memory_bytes; /* what the builder may map, all of it */
-    uint64_t max_temp;     /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
+    struct slc_transforms transforms; /* of values, when duplicates are combined */
+    uint64_t block_bytes;             /* 0: default */
+    uint64_t memory_bytes;            /* what the builder may map, all of it */
+    uint64_t max_temp; /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
     unsigned workers;
     unsigned assumed_base; /* 0 or 1: see above */
     enum slc_fibers fibers;
@@ -83,6 +85,8 @@ struct slc_builder_options {
      * slc_builder_commit. Not with a temp_folder, of which nobody would know what was left there.
      */
     bool resumable;
+    /* Without commits: a later build goes on only with a store that is complete. */
+    bool completable;
     struct slc_build_identity identity;
     bool restart;              /* removes what an earlier run left */
     double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */

@@ -411,7 +411,8 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
         return status;
     }
     if (!builder->options.resumable) {
-        *why = "with --temp-dir nothing is gone on with";
+        *why = builder->options.completable ? "its store was not complete"
+                                            : "with --temp-dir nothing is gone on with";
         return SLC_OK;
     }
     status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,

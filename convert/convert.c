@@ -126,6 +126,7 @@ static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned wo
                     slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
 
     return c->resident_bytes + overhead_bytes + c->info.memory_bytes +
+           slc_conversion_old_bytes(c, workers) +
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
@@ -227,6 +228,9 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
         snprintf(c->reason, sizeof c->reason,
                  "an index equals the length of mode %u, first in line %" PRIu64,
                  at_length->mode + 1, at_length->line);
+    } else if (c->appending != NULL) {
+        job->index_base = (int)slc_conversion_old_base(c);
+        snprintf(c->reason, sizeof c->reason, "as in what the store was made of");
     } else if (c->header.ambiguous_base && job->row_count > 0) {
         return slc_conversion_blame(
             c,
@@ -379,6 +383,9 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     if (status == SLC_OK) {
         status = parse_all(c, dims, err);
     }
+    if (status == SLC_OK && c->appending != NULL) {
+        status = slc_conversion_push_old(c, dims, err);
+    }
     if (status != SLC_OK) {
         slc_builder_end(job->builder, status);
         return status;
@@ -402,6 +409,27 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     return slc_conversion_blame(c, status, err);
 }
 
+/* What the builder is to do, but for its memory. */
+static struct slc_builder_options builder_options(const struct slc_convert_options *options)
+{
+    return (struct slc_builder_options){.files = options->files,
+                                        .output = options->output,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite || options->append,
+                                        .codec = options->codec,
+                                        .value = options->value,
+                                        .duplicates = options->duplicates,
+                                        .transforms = options->transforms,
+                                        .fibers = options->fibers,
+                                        .run = options->run,
+                                        .relabel = options->relabel,
+                                        .block_bytes = options->block_bytes,
+                                        .max_temp = options->max_temp,
+                                        .publishing = options->publishing,
+                                        .progress = options->progress,
+                                        .context = options->context};
+}
+
 /* Opens the input, settles what its start tells, divides memory and runs. */
 static enum slc_status perform(const struct slc_convert_options *options,
                                run_fn *run,
@@ -417,24 +445,13 @@ static enum slc_status perform(const struct slc_convert_options *options,
     memset(report, 0, sizeof *report);
     c.resident_bytes = slc_memory_resident();
     c.memory_bytes = options->memory_bytes ? options->memory_bytes : slc_memory_total() / 5 * 4;
-    c.build = (struct slc_builder_options){.files = options->files,
-                                           .output = options->output,
-                                           .temp_folder = options->temp_folder,
-                                           .overwrite = options->overwrite,
-                                           .codec = options->codec,
-                                           .value = options->value,
-                                           .duplicates = options->duplicates,
-                                           .fibers = options->fibers,
-                                           .run = options->run,
-                                           .relabel = options->relabel,
-                                           .block_bytes = options->block_bytes,
-                                           .max_temp = options->max_temp,
-                                           .publishing = options->publishing,
-                                           .progress = options->progress,
-                                           .context = options->context};
+    c.build = builder_options(options);
     status = slc_conversion_open_inputs(&c, err);
     if (status == SLC_OK && run == run_build) {
         status = slc_conversion_identify(&c, err);
+    }
+    if (status == SLC_OK && options->append) {
+        status = slc_conversion_open_old(&c, err);
     }
     if (status != SLC_OK) {
         goto done;
@@ -453,6 +470,9 @@ static enum slc_status perform(const struct slc_convert_options *options,
     if (status == SLC_OK) {
         status = settle_dims(&c, err);
     }
+    if (status == SLC_OK && options->append) {
+        status = slc_conversion_blame(&c, slc_conversion_check_order(&c, err), err);
+    }
     if (status == SLC_OK) {
         settle_stated_base(&c);
         status = plan_memory(&c, err);
@@ -463,6 +483,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
     report->total_seconds = slc_seconds_since(c.start_ns);
 
 done:
+    slc_conversion_close_old(&c);
     destroy_parsers(&c.job);
     slc_row_source_close(c.job.source);
     slc_input_close(c.values);

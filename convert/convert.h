@@ -47,6 +47,7 @@ struct slc_convert_options {
     unsigned dims_order;           /* 0: dims from the header or the data */
     uint64_t dims[SLC_MAX_ORDER];  /* --dims: lengths to use; a coordinate beyond is an error */
     enum slc_duplicates duplicates;
+    struct slc_transforms transforms; /* of values, when duplicates are combined */
     enum slc_codec codec;
     enum slc_value_choice value;
     enum slc_fibers fibers;
@@ -58,6 +59,7 @@ struct slc_convert_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    bool append;           /* to the store at `output`, whose codec and numbering it keeps */
     bool restart;          /* begin anew, whatever an interrupted run left */
     double commit_seconds; /* between commits; 0: as cost allows, and none in short conversions */
     /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
@@ -88,6 +90,8 @@ struct slc_convert_report {
     double scatter_seconds; /* of the parser threads, in the builder: spilling included */
     double text_seconds;    /* from the start until all text is parsed and scattered */
     double total_seconds;
+    uint64_t old_nnz;         /* of the store that was appended to .. */
+    unsigned layouts_dropped; /* .. and its further layouts, which the new one does not have */
     struct slc_builder_report build;
 };
 

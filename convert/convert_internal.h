@@ -8,6 +8,8 @@
 #include "convert/convert.h"
 #include "convert/convert_parse.h"
 
+struct slc_appending;
+
 struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
@@ -20,7 +22,8 @@ struct slc_conversion {
     uint64_t memory_bytes;   /* the budget */
     uint64_t resident_bytes; /* of the process before */
     uint64_t start_ns;
-    bool complete; /* the first piece is the whole input */
+    struct slc_appending *appending; /* NULL: a store of the input alone */
+    bool complete;                   /* the first piece is the whole input */
     char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
 };
 
@@ -76,5 +79,29 @@ void slc_conversion_put_report(const struct slc_conversion *conversion, struct s
 /* All is read and sound: commits it, if that is worth it. Errors: as slc_builder_commit. */
 enum slc_status slc_conversion_commit_all(struct slc_conversion *conversion,
                                           struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * convert_append.c, for options->append: opens the store at the output, and sets what the new one
+ * has from it. Owns: slc_conversion_close_old, also after an error. Errors: those of the store.
+ */
+enum slc_status slc_conversion_open_old(struct slc_conversion *conversion,
+                                        struct slc_error *err) SLC_NODISCARD;
+void slc_conversion_close_old(struct slc_conversion *conversion);
+/* Errors: SLC_ERR_INPUT where the input has another number of modes. */
+enum slc_status slc_conversion_check_order(const struct slc_conversion *conversion,
+                                           struct slc_error *err) SLC_NODISCARD;
+/* The index base of what the old store was made of. */
+unsigned slc_conversion_old_base(const struct slc_conversion *conversion);
+/* What reading it takes; 0 where nothing is appended to. */
+uint64_t slc_conversion_old_bytes(const struct slc_conversion *conversion, unsigned workers);
+/* What tells it from other stores; 0 where nothing is appended to. */
+uint64_t slc_conversion_old_content(const struct slc_conversion *conversion);
+/*
+ * When all input is read: pushes the nonzeros of the old store, and makes the lengths at least its.
+ * Errors: those of the scan; SLC_ERR_IO where it is no longer the one that was opened.
+ */
+enum slc_status slc_conversion_push_old(struct slc_conversion *conversion,
+                                        uint64_t *dims,
+                                        struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -39,6 +39,7 @@ struct slc_parse_job {
     struct slc_row_source *source;
     const struct slc_text_header *header;
     struct slc_builder *builder; /* NULL: entries are checked and dropped */
+    uint64_t first_sequence;     /* of entries: lower ones are those of the store appended to */
     unsigned workers;
     int index_base;                  /* -1: not known before all input is read */
     const char *base_reason;         /* when known */

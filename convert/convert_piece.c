@@ -277,7 +277,7 @@ static enum slc_status deliver(struct slc_parse_job *job,
     struct slc_entries entries = {.order = job->header->order,
                                   .count = rows->count,
                                   .values = rows->values,
-                                  .sequence = batch->piece->sequence,
+                                  .sequence = job->first_sequence + batch->piece->sequence,
                                   .first = parser->piece_entries};
     enum slc_status status = check_bounds(job, batch, err);
 

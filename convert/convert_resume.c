@@ -27,6 +27,8 @@ static uint64_t options_identity(const struct slc_convert_options *options)
         options->dims_order,
         slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
         options->duplicates,
+        options->append,
+        slc_transforms_hash(&options->transforms),
         options->codec,
         options->value,
         options->fibers,
@@ -53,7 +55,9 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
         identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
     }
     identity->options = options_identity(c->options);
-    c->build.resumable = identity->input != 0;
+    /* Only the text is committed, and the store that is appended to may be another one then. */
+    c->build.resumable = identity->input != 0 && !c->options->append;
+    c->build.completable = identity->input != 0;
     c->build.restart = c->options->restart;
     c->build.commit_seconds = c->options->commit_seconds;
     return status;
@@ -163,6 +167,7 @@ void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state 
 {
     const struct slc_convert_report *report = c->report;
 
+    slc_state_put(note, slc_conversion_old_content(c));
     slc_state_put(note, report->dialect);
     slc_state_put(note, report->order);
     slc_state_put(note, report->dims_declared);
@@ -176,6 +181,8 @@ void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state 
     slc_state_put(note, report->input_bytes);
     slc_state_put(note, report->text_bytes);
     slc_state_put(note, report->lines);
+    slc_state_put(note, report->old_nnz);
+    slc_state_put(note, report->layouts_dropped);
 }
 
 /* False where it is not what was put. */
@@ -194,6 +201,8 @@ static bool get_report(struct slc_state *note, struct slc_convert_report *report
     report->input_bytes = slc_state_get(note, UINT64_MAX);
     report->text_bytes = slc_state_get(note, UINT64_MAX);
     report->lines = slc_state_get(note, UINT64_MAX);
+    report->old_nnz = slc_state_get(note, UINT64_MAX);
+    report->layouts_dropped = (unsigned)slc_state_get(note, SLC_MAX_LAYOUTS);
     /* It is printed. */
     report->base_reason[sizeof report->base_reason - 1] = '\0';
     for (char *at = report->base_reason; *at != '\0'; at++) {
@@ -207,12 +216,15 @@ slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_err
 {
     struct slc_convert_report *report = c->report;
     struct slc_complete_left left;
+    uint64_t content;
     enum slc_status status = slc_complete_find(&c->build, &left, complete, err);
 
     if (status != SLC_OK || !*complete) {
         return status;
     }
-    if (!get_report(&left.note, report)) {
+    content = slc_state_get(&left.note, UINT64_MAX);
+    if (!get_report(&left.note, report) ||
+        (!left.placed && content != slc_conversion_old_content(c))) {
         slc_complete_left_end(&left);
         *complete = false;
         return SLC_OK;

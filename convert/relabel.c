@@ -227,9 +227,11 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.duplicates = SLC_DUPLICATES_ERROR;
     build.assumed_base = 0;
     build.relabel = SLC_RELABEL_NONE;
+    build.transforms.count = 0; /* these values have had them */
     build.publishing = NULL;
     build.progress = NULL;
-    build.resumable = false; /* it lies in the folder of a build, which may be */
+    build.resumable = build.completable =
+        false; /* it lies in the folder of a build, which may be */
     build.memory_bytes = r->build_bytes;
     build.workers = r->workers;
     for (unsigned n = 0; n < r->info->order; n++) {

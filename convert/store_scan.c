@@ -31,6 +31,11 @@ uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigne
            slc_buffer_footprint(workers * rows_bytes(info), SLC_PAGES_SMALL);
 }
 
+uint64_t slc_store_scan_sequences(const struct slc_layout_info *info)
+{
+    return info->tile_count * CALLS_PER_TILE;
+}
+
 /* Copies a decoded chunk to the worker's rows. */
 static void fill_rows(const struct slc_tile_view *tile,
                       const struct slc_chunk_view *chunk,

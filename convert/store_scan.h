@@ -23,6 +23,9 @@ slc_scan_fn(void *context, unsigned worker, struct slc_scan_rows *rows, struct s
 /* What a scan maps: a block, a decoder and rows per worker (convert/tile_scan.h). */
 uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
+/* All sequence numbers of a scan are below this. */
+uint64_t slc_store_scan_sequences(const struct slc_layout_info *info);
+
 /*
  * Calls `fn` for all nonzeros of the open store. With one worker in the layout's order.
  * Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED names file, block and offset.

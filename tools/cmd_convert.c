@@ -6,6 +6,7 @@
 #include "convert/convert.h"
 #include "format.h"
 #include "progress.h"
+#include "reshape_options.h"
 #include "unfinished.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ struct arguments {
     const char *duplicates;
     const char *value;
     double commit_seconds;
+    struct option_strings transforms;
     bool restart;
 };
 
@@ -67,6 +69,7 @@ static const struct option options[] = {
      .choices = value_choices,
      .help = "type of values: auto loses nothing, f32 rounds, f64",
      .offset = offsetof(struct arguments, value)},
+    OPTION_ROW_TRANSFORM(arguments, transforms),
     {.name = "checkpoint-interval",
      .kind = OPTION_DOUBLE,
      .value = "S",
@@ -110,7 +113,9 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->commit_seconds = args->commit_seconds;
     out->progress = progress_phase;
     out->publishing = unfinished_publishing;
-    return build_fibers(&args->build, &out->fibers, &out->run, err);
+    return reshape_transforms(&args->transforms, &out->transforms, err) == SLC_OK
+               ? build_fibers(&args->build, &out->fibers, &out->run, err)
+               : SLC_ERR_USAGE;
 }
 
 /* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */

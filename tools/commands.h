@@ -4,6 +4,7 @@
 
 #include "options.h"
 
+extern const struct command command_append;
 extern const struct command command_bench;
 extern const struct command command_check;
 extern const struct command command_convert;
@@ -13,9 +14,11 @@ extern const struct command command_generate;
 extern const struct command command_info;
 extern const struct command command_layout;
 extern const struct command command_mttkrp;
+extern const struct command command_permute;
 extern const struct command command_plan;
 extern const struct command command_predict;
 extern const struct command command_report;
+extern const struct command command_slice;
 extern const struct command command_top;
 extern const struct command command_ttv;
 extern const struct command command_ttm;

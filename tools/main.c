@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_convert,  &command_info,   &command_check, &command_export,
-    &command_generate, &command_layout, &command_plan,  &command_mttkrp,
-    &command_ttv,      &command_ttm,    &command_cpd,   &command_predict,
-    &command_report,   &command_top,    &command_watch, &command_bench,
+    &command_convert, &command_append, &command_slice,    &command_permute, &command_info,
+    &command_check,   &command_export, &command_generate, &command_layout,  &command_plan,
+    &command_mttkrp,  &command_ttv,    &command_ttm,      &command_cpd,     &command_predict,
+    &command_report,  &command_top,    &command_watch,    &command_bench,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

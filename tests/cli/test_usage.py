@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
 
-COMMANDS = ("convert", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "ttm",
+COMMANDS = ("convert", "append", "slice", "permute", "info", "check", "export", "generate", "plan", "mttkrp", "ttv", "ttm",
             "cpd", "top", "report", "bench")
 
 

@@ -1,0 +1,349 @@
+/*
+ * See convert/reshape.h. One scan of the store: each worker moves the rows that are left to the
+ * front of its columns, under their new numbers, and pushes them with the columns in the new order.
+ */
+#include "convert/reshape.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "convert/store_push.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Records, paths, stacks' first pages. */
+    OVERHEAD_BYTES = 1 << 20
+};
+
+struct reshaping {
+    const struct slc_reshape_options *options;
+    struct slc_reshape_report *report;
+    struct slc_store_push push;
+    struct slc_ranges *ranges; /* of each mode, as far as it goes */
+    unsigned modes[SLC_MAX_ORDER];
+    struct slc_builder *builder;
+    uint64_t rows_seen;
+};
+
+/* A number from 1, as an index from 0; *text moves behind it. False where there is none. */
+static bool parse_index(const char **text, uint64_t *index)
+{
+    uint64_t number = 0;
+    const char *at = *text;
+
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (!slc_mul_u64(number, 10, &number) ||
+            !slc_add_u64(number, (uint64_t)(*at - '0'), &number)) {
+            return false;
+        }
+    }
+    if (at == *text || number == 0) {
+        return false;
+    }
+    *text = at;
+    *index = number - 1;
+    return true;
+}
+
+/* "5", "10..20", "100.." or "..20". */
+static bool parse_range(const char **text, struct slc_range *range)
+{
+    range->first = 0;
+    if (**text != '.' && !parse_index(text, &range->first)) {
+        return false;
+    }
+    range->last = range->first;
+    if ((*text)[0] != '.' || (*text)[1] != '.') {
+        return **text != '.';
+    }
+    *text += 2;
+    range->last = UINT64_MAX;
+    return **text == '\0' || **text == ',' ||
+           (parse_index(text, &range->last) && range->last >= range->first);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct slc_range *left = a;
+    const struct slc_range *right = b;
+
+    return left->first != right->first ? (left->first < right->first ? -1 : 1) : 0;
+}
+
+/* Ascending, and what overlaps or touches in one. */
+static void unite(struct slc_ranges *ranges)
+{
+    unsigned kept = 0;
+
+    qsort(ranges->range, ranges->count, sizeof ranges->range[0], compare_ranges);
+    for (unsigned i = 1; i < ranges->count; i++) {
+        struct slc_range *last = &ranges->range[kept];
+        const struct slc_range *next = &ranges->range[i];
+
+        if (last->last == UINT64_MAX || next->first <= last->last + 1) {
+            last->last = slc_max_u64(last->last, next->last);
+        } else {
+            ranges->range[++kept] = *next;
+        }
+    }
+    ranges->count = kept + 1;
+}
+
+enum slc_status slc_ranges_parse(const char *text, struct slc_ranges *ranges, struct slc_error *err)
+{
+    const char *at = text;
+
+    ranges->count = 0;
+    do {
+        at += ranges->count > 0;
+        if (ranges->count == SLC_RANGES_MAX) {
+            return slc_fail(err, SLC_ERR_USAGE, "indices '%.40s..': at most %d ranges are possible",
+                            text, SLC_RANGES_MAX);
+        }
+        if (!parse_range(&at, &ranges->range[ranges->count]) || (*at != '\0' && *at != ',')) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "indices '%s': ranges like 100..200, 7, 50.. or ..9 are possible, "
+                            "counted from 1, with commas between them",
+                            text);
+        }
+        ranges->count++;
+    } while (*at == ',');
+    unite(ranges);
+    return SLC_OK;
+}
+
+/* The ranges of a mode as far as it goes, and how many indices they have. */
+static enum slc_status
+settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error *err)
+{
+    const uint64_t length = r->push.info->dims[mode];
+    struct slc_ranges *ranges = &r->ranges[mode];
+
+    *left = length;
+    if (r->options->ranges != NULL) {
+        *ranges = r->options->ranges[mode];
+    }
+    if (ranges->count > 0) {
+        *left = 0;
+    }
+    for (unsigned i = 0; i < ranges->count; i++) {
+        struct slc_range *range = &ranges->range[i];
+        const uint64_t last = range->last == UINT64_MAX ? length - 1 : range->last;
+
+        if (range->first >= length || last >= length) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "index %" PRIu64 " of mode %u does not exist: it has %" PRIu64,
+                            (range->first >= length ? range->first : last) + 1, mode + 1, length);
+        }
+        range->last = last;
+        range->before = *left;
+        *left += last - range->first + 1;
+    }
+    if (r->options->keep_indices) {
+        *left = length;
+    }
+    return SLC_OK;
+}
+
+/* Modes and lengths of the result. */
+static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
+{
+    const struct slc_reshape_options *options = r->options;
+    const unsigned order = r->push.info->order;
+    uint64_t lengths[SLC_MAX_ORDER];
+    uint64_t seen = 0;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < SLC_MAX_ORDER && options->ranges != NULL; n++) {
+        if (options->ranges[n].count > 0 && n >= order) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "mode %u does not exist; the tensor has modes 1 to %u", n + 1, order);
+        }
+    }
+    for (unsigned n = 0; n < order && status == SLC_OK; n++) {
+        r->modes[n] = options->mode_count > 0 && n < options->mode_count ? options->modes[n] : n;
+        seen |= r->modes[n] < order ? UINT64_C(1) << r->modes[n] : 0;
+        status = settle_ranges(r, n, &lengths[n], err);
+    }
+    if (status == SLC_OK && options->mode_count > 0 &&
+        (options->mode_count != order || seen != (UINT64_C(1) << order) - 1)) {
+        return slc_fail(err, SLC_ERR_USAGE, "the order has to name each of the modes 1 to %u once",
+                        order);
+    }
+    r->report->order = order;
+    for (unsigned k = 0; k < order && status == SLC_OK; k++) {
+        r->report->dims[k] = lengths[r->modes[k]];
+    }
+    return status;
+}
+
+/* The new number of an index; false where it is left out. */
+static bool choose(const struct slc_ranges *ranges, bool keep_indices, uint64_t *index)
+{
+    unsigned low = 0, high = ranges->count;
+
+    /* The last range that begins at or before the index. */
+    while (high - low > 1) {
+        const unsigned middle = low + (high - low) / 2;
+
+        if (ranges->range[middle].first <= *index) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (*index < ranges->range[low].first || *index > ranges->range[low].last) {
+        return false;
+    }
+    if (!keep_indices) {
+        *index = ranges->range[low].before + (*index - ranges->range[low].first);
+    }
+    return true;
+}
+
+/* Moves the rows that are left to the front. */
+static uint32_t compact(const struct reshaping *r, struct slc_scan_rows *rows)
+{
+    const unsigned order = r->report->order;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        bool left = true;
+
+        for (unsigned n = 0; n < order && left; n++) {
+            uint64_t index = rows->coords[n][i];
+
+            left =
+                r->ranges[n].count == 0 || choose(&r->ranges[n], r->options->keep_indices, &index);
+            rows->coords[n][kept] = index;
+        }
+        rows->values[kept] = rows->values[i];
+        kept += left;
+    }
+    return kept;
+}
+
+static enum slc_status
+push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+{
+    struct reshaping *r = context;
+    const uint64_t seen = __atomic_add_fetch(&r->rows_seen, rows->count, __ATOMIC_RELAXED);
+    struct slc_entries entries = {
+        .order = r->report->order, .values = rows->values, .sequence = rows->sequence};
+
+    if (worker == 0 && r->options->progress != NULL) {
+        r->options->progress(r->options->context, "read", seen, r->push.info->nnz);
+    }
+    entries.count = compact(r, rows);
+    for (unsigned k = 0; k < entries.order; k++) {
+        entries.coords[k] = rows->coords[r->modes[k]];
+    }
+    return entries.count > 0 ? slc_builder_push(r->builder, worker, &entries, err) : SLC_OK;
+}
+
+/* As many workers as asked where they fit beside the least builder, which gets the rest. */
+static enum slc_status divide_memory(const struct reshaping *r,
+                                     uint64_t budget_bytes,
+                                     struct slc_builder_options *build,
+                                     struct slc_error *err)
+{
+    const uint64_t fixed_bytes = slc_memory_resident() + OVERHEAD_BYTES +
+                                 SLC_MAX_ORDER * (uint64_t)sizeof(struct slc_ranges);
+    uint64_t need = 0;
+
+    for (build->workers = r->options->threads; build->workers >= 1; build->workers--) {
+        build->beside_bytes = fixed_bytes + slc_store_push_bytes(&r->push, build->workers);
+        need = build->beside_bytes + slc_builder_memory_min(build, r->report->order);
+        if (need <= budget_bytes) {
+            build->memory_bytes = budget_bytes - build->beside_bytes;
+            return SLC_OK;
+        }
+    }
+    return slc_fail_budget(err, budget_bytes, need + (UINT64_C(1) << 20),
+                           "sorting the nonzeros of this tensor");
+}
+
+static enum slc_status
+build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
+{
+    const struct slc_reshape_options *options = r->options;
+    struct slc_builder_options build = {.files = options->files,
+                                        .output = options->output,
+                                        .publishing = options->publishing,
+                                        .progress = options->progress,
+                                        .context = options->context,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite,
+                                        .codec = options->codec,
+                                        .value = SLC_VALUE_AUTO,
+                                        .duplicates = SLC_DUPLICATES_ERROR,
+                                        .transforms = options->transforms,
+                                        .block_bytes = options->block_bytes,
+                                        .fibers = options->fibers,
+                                        .run = options->run,
+                                        .relabel = options->relabel,
+                                        .max_temp = options->max_temp};
+    struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
+    enum slc_status status = divide_memory(r, budget_bytes, &build, err);
+
+    if (status == SLC_OK) {
+        status = slc_builder_create(&build, r->report->order, &r->builder, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_store_push_scan(&r->push, build.workers, push_rows, r, err);
+    if (status != SLC_OK) {
+        slc_builder_abandon(r->builder);
+        return status;
+    }
+    /* Before the rest is sorted in its place. */
+    slc_store_push_close(&r->push);
+    (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
+    (void)snprintf(origin.dialect, sizeof origin.dialect, "%s", options->verb);
+    return slc_builder_finish(r->builder, 0, r->report->dims, &origin, &r->report->build, err);
+}
+
+enum slc_status slc_reshape(const struct slc_reshape_options *options,
+                            struct slc_reshape_report *report,
+                            struct slc_error *err)
+{
+    const uint64_t budget_bytes =
+        options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
+    struct reshaping *r;
+    enum slc_status status;
+
+    *report = (struct slc_reshape_report){.nnz = 0};
+    if (options->threads == 0 || options->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
+                        SLC_MAX_THREADS);
+    }
+    r = slc_calloc(1, sizeof *r);
+    if (r == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a new store");
+    }
+    r->options = options;
+    r->report = report;
+    r->ranges = slc_calloc(SLC_MAX_ORDER, sizeof *r->ranges);
+    if (r->ranges == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for ranges of indices");
+    } else {
+        status = slc_store_push_open(&r->push, options->files, options->store, budget_bytes, err);
+    }
+    if (status == SLC_OK) {
+        report->nnz = r->push.info->nnz;
+        status = settle_modes(r, err);
+    }
+    if (status == SLC_OK) {
+        status = build_store(r, budget_bytes, err);
+    }
+    slc_store_push_close(&r->push);
+    slc_free(r->ranges);
+    slc_free(r);
+    return status;
+}

@@ -1,0 +1,76 @@
+/*
+ * `sluice slice` and `sluice permute`: a store of some indices of another one's modes, and of its
+ * modes in another order. All nonzeros are pushed to a builder, in bounded memory; the result has
+ * the bytes of one that is converted from the text of what is left.
+ */
+#ifndef SLC_CONVERT_RESHAPE_H
+#define SLC_CONVERT_RESHAPE_H
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "convert/builder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* More are better made by more than one slice. */
+enum { SLC_RANGES_MAX = 256 };
+
+/* Indices of a mode, from 0: ascending ranges with gaps or borders between them. count 0: all. */
+struct slc_ranges {
+    unsigned count;
+    struct slc_range {
+        uint64_t first, last; /* both are in it; UINT64_MAX: up to the end of the mode */
+        uint64_t before;      /* indices of the ranges before; set by slc_reshape */
+    } range[SLC_RANGES_MAX];
+};
+
+/*
+ * Reads "5,10..20,100.." (counted from 1, in any order; what overlaps is united).
+ * Errors: SLC_ERR_USAGE.
+ */
+enum slc_status
+slc_ranges_parse(const char *text, struct slc_ranges *ranges, struct slc_error *err) SLC_NODISCARD;
+
+struct slc_reshape_options {
+    const struct slc_files *files;
+    const char *store;
+    const char *output;
+    const char *verb;                /* "slice": the dialect that the manifest tells */
+    const struct slc_ranges *ranges; /* by mode of `store`, SLC_MAX_ORDER; NULL: all indices */
+    bool keep_indices;               /* else those that are left are numbered anew */
+    unsigned mode_count;             /* 0: modes stay where they are */
+    unsigned modes[SLC_MAX_ORDER];   /* mode k of the result is mode modes[k] of `store` */
+    struct slc_transforms transforms;
+    enum slc_codec codec;
+    enum slc_relabel relabel;
+    enum slc_fibers fibers;
+    struct slc_fiber_run run;
+    uint64_t block_bytes;
+    uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
+    const char *temp_folder;
+    uint64_t max_temp;
+    unsigned threads;
+    bool overwrite;
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+    void (*publishing)(void); /* as in struct slc_convert_options */
+};
+
+struct slc_reshape_report {
+    uint64_t nnz; /* of `store` */
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    struct slc_builder_report build;
+};
+
+/*
+ * Memory: memory_bytes bounds everything; SLC_ERR_BUDGET names the least that works. Errors:
+ * SLC_ERR_USAGE where a mode or an index does not exist, those of the store, and of the builder;
+ * nothing is left on disk after one.
+ */
+enum slc_status slc_reshape(const struct slc_reshape_options *options,
+                            struct slc_reshape_report *report,
+                            struct slc_error *err) SLC_NODISCARD;
+
+#endif

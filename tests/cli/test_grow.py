@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""append, slice, permute and --transform from outside: each equals the conversion of the text that it stands for,
+whose rows are chosen here by plain Python; what is refused; a kill at any moment."""
+
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import SLUICE, check, run, sluice  # noqa: E402
+
+DIMS = (40, 30, 25)
+
+
+def rows_of(count, seed, dims=DIMS, low=0):
+    draw = random.Random(seed)
+    return [([draw.randrange(low, d) for d in dims], draw.choice((1, 2, -3, 0.1, 0.7, 1e9))) for _ in range(count)]
+
+
+def text(rows, base=1):
+    return "".join(" ".join(str(i + base) for i in c) + f" {v!r}\n" for c, v in rows)
+
+
+def write(folder, name, content):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(content)
+    return path
+
+
+def blocks(store):
+    """The bytes of all files but the manifest, which says where the store comes from."""
+    return {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store)) if name != "tensor.json"}
+
+
+def made(folder, name, rows, *more, dims=None):
+    """The store of a text; dims: its lengths, where the rows do not tell."""
+    out = os.path.join(folder, name + ".slc")
+    lengths = ("--dims", "x".join(map(str, dims))) if dims else ()
+    sluice("convert", write(folder, name + ".tns", text(rows)), out, "-q", "-f", "--index-base", 1, *lengths, *more)
+    return out
+
+
+def combined(rows):
+    """What sum makes of them, zeros dropped."""
+    sums = {}
+    for c, v in rows:
+        sums[tuple(c)] = sums.get(tuple(c), 0) + v
+    return [(list(c), v) for c, v in sums.items() if v != 0]
+
+
+def appends(folder):
+    first, more = rows_of(9000, 1), rows_of(7000, 2, (40, 45, 60))
+    for name, options in (("plain", ()), ("lz4", ("--codec", "lz4")), ("relabelled", ("--relabel", "frequency"))):
+        store = made(folder, name, first, *options)
+        want = made(folder, name + "-all", first + more, *options)
+        said, _ = sluice("append", store, write(folder, "more.tns", text(more)), "-t", 2)
+        check(blocks(store) == blocks(want), f"{name}: not the store of both texts")
+        check("7,815 in the store, 7,000 read" in said, said)
+        sluice("check", store, "-q")
+    # Of a text from 0 that does not tell its base, after one that does; through a pipe; with little memory.
+    store = os.path.join(folder, "zero.slc")
+    sluice("convert", write(folder, "zero.tns", text(first, 0)), store, "-q")
+    later = rows_of(500, 3, (40, 30, 70), 1)
+    done = subprocess.run([SLUICE, "append", store, "-", "--memory", "64MiB"], input=text(later, 0), capture_output=True, text=True)
+    check(done.returncode == 0 and "from 0: as in what the store was made of" in done.stdout, done)
+    check(blocks(store) == blocks(made(folder, "zero-all", first + later)), "from 0: another store")
+    # Policies know the store's entries as the first ones.
+    for policy in ("keep-first", "keep-last"):
+        store = made(folder, "p", combined(first))
+        want = made(folder, "p-all", combined(first) + combined(more), "--duplicates", policy)
+        sluice("append", store, write(folder, "more2.tns", text(combined(more))), "-q", "--duplicates", policy)
+        check(blocks(store) == blocks(want), policy)
+    store = made(folder, "e", first)
+    before = blocks(store)
+    _, messages = sluice("append", store, write(folder, "again.tns", text(first[:1])), "--duplicates", "error", status=3)
+    check("occurs more than once" in messages and blocks(store) == before, messages)
+
+
+def refused(folder):
+    store = made(folder, "x", rows_of(200, 4))
+    before = blocks(store)
+    for content, status, word in (("1 1 1\n", 3, "3"), ("1 1 1 x\n", 3, ":1:7"), ("", 3, "empty")):
+        _, messages = sluice("append", store, write(folder, "bad.tns", content), status=status)
+        check(word in messages, messages)
+    _, messages = sluice("append", store, write(folder, "good.tns", "1 1 1 1\n"), "--memory", "1MiB", status=4)
+    check("--memory" in messages, messages)
+    sluice("append", os.path.join(folder, "none.slc"), os.path.join(folder, "good.tns"), status=5)
+    out = os.path.join(folder, "out.slc")
+    for options, word in (("--mode 4=1", "mode 4"), ("--mode 1=41", "41"), ("--mode 1=0", "1=0"), ("--mode 1=5..3", "5..3"),
+                          ("--mode 1", "3=100..200"), ("--mode 1=2 --mode 1=3", "twice"), ("--mode 1=2,,3", "ranges"),
+                          ("--transform sqrt", "sqrt"), ("--transform scale=0", "scale")):
+        _, messages = sluice("slice", store, out, *options.replace("1=0", "1=0").split(), status=2)
+        check(word in messages or "counted from 1" in messages, messages)
+    for order in ("1,2", "1,1,2", "1,2,4"):
+        sluice("permute", store, out, "--order", order, status=2)
+    _, messages = sluice("slice", store, out, "--transform", "log1p", status=3)
+    check("log1p" in messages and "coordinate" in messages, messages)
+    check(blocks(store) == before and not os.path.exists(out) and not os.path.exists(out + ".part"), os.listdir(folder))
+
+
+def slices(folder):
+    rows = rows_of(15000, 5)
+    sums = combined(rows)
+    out = os.path.join(folder, "out.slc")
+    for relabel in ((), ("--relabel", "frequency")):
+        store = made(folder, "x", rows, *relabel)
+        for modes in ({2: "5..12"}, {0: "40,1..3,2..7", 2: "..10,20.."}, {1: "30"}, {}):
+            wanted = {}
+            for mode, ranges in modes.items():
+                wanted[mode] = set()
+                for part in ranges.split(","):
+                    low, _, high = part.partition("..")
+                    high = high if ".." in part else low
+                    wanted[mode] |= set(range(int(low or 1) - 1, int(high or DIMS[mode])))
+            left = [(c, v) for c, v in sums if all(c[m] in w for m, w in wanted.items())]
+            options = [word for mode, ranges in modes.items() for word in ("--mode", f"{mode + 1}={ranges}")]
+            sluice("slice", store, out, "-q", "-f", "--keep-indices", *options)
+            check(blocks(out) == blocks(made(folder, "w", left, dims=DIMS)), f"{modes}, indices kept")
+            number = {m: {i: k for k, i in enumerate(sorted(w))} for m, w in wanted.items()}
+            left = [([number[m][i] if m in number else i for m, i in enumerate(c)], v) for c, v in left]
+            dims = [len(wanted[m]) if m in wanted else d for m, d in enumerate(DIMS)]
+            sluice("slice", store, out, "-q", "-f", "-t", 3, *options)
+            check(blocks(out) == blocks(made(folder, "w", left, dims=dims)), f"{modes}, numbered anew")
+        for order in ((2, 0, 1), (1, 0, 2), (0, 1, 2)):
+            sluice("permute", store, out, "-q", "-f", "--order", ",".join(str(m + 1) for m in order))
+            turned = [([c[m] for m in order], v) for c, v in sums]
+            check(blocks(out) == blocks(made(folder, "w", turned, dims=[DIMS[m] for m in order])), f"order {order}")
+
+
+def transforms(folder):
+    rows = rows_of(5000, 6)
+    sums = combined(rows)
+    out = os.path.join(folder, "out.slc")
+    store = made(folder, "x", rows)
+    for steps, apply in ((("abs", "log1p"), lambda v: math.log1p(abs(v))), (("binarize",), lambda v: 1.0), (("abs",), abs),
+                         (("scale=0.5", "abs"), lambda v: abs(v * 0.5))):
+        options = [word for step in steps for word in ("--transform", step)]
+        want = blocks(made(folder, "w", [(c, apply(v)) for c, v in sums], dims=DIMS))
+        sluice("slice", store, out, "-q", "-f", *options)
+        check(blocks(out) == want, f"slice {steps}")
+        check(blocks(made(folder, "c", rows, *options, dims=DIMS)) == want, f"convert {steps}: not of combined values")
+
+
+def killed(folder):
+    """After SIGKILL at any moment the old store or the new one is there, and the same command ends with the new one."""
+    first, more = rows_of(60000, 7, (4000, 300, 50)), rows_of(60000, 8, (4000, 300, 90))
+    old = made(folder, "old", first)
+    new = made(folder, "new", first + more)
+    path = write(folder, "more.tns", text(more))
+    states = [blocks(old), blocks(new)]
+    store = os.path.join(folder, "x.slc")
+    draw = random.Random(9)
+    seen = [0, 0]
+    for _ in range(12):
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.rmtree(store + ".part", ignore_errors=True)
+        shutil.copytree(old, store)
+        process = subprocess.Popen([SLUICE, "append", store, path, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(draw.uniform(0, 0.4))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        now = blocks(store)
+        complete = now.pop("complete.state", None)
+        check(now in states, "neither the old store nor the new one")
+        seen[states.index(now)] += 1
+        if process.returncode != 0:
+            if now == states[0] or complete is not None:
+                sluice("append", store, path, "-q")
+            check(blocks(store) == states[1], "appended twice, or not at all")
+    check(seen[0] > 0, f"killed too late: {seen}")
+
+
+if __name__ == "__main__":
+    run([("append is the conversion of both texts", appends), ("what is refused", refused), ("slice and permute", slices),
+         ("transforms", transforms), ("append, killed", killed)])

@@ -1,0 +1,28 @@
+/* What slice and permute share: a store becomes another one (convert/reshape.h). */
+#ifndef SLC_TOOLS_RESHAPE_OPTIONS_H
+#define SLC_TOOLS_RESHAPE_OPTIONS_H
+
+#include "build_options.h"
+#include "convert/reshape.h"
+
+/* The row of an option table for the chain of transforms at `field` of struct `type`. */
+#define OPTION_ROW_TRANSFORM(type, field)                                                          \
+    {                                                                                              \
+        .name = "transform", .kind = OPTION_MORE_STRINGS, .value = "F",                            \
+        .help =                                                                                    \
+            "log1p, binarize, abs or scale=FACTOR of each value, duplicates combined; several "    \
+            "are made in turn",                                                                    \
+        .offset = offsetof(struct type, field)                                                     \
+    }
+
+/* The transforms that were given. Errors: SLC_ERR_USAGE. */
+enum slc_status reshape_transforms(const struct option_strings *given,
+                                   struct slc_transforms *transforms,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Fills what the shared options say, reshapes and reports. Returns the exit code. */
+int reshape_run(const struct build_options *build,
+                const struct option_strings *transforms,
+                struct slc_reshape_options *reshape);
+
+#endif
