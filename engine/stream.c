@@ -366,6 +366,8 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
         stats->wait_seconds += (double)worker->wait_ns * 1e-9;
         stats->decode_seconds += (double)worker->decode_ns * 1e-9;
         stats->compute_seconds += (double)worker->compute_ns * 1e-9;
+        stats->nnz += worker->nnz;
+        worker->nnz = 0;
         worker->wait_ns = 0;
         worker->decode_ns = 0;
         worker->compute_ns = 0;

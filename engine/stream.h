@@ -28,6 +28,7 @@ struct slc_stream;
 struct slc_stream_stats {
     uint64_t passes;         /* one in parts counts with the part that is its last */
     uint64_t blocks;         /* delivered */
+    uint64_t nnz;            /* of the tiles that were computed; those of ranges once a range */
     uint64_t bytes_read;     /* from the drive */
     uint64_t bytes_cached;   /* served from the cache */
     uint64_t bytes_resident; /* that the device had in its memory */

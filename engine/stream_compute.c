@@ -189,6 +189,11 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
         slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
     }
     settle_tile(worker, open_ns, slc_clock_ns() - start_ns);
+    /* Neither what all workers compute counts more than once, nor the second phase of a range. */
+    if (status == SLC_OK && fn == stream->pass->tile &&
+        (number == 0 || !stream->pass->every_worker)) {
+        worker->nnz += worker->inner.nnz;
+    }
     if (status != SLC_OK) {
         (void)slc_fail(fault, status, "computing a tile failed");
     }

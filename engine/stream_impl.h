@@ -53,6 +53,7 @@ struct slc_stream_worker {
     uint64_t wait_ns;
     uint64_t decode_ns;
     uint64_t compute_ns;
+    uint64_t nnz; /* of the tiles computed */
     /* Of the tile at hand: calls that decode a chunk, the time of the first one and of describing,
      * nonzeros of the others, and of those that were timed. */
     uint64_t chunks, first_ns, chunks_nnz;
@@ -66,7 +67,7 @@ struct slc_stream_worker {
     struct slc_tile_rows rows;    /* ranges: cuts the tile at hand */
     const struct slc_holdout *holdout; /* nonzeros to be delivered as 0; NULL: none */
     void *values;                      /* room for a chunk of them */
-    uint64_t padding[4];               /* keeps the next worker's clocks on other cache lines */
+    uint64_t padding[3];               /* keeps the next worker's clocks on other cache lines */
 };
 
 /* One of the layouts that a stream may pass over. */

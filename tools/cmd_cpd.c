@@ -9,6 +9,7 @@
 #include "console.h"
 #include "cpd_run.h"
 #include "devices.h"
+#include "probe.h"
 #include "progress.h"
 #include "report.h"
 #include "run_json.h"
@@ -159,10 +160,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "tell the plan, and an estimate from the first seconds; write nothing",
      .offset = offsetof(struct arguments, dry_run)},
-    {.name = "no-probe",
-     .kind = OPTION_FLAG,
-     .help = "of --dry-run: begin nothing, and estimate no time",
-     .offset = offsetof(struct arguments, no_probe)},
+    PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     {.name = "verbose",
@@ -476,7 +474,8 @@ static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
     print_plan(cpd);
     return cpd->args.no_probe
                ? SLC_OK
-               : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, cpd->als.iterations, err);
+               : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, cpd->als.iterations,
+                                      cpd->args.probe_seconds, err);
 }
 
 int cpd_run_one(struct cpd *cpd, const struct operands *operands)

@@ -28,6 +28,7 @@ struct arguments {
     const char *factors;
     const char *output;
     bool dry_run;
+    double probe_seconds;
     bool no_probe;
     const char *progress;
     const char *log_json;
@@ -65,10 +66,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "tell the plan, and an estimate from the first seconds; write nothing",
      .offset = offsetof(struct arguments, dry_run)},
-    {.name = "no-probe",
-     .kind = OPTION_FLAG,
-     .help = "of --dry-run: begin nothing, and estimate no time",
-     .offset = offsetof(struct arguments, no_probe)},
+    PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
@@ -311,22 +309,17 @@ static void print_plan(const struct session *session)
 static enum slc_status
 dry_run(struct session *session, const struct arguments *args, struct slc_error *err)
 {
-    struct slc_error refused = SLC_ERROR_INIT;
     struct estimate estimate;
+    bool estimated;
     enum slc_status status;
 
     print_plan(session);
     if (args->no_probe) {
         return SLC_OK;
     }
-    status = probe_run(session, 1, &estimate, &refused);
-    if (status == SLC_OK) {
+    status = probe_run(session, 1, args->probe_seconds, &estimated, &estimate, err);
+    if (estimated) {
         estimate_print(&estimate);
-    } else if (status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
-        console_note("%s", refused.message);
-        status = SLC_OK;
-    } else {
-        *err = refused;
     }
     return status;
 }

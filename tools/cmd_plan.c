@@ -18,6 +18,7 @@ struct arguments {
     uint64_t rank;
     uint64_t mode;
     uint64_t iterations;
+    double probe_seconds;
     bool no_probe;
     bool json;
 };
@@ -47,10 +48,7 @@ static const struct option options[] = {{.name = "rank",
                                          .maximum = 1000000000,
                                          .help = "iterations of the CP-ALS",
                                          .offset = offsetof(struct arguments, iterations)},
-                                        {.name = "no-probe",
-                                         .kind = OPTION_FLAG,
-                                         .help = "begin nothing, and estimate no time",
-                                         .offset = offsetof(struct arguments, no_probe)},
+                                        PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
                                         SESSION_OPTION_ROWS(arguments),
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
@@ -141,28 +139,6 @@ static int print_json(const struct session *session,
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
-/* The estimate, where one can be had; why not is a note. */
-static enum slc_status probe(struct session *session,
-                             const struct arguments *args,
-                             bool *estimated,
-                             struct estimate *estimate,
-                             struct slc_error *err)
-{
-    struct slc_error refused = SLC_ERROR_INIT;
-    const unsigned iterations = args->mode == 0 ? (unsigned)args->iterations : 1;
-    const enum slc_status status = probe_run(session, iterations, estimate, &refused);
-
-    *estimated = status == SLC_OK;
-    if (status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
-        console_note("%s", refused.message);
-        return SLC_OK;
-    }
-    if (status != SLC_OK) {
-        *err = refused;
-    }
-    return status;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
@@ -211,7 +187,8 @@ static int run(const struct command *command, int argc, char **argv)
         (void)fflush(stdout);
     }
     if (status == SLC_OK && !args.no_probe) {
-        status = probe(&session, &args, &estimated, &estimate, &err);
+        status = probe_run(&session, args.mode == 0 ? (unsigned)args.iterations : 1,
+                           args.probe_seconds, &estimated, &estimate, &err);
     }
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
         code = print_json(&session, status == SLC_OK, products, args.iterations,

@@ -2,7 +2,6 @@
 #include "cpd_estimate.h"
 
 #include "base/memory.h"
-#include "console.h"
 #include "probe.h"
 
 /* What a run is judged by at most: its user has seen no more when he first asks how long it takes.
@@ -59,19 +58,14 @@ void cpd_estimate_end(struct cpd_estimate *of, const struct session *session, un
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      struct session *session,
                                      unsigned iterations,
+                                     double seconds,
                                      struct slc_error *err)
 {
-    struct slc_error refused = SLC_ERROR_INIT;
-    const enum slc_status status = probe_run(session, iterations, &of->estimate, &refused);
+    const enum slc_status status =
+        probe_run(session, iterations, seconds, &of->estimated, &of->estimate, err);
 
-    of->estimated = status == SLC_OK;
     if (of->estimated) {
         estimate_print(&of->estimate);
-    } else if (status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
-        console_note("%s", refused.message);
-        return SLC_OK;
-    } else {
-        *err = refused;
     }
     return status;
 }

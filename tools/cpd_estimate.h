@@ -29,6 +29,7 @@ void cpd_estimate_end(struct cpd_estimate *of, const struct session *session, un
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      struct session *session,
                                      unsigned iterations,
+                                     double seconds,
                                      struct slc_error *err) SLC_NODISCARD;
 
 #endif

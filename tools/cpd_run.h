@@ -41,6 +41,7 @@ struct arguments {
     const char *log_json;
     bool restart;
     bool dry_run;
+    double probe_seconds;
     bool no_probe;
     bool nowrite;
     bool verbose;

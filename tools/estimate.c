@@ -91,6 +91,14 @@ void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *
     estimator->marked_after = estimator_seconds(estimator);
     estimator->peak_bytes = slc_memory_peak();
     estimator->stats = *stats;
+    /* Of blocks so large that none is through, tiles tell. */
+    if (estimator->completed == 0 && estimator->passes + estimator->share <= 0 &&
+        estimator->nnz > 0) {
+        estimator->share = (double)stats->nnz / (double)estimator->nnz;
+    }
+    if (estimator->first_seconds < 0) {
+        estimator->first_seconds = 0;
+    }
 }
 
 /* Seconds of an iteration as they have been, or within the first as its passes so far say. */
@@ -222,12 +230,26 @@ void estimate_print(const struct estimate *estimate)
 {
     struct format_text a, b, c, d;
 
-    printf("Estimate, judged by the first %s\n", format_seconds(&a, estimate->judged_after));
+    if (estimate->judged_after > 0) {
+        printf("Estimate, judged by the first %s\n", format_seconds(&a, estimate->judged_after));
+    } else {
+        printf("Estimate; nothing was begun\n");
+    }
     printf("  %-12s %s expected, %s at most\n", "memory", format_memory(&a, estimate->memory_bytes),
            format_memory(&b, estimate->most_bytes));
     printf("  %-12s %s from the drive\n", "read", format_data(&a, (double)estimate->read_bytes));
     if (estimate->seconds < 0) {
-        printf("  %-12s unknown: no block was computed in that time\n", "time");
+        if (estimate->judged_after > 0) {
+            printf("  %-12s unknown: nothing was computed in that time\n", "time");
+        } else {
+            printf("  %-12s unknown: it takes about %s to the first block; --probe-seconds %.0f "
+                   "gives it time\n",
+                   "time", format_seconds(&a, estimate->start_seconds), estimate->enough_seconds);
+        }
+        if (estimate->least_seconds > 0) {
+            printf("  %-12s %s, as fast as the drive reads\n", "at least",
+                   format_seconds(&a, estimate->least_seconds));
+        }
         return;
     }
     printf("  %-12s %s for %u iteration%s, %s each; %s before the first\n", "time",
@@ -242,13 +264,14 @@ void estimate_print(const struct estimate *estimate)
 json_t *estimate_json(const struct estimate *estimate)
 {
     json_t *object = json_pack(
-        "{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f}", "iterations",
+        "{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f}", "iterations",
         (json_int_t)estimate->iterations, "memory_bytes", (json_int_t)estimate->memory_bytes,
         "memory_most_bytes", (json_int_t)estimate->most_bytes, "read_bytes",
         (json_int_t)estimate->read_bytes, "start_seconds", estimate->start_seconds,
         "iteration_seconds", estimate->iteration_seconds, "bytes_per_second", estimate->read_rate,
         "nnz_per_second", estimate->nnz_rate, "wait_share", estimate->wait_share, "bottleneck",
-        bottleneck(estimate), "judged_after_seconds", estimate->judged_after);
+        bottleneck(estimate), "judged_after_seconds", estimate->judged_after, "least_seconds",
+        estimate->least_seconds);
 
     (void)json_object_set_new(object, "seconds",
                               estimate->seconds < 0 ? json_null() : json_real(estimate->seconds));

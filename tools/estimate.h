@@ -26,9 +26,11 @@ struct estimate {
     double
         read_rate;   /* bytes a second, where the drive was waited for, or at least; 0: none read */
     double nnz_rate; /* a second, all passes of the beginning together */
-    double wait_share;   /* of the time of passes, for want of data */
-    bool reading;        /* is the bottleneck; else computing */
-    double judged_after; /* seconds of the beginning */
+    double wait_share;     /* of the time of passes, for want of data */
+    bool reading;          /* is the bottleneck; else computing */
+    double judged_after;   /* seconds of the beginning; 0: nothing was begun, so there is no time */
+    double enough_seconds; /* for a beginning, where there was none */
+    double least_seconds;  /* which the drive alone takes; 0: not known, or less than the time */
 };
 
 /* What is known of a beginning. */

@@ -184,6 +184,9 @@ def estimates(folder):
     check(json.loads(sluice("plan", store, "-r", 4, "--no-probe", "--json")[0])["estimate"] is None, "--no-probe")
     refused = json.loads(sluice("plan", store, "-r", 4, "--memory", "1MiB", "--json", status=4)[0])
     check(refused["estimate"] is None and not refused["feasible"], refused)
+    hasty = json.loads(sluice("plan", store, "-r", 4, "--probe-seconds", 0, "--json")[0])["estimate"]
+    check(hasty["seconds"] is None and hasty["judged_after_seconds"] == 0, hasty)
+    check(hasty["read_bytes"] == json.loads(sluice("plan", store, "-r", 4, "--json")[0])["estimate"]["read_bytes"], hasty)
     out, messages = sluice("cpd", store, "-r", 4, "-i", 8, "--tol", 0, "-o", os.path.join(folder, "o"), "--dry-run")
     check("Estimate, judged by the first" in out and "bottleneck" in out and "its =" not in out + messages, out)
     check("Estimate" not in sluice("cpd", store, "-r", 4, "--nowrite", "--dry-run", "--no-probe")[0], "--no-probe")
@@ -206,6 +209,26 @@ def estimates(folder):
     check("for 1 iteration," in sluice(*args)[0] and "Estimate" not in sluice(*args, "--no-probe")[0], "mttkrp --dry-run")
     sluice(*args, "--memory", "1MiB", status=4)
     check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
+
+
+def unprobed(folder):
+    """A plan goes on without an estimate where its tensor cannot be factorized, and ends as the run where it cannot be read."""
+    text, store = os.path.join(folder, "o.tns"), os.path.join(folder, "o.slc")
+    for rows in ("1 1 0\n2 2 0\n", "1 1 1e200\n2 2 1e200\n"):
+        with open(text, "w") as file:
+            file.write(rows)
+        sluice("convert", text, store, "-f", "-q")
+        out, messages = sluice("plan", store, "-r", 2, "--json")
+        check(json.loads(out)["estimate"] is None and "no time is estimated" in messages, (out, messages))
+    store = generated(folder)
+    blocks = os.path.join(store, "blco.blk")
+    with open(blocks, "r+b") as file:
+        file.seek(4096 + 100)
+        byte = file.read(1)
+        file.seek(4096 + 100)
+        file.write(bytes([byte[0] ^ 1]))
+    sluice("plan", store, "-r", 2, status=5)
+    sluice("plan", store, "-r", 2, "--no-probe")
 
 
 def followed(folder):
@@ -249,6 +272,7 @@ def followed(folder):
 run([
     ("a run is followed", followed),
     ("plans estimate, and runs compare", estimates),
+    ("plans of what cannot be begun", unprobed),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
     ("the log tells progress and the end", log_of_the_end),
