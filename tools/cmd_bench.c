@@ -9,9 +9,8 @@
 /* In the order of the help. */
 static const struct command *const benches[] = {
     &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert, &bench_cpd,
-    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,
+    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,     NULL,
 };
-enum { BENCHES = sizeof benches / sizeof benches[0] };
 
 static const struct option no_options[] = {{.name = NULL}};
 
@@ -25,7 +24,7 @@ static void print_help(const struct command *command)
 {
     options_print_help(command);
     printf("\nBenchmarks:\n");
-    for (size_t i = 0; i < BENCHES; i++) {
+    for (size_t i = 0; benches[i] != NULL; i++) {
         printf("  %-10s %s\n", bench_name(benches[i]), benches[i]->summary);
     }
     printf("\nsluice bench NAME --help tells the options of one.\n");
@@ -34,14 +33,8 @@ static void print_help(const struct command *command)
 static int fail_unknown(const char *word)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    const char *names[BENCHES + 1];
-    const char *near;
+    const char *near = commands_nearest(word, benches);
 
-    for (size_t i = 0; i < BENCHES; i++) {
-        names[i] = bench_name(benches[i]);
-    }
-    names[BENCHES] = NULL;
-    near = options_nearest(word, names);
     if (near != NULL) {
         (void)slc_fail(&err, SLC_ERR_USAGE, "unknown benchmark '%s'; did you mean %s?", word, near);
     } else {
@@ -59,7 +52,7 @@ static int run(const struct command *command, int argc, char **argv)
         print_help(command);
         return argc > 1 ? 0 : 2;
     }
-    for (size_t i = 0; i < BENCHES; i++) {
+    for (size_t i = 0; benches[i] != NULL; i++) {
         if (strcmp(word, bench_name(benches[i])) == 0) {
             return benches[i]->run(benches[i], argc - 1, argv + 1);
         }
@@ -75,6 +68,7 @@ const struct command command_bench = {
     .operands_min = 1,
     .operands_max = 1,
     .options = no_options,
+    .subcommands = benches,
     .notes =
         "Every figure is told beside its ceiling, measured in the same run. Nothing else may run\n"
         "on the machine meanwhile.",

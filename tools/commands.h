@@ -7,6 +7,7 @@
 extern const struct command command_append;
 extern const struct command command_bench;
 extern const struct command command_check;
+extern const struct command command_completion;
 extern const struct command command_convert;
 extern const struct command command_cpd;
 extern const struct command command_export;
@@ -23,6 +24,13 @@ extern const struct command command_top;
 extern const struct command command_ttv;
 extern const struct command command_ttm;
 extern const struct command command_watch;
+
+/* All of them in the order of the help, NULL-terminated. */
+extern const struct command *const commands_all[];
+
+/* The name in such a list that is nearest to `word`, or NULL where none is near: options_nearest.
+ * Of "bench io" the last word counts. */
+const char *commands_nearest(const char *word, const struct command *const *commands);
 
 /*
  * Parses the arguments into `values` (all-zero). False when the command is over already: after

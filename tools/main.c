@@ -17,21 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-    &command_convert, &command_append, &command_slice,    &command_permute, &command_info,
-    &command_check,   &command_export, &command_generate, &command_layout,  &command_plan,
-    &command_mttkrp,  &command_ttv,    &command_ttm,      &command_cpd,     &command_predict,
-    &command_report,  &command_top,    &command_watch,    &command_bench,
-};
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
-
 static void print_help(void)
 {
     printf("Example: sluice convert flights-4d.tns.xz flights-4d.slc &&\n"
            "         sluice cpd flights-4d.slc --rank 16 --memory 2GiB\n\n"
            "sluice factorizes sparse tensors that do not fit in memory.\n\nCommands:\n");
-    for (size_t i = 0; i < COMMANDS; i++) {
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; commands_all[i] != NULL; i++) {
+        printf("  %-10s %s\n", commands_all[i]->name, commands_all[i]->summary);
     }
     printf(
         "\nsluice COMMAND --help tells the options of a command, sluice --version the features.\n"
@@ -70,14 +62,8 @@ static void print_version(void)
 static int fail_unknown(const char *word)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    const char *names[COMMANDS + 1];
-    const char *near;
+    const char *near = commands_nearest(word, commands_all);
 
-    for (size_t i = 0; i < COMMANDS; i++) {
-        names[i] = commands[i]->name;
-    }
-    names[COMMANDS] = NULL;
-    near = options_nearest(word, names);
     if (near != NULL) {
         (void)slc_fail(&err, SLC_ERR_USAGE, "unknown command '%s'; did you mean %s?", word, near);
     } else {
@@ -112,9 +98,9 @@ static int dispatch(int argc, char **argv)
         print_version();
         return 0;
     }
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(word, commands[i]->name) == 0) {
-            const int code = commands[i]->run(commands[i], argc - 1, argv + 1);
+    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+        if (strcmp(word, (*command)->name) == 0) {
+            const int code = (*command)->run(*command, argc - 1, argv + 1);
 
             run_log_end(code);
             return code;

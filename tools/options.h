@@ -72,13 +72,17 @@ struct option {
 /* A subcommand. */
 struct command {
     const char *name;
-    const char *summary;  /* a lower-case clause */
-    const char *example;  /* a whole command line: the help starts with it */
-    const char *operands; /* e.g. "IN OUT.slc" */
+    const char *summary;       /* a lower-case clause */
+    const char *example;       /* a whole command line: the help starts with it */
+    const char *operands;      /* e.g. "IN OUT.slc" */
+    const char *operand_words; /* those that the operand may be, separated by blanks; NULL: paths */
     unsigned operands_min, operands_max;
     const struct option *options; /* ends with a NULL name */
     const char *notes;            /* paragraphs after the options, or NULL */
-    bool resumes;                 /* its JSON log may go on with an earlier run's: run_log.h */
+    /* Those whose names stand behind this one's, "bench io" of "bench"; NULL-terminated, or NULL.
+     */
+    const struct command *const *subcommands;
+    bool resumes; /* its JSON log may go on with an earlier run's: run_log.h */
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
