@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import binary_forms as forms  # noqa: E402
-from tap import QUICK, SLUICE, SOURCE, check, ended, run, sluice  # noqa: E402
+from tap import SLUICE, SOURCE, check, ended, run, sluice  # noqa: E402
 
 GOLDEN = os.path.join(SOURCE, "tests", "golden", "binary")
 
@@ -72,24 +72,26 @@ def agree(folder):
         given = tensor(dims, 3000, seed)
         want = as_text(folder, *given)
         wide = max(dims) > 1 << 32
-        for name, content, more in (
+        for number, (name, content, more) in enumerate((
                 ("splatt-8", forms.splatt(*given, 8, 4), ()), ("splatt-4", None if wide else forms.splatt(*given, 4, 8), ()),
                 ("genten", forms.genten(*given), ()), ("genten-32", forms.genten(*given, 32, [64] * len(dims)), ()),
                 ("alto", forms.alto(*given), ("--format", "alto-bin")),
-                ("alto-32", forms.alto(*given, 4), ("--dialect", "alto-bin"))):
+                ("alto-32", forms.alto(*given, 4), ("--dialect", "alto-bin")))):
             if content is None:
                 continue
             path = write(os.path.join(folder, name), content)
             check(converted(folder, path, *more) == want, f"{dims}, {name}: another store")
-            packed = write(path + ".gz", gzip.compress(content))
-            check(converted(folder, packed, *more, "-t", 1) == want, f"{dims}, {name}.gz: another store")
-            with open(path, "rb") as pipe:
-                check(converted(folder, "-", *more, stdin=pipe) == want, f"{dims}, {name} by a pipe: another store")
+            if (number + seed) % 2 == 0:
+                packed = write(path + ".gz", gzip.compress(content))
+                check(converted(folder, packed, *more, "-t", 1) == want, f"{dims}, {name}.gz: another store")
+            else:
+                with open(path, "rb") as pipe:
+                    check(converted(folder, "-", *more, stdin=pipe) == want, f"{dims}, {name} by a pipe: another store")
 
 
 def pieces(folder):
     """Several pieces, budgets that spill, policies of duplicates, relabelling: as from text."""
-    given = tensor((3000, 2000, 90), 100000 if QUICK else 300000, 5, True)
+    given = tensor((3000, 2000, 90), 120000, 5, True)
     paths = [write(os.path.join(folder, "a.bin"), forms.splatt(*given)),
              write(os.path.join(folder, "b.bin.xz"), lzma.compress(forms.genten(*given), preset=0))]
     for more in ((), ("--duplicates", "keep-first", "-t", 3), ("--duplicates", "keep-last", "--memory", "48MiB", "-t", 1),

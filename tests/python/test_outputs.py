@@ -347,11 +347,11 @@ def exported_npz(folder):
 
 def exported_in_parts(folder):
     """More nonzeros than the budget holds at a time: the same file, within the budget."""
-    store, _, _ = made(folder, "t", "30x20000x30000", 1500000)
+    store, _, _ = made(folder, "t", "30x20000x30000", 700000)
     big, small = os.path.join(folder, "big.npz"), os.path.join(folder, "small.npz")
     sluice("export", store, big)
     _, messages = sluice("export", store, small, "--memory", "1MiB", status=4)
-    sluice("export", store, small, "--memory", "40MiB", "-t", 1)
+    sluice("export", store, small, "--memory", "30MiB", "-t", 1)
     with open(big, "rb") as a, open(small, "rb") as b:
         check(a.read() == b.read(), "other bytes in parts")
 
