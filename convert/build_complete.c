@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "convert/build_layouts.h"
 #include "convert/relabel.h"
 #include "storage/folder_lock.h"
 
@@ -182,6 +183,18 @@ static enum slc_status renumber(struct slc_complete *complete, struct slc_error 
     return status == SLC_OK && complete->noted ? slc_complete_note(complete, err) : status;
 }
 
+/* Further layouts, which change the manifest that was noted. */
+static enum slc_status add_layouts(struct slc_complete *complete, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_build_layouts(complete->options, complete->folder->part, complete->report, err);
+
+    complete->stage = SLC_COMPLETE_WHOLE;
+    return status == SLC_OK && complete->noted && complete->report->layout_count > 0
+               ? slc_complete_note(complete, err)
+               : status;
+}
+
 enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_error *err)
 {
     const struct slc_build_folder *folder = complete->folder;
@@ -200,6 +213,9 @@ enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_er
     }
     if (status == SLC_OK && complete->stage == SLC_COMPLETE_APART) {
         status = slc_relabel_put(files, folder->part, err);
+    }
+    if (status == SLC_OK) {
+        status = add_layouts(complete, err);
     }
     if (status == SLC_OK) {
         status = slc_build_folder_publish(complete->folder, err);
@@ -438,10 +454,9 @@ void slc_complete_left_end(struct slc_complete_left *left)
     }
 }
 
-/* What the build did last, its name's sync included, once more. */
-static enum slc_status finish_placed(const struct slc_complete_left *left, struct slc_error *err)
+enum slc_status slc_complete_settle(const struct slc_builder_options *options,
+                                    struct slc_error *err)
 {
-    const struct slc_builder_options *options = left->options;
     const struct slc_files *files = slc_files_or_system(options->files);
     static const char *const suffixes[] = {".part", ".old"};
     enum slc_status status = slc_name_sync(files, options->output, err);
@@ -480,7 +495,8 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
 
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct slc_error *err)
 {
-    enum slc_status status = left->placed ? finish_placed(left, err) : finish_part(left, err);
+    enum slc_status status =
+        left->placed ? slc_complete_settle(left->options, err) : finish_part(left, err);
 
     if (status == SLC_ERR_DAMAGED) {
         left->folder.keep = false;

@@ -44,8 +44,9 @@ enum slc_status slc_complete_note(const struct slc_complete *complete,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Renumbers the store where that is to be done, and gives it its name. Errors: those of
- * slc_relabel_store and slc_build_folder_publish; what was noted is still there after one.
+ * Renumbers the store where that is to be done, builds further layouts, and gives it its name.
+ * Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; what was
+ * noted is still there after one.
  */
 enum slc_status slc_complete_finish(struct slc_complete *complete,
                                     struct slc_error *err) SLC_NODISCARD;
@@ -76,6 +77,13 @@ enum slc_status slc_complete_left_finish(struct slc_complete_left *left,
                                          struct slc_error *err) SLC_NODISCARD;
 /* What is there stays. Takes an all-zero struct. */
 void slc_complete_left_end(struct slc_complete_left *left);
+
+/*
+ * A store at its name that has all that is to be in it: makes sure of the name, and removes what a
+ * build that replaced it may have left beside it. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ */
+enum slc_status slc_complete_settle(const struct slc_builder_options *options,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /* Why complete.state in `folder`, if one is there, is not that of a store that can be taken; else
  * *why stays. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */

@@ -19,12 +19,18 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     if (manifest == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
     }
-    origin->index_base = built->index_base;
-    origin->entries_read = report->entries;
-    origin->duplicates = report->duplicates;
-    origin->explicit_zeros = report->explicit_zeros;
-    snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
-             slc_duplicates_name(built->duplicates));
+    if (origin->appended_count == 0) {
+        origin->index_base = built->index_base;
+        origin->entries_read = report->entries;
+        origin->duplicates = report->duplicates;
+        origin->explicit_zeros = report->explicit_zeros;
+        snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
+                 slc_duplicates_name(built->duplicates));
+    } else {
+        origin->entries_read += origin->appended[origin->appended_count - 1].entries;
+        origin->duplicates += report->duplicates;
+        origin->explicit_zeros += report->explicit_zeros;
+    }
     manifest->order = built->order;
     memcpy(manifest->dims, built->dims, built->order * sizeof *built->dims);
     manifest->nnz = summary->nnz;

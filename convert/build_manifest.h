@@ -18,7 +18,8 @@ struct slc_build_manifest {
     const struct slc_builder_report *report; /* entries, duplicates, zeros and the summary */
 };
 
-/* Fills in the counts of `origin` and writes the manifest. Errors: SLC_ERR_MEMORY, those of files.
+/* Fills in the counts of `origin`, or adds those of what was appended last, and writes the
+ * manifest. Errors: SLC_ERR_MEMORY, those of files.
  */
 enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
                                          struct slc_store_origin *origin,

@@ -452,8 +452,9 @@ static enum slc_status drop_spill(struct slc_builder *builder, bool noted, struc
 /* Whether what has been done is worth the syncs that it takes to have it outlive a crash. */
 static bool is_worth_noting(const struct slc_builder *builder)
 {
-    return builder->completable && (builder->folder.keep || slc_seconds_since(builder->start_ns) >=
-                                                                slc_build_interval(builder));
+    return builder->completable &&
+           (builder->folder.keep || builder->options.note_complete ||
+            slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
 }
 
 /*

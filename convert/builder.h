@@ -58,6 +58,12 @@ enum slc_fibers {
     SLC_FIBERS_GIVEN
 };
 
+/* A further layout. */
+struct slc_build_layout {
+    enum slc_layout_kind kind;
+    unsigned mode;
+};
+
 struct slc_builder_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *output;            /* OUT.slc; must not exist unless `overwrite` */
@@ -69,6 +75,8 @@ struct slc_builder_options {
     struct slc_transforms transforms; /* of values, when duplicates are combined */
     uint64_t block_bytes;             /* 0: default */
     uint64_t memory_bytes;            /* what the builder may map, all of it */
+    unsigned layout_count;            /* further ones, which the store gets before its name .. */
+    struct slc_build_layout layouts[SLC_MAX_LAYOUTS]; /* .. as far as they fit into memory */
     uint64_t max_temp; /* bytes of spill file at most; 0: no limit (SLC_ERR_BUDGET beyond) */
     unsigned workers;
     unsigned assumed_base; /* 0 or 1: see above */
@@ -85,8 +93,9 @@ struct slc_builder_options {
      * slc_builder_commit. Not with a temp_folder, of which nobody would know what was left there.
      */
     bool resumable;
-    /* Without commits: a later build goes on only with a store that is complete. */
+    /* Without commits: a later build goes on only with a store that is complete .. */
     bool completable;
+    bool note_complete; /* .. which is noted even where it was a matter of a moment */
     struct slc_build_identity identity;
     bool restart;              /* removes what an earlier run left */
     double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */
@@ -146,7 +155,9 @@ struct slc_builder_report {
     uint64_t rounded_values; /* changed by SLC_VALUE_F32 */
     uint64_t spill_bytes;    /* written to the spill file, recursion included */
     uint64_t buckets;
-    uint64_t recursions; /* buckets that overflowed and were split again */
+    uint64_t recursions;   /* buckets that overflowed and were split again */
+    unsigned layout_count; /* further ones that the store has */
+    struct slc_build_layout layouts[SLC_MAX_LAYOUTS];
     /*
      * Waiting for the spill file and splitting buckets; sorting (reading back included), encoding
      * and appending of all workers, added up.

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/team.h"
 #include "base/version.h"
+#include "convert/build_complete.h"
 #include "convert/convert_internal.h"
 
 #include <assert.h>
@@ -228,8 +229,8 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
         snprintf(c->reason, sizeof c->reason,
                  "an index equals the length of mode %u, first in line %" PRIu64,
                  at_length->mode + 1, at_length->line);
-    } else if (c->appending != NULL) {
-        job->index_base = (int)slc_conversion_old_base(c);
+    } else if (c->appending != NULL && slc_conversion_old_base(c) >= 0) {
+        job->index_base = slc_conversion_old_base(c);
         snprintf(c->reason, sizeof c->reason, "as in what the store was made of");
     } else if (c->header.ambiguous_base && job->row_count > 0) {
         return slc_conversion_blame(
@@ -364,15 +365,32 @@ static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *e
     return status;
 }
 
+/* Where the store comes from; what was counted is added later. */
+static void fill_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
+{
+    *origin = (struct slc_store_origin){.index_base = (unsigned)c->job.index_base};
+    snprintf(origin->source, sizeof origin->source, "%s", c->options->input);
+    snprintf(origin->dialect, sizeof origin->dialect, "%s", slc_dialect_name(c->header.dialect));
+    snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
+             slc_duplicates_name(c->options->duplicates));
+    if (c->appending != NULL) {
+        slc_conversion_add_origin(c, origin);
+    }
+    snprintf(origin->writer, sizeof origin->writer, "sluice %s", SLC_VERSION);
+}
+
 static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
     uint64_t dims[SLC_MAX_ORDER] = {0};
-    struct slc_store_origin origin = {0};
+    struct slc_store_origin origin;
     struct slc_state note = {.bytes = NULL};
     bool complete = false;
     enum slc_status status = slc_conversion_complete(c, &complete, err);
 
+    if (status == SLC_OK && !complete && slc_conversion_knows_input(c)) {
+        return slc_complete_settle(&c->build, err);
+    }
     if (status != SLC_OK || complete) {
         return status;
     }
@@ -383,6 +401,10 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     if (status == SLC_OK) {
         status = parse_all(c, dims, err);
     }
+    if (status == SLC_OK && c->appending != NULL && slc_conversion_knows_content(c)) {
+        slc_builder_abandon(job->builder);
+        return slc_complete_settle(&c->build, err);
+    }
     if (status == SLC_OK && c->appending != NULL) {
         status = slc_conversion_push_old(c, dims, err);
     }
@@ -392,12 +414,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     }
     /* The text is read: its memory would only stand beside the sort's. */
     destroy_parsers(job);
-    snprintf(origin.source, sizeof origin.source, "%s", c->options->input);
-    snprintf(origin.dialect, sizeof origin.dialect, "%s", slc_dialect_name(c->header.dialect));
-    snprintf(origin.duplicate_policy, sizeof origin.duplicate_policy, "%s",
-             slc_duplicates_name(c->options->duplicates));
-    snprintf(origin.writer, sizeof origin.writer, "sluice %s", SLC_VERSION);
-    origin.index_base = (unsigned)job->index_base;
+    fill_origin(c, &origin);
     if (c->options->progress) {
         c->options->progress(c->options->context, "sort", 0, 0);
     }
@@ -405,6 +422,7 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
     slc_builder_note(job->builder, &note);
     status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
                                 &c->report->build, err);
+    slc_conversion_count_layouts(c, false);
     slc_state_destroy(&note);
     return slc_conversion_blame(c, status, err);
 }
@@ -471,7 +489,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
         status = settle_dims(&c, err);
     }
     if (status == SLC_OK && options->append) {
-        status = slc_conversion_blame(&c, slc_conversion_check_order(&c, err), err);
+        status = slc_conversion_blame(&c, slc_conversion_fit_old(&c, err), err);
     }
     if (status == SLC_OK) {
         settle_stated_base(&c);

@@ -59,8 +59,11 @@ struct slc_convert_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
-    bool append;           /* to the store at `output`, whose codec and numbering it keeps */
-    bool restart;          /* begin anew, whatever an interrupted run left */
+    bool append;       /* to the store at `output`, whose codec and numbering it keeps */
+    bool drop_layouts; /* the further layouts of that store; else they are built again */
+    bool again;        /* even what it remembers to have been appended before */
+    bool fixed_modes[SLC_MAX_ORDER]; /* of that store: an index beyond their length is an error */
+    bool restart;                    /* begin anew, whatever an interrupted run left */
     double commit_seconds; /* between commits; 0: as cost allows, and none in short conversions */
     /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -90,8 +93,11 @@ struct slc_convert_report {
     double scatter_seconds; /* of the parser threads, in the builder: spilling included */
     double text_seconds;    /* from the start until all text is parsed and scattered */
     double total_seconds;
-    uint64_t old_nnz;         /* of the store that was appended to .. */
-    unsigned layouts_dropped; /* .. and its further layouts, which the new one does not have */
+    uint64_t old_nnz; /* of the store that was appended to .. */
+    uint64_t old_dims[SLC_MAX_ORDER];
+    bool appended_before;     /* the store has these entries: nothing was done */
+    uint64_t entries;         /* that were appended, or had been */
+    unsigned layouts_dropped; /* its further layouts, which the new one does not have */
     struct slc_builder_report build;
 };
 

@@ -4,23 +4,41 @@
  * read when the input has been: only then its index base, to which the builder takes all entries,
  * is certain. Its entries have the lower sequence numbers all the same.
  *
- * The new store is built beside the old one and the names are exchanged at the very end. A run that
- * is killed then, or later, is found to be complete by the same command line, which does not append
- * twice (build_complete.h): what was noted says to which store it was appended, so that a store
- * that came to its place since is not replaced by it.
+ * The new store is built beside the old one and the names are exchanged at the very end. Its
+ * manifest remembers what was appended: the file, which is known before it is read, and the
+ * entries, which are known when they have been, from wherever they came. Neither is appended twice,
+ * unless that is asked for. A run that is killed after a long build is also found to be complete by
+ * the same command line (build_complete.h): what was noted says to which store it was appended, so
+ * that a store that came to its place since is not replaced by it.
  */
 #include "convert/convert_internal.h"
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "convert/store_push.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 struct slc_appending {
     struct slc_store_push push;
     struct slc_conversion *conversion;
     uint64_t content; /* what tells the store from others */
+    struct slc_store_origin origin;
+    struct slc_store_appended added;
 };
+
+/* The file and the options by which it is appended; 0 where it is no file. */
+static uint64_t input_of(const struct slc_conversion *c)
+{
+    struct slc_convert_options options = *c->options;
+    uint64_t numbers[2] = {c->build.identity.input, 0};
+
+    options.again = false;
+    numbers[1] = slc_conversion_options_hash(&options);
+    return numbers[0] != 0 ? slc_hash64(numbers, sizeof numbers) | 1 : 0;
+}
 
 enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_error *err)
 {
@@ -38,11 +56,26 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
         const struct slc_manifest *manifest = &a->push.store.manifest;
 
         a->content = a->push.info->header_hash;
+        a->origin = manifest->origin;
+        a->added.input = input_of(c);
+        (void)snprintf(a->added.source, sizeof a->added.source, "%s", c->options->input);
+        for (unsigned i = 0; i < manifest->layout_count && !c->options->drop_layouts; i++) {
+            const struct slc_store_layout *layout = &manifest->layouts[i];
+
+            if (layout->layout != SLC_LAYOUT_BLCO) {
+                c->build.layouts[c->build.layout_count++] =
+                    (struct slc_build_layout){layout->layout, layout->layout_mode};
+            }
+        }
         c->report->layouts_dropped = manifest->layout_count - 1;
         c->report->old_nnz = manifest->nnz;
+        c->report->order = manifest->order;
+        memcpy(c->report->old_dims, manifest->dims, sizeof manifest->dims);
+        memcpy(c->report->dims, manifest->dims, sizeof manifest->dims);
         c->build.codec = slc_manifest_find(manifest, SLC_LAYOUT_BLCO, 0)->codec;
         c->build.relabel =
             manifest->permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
+        c->job.tells_content = true;
         c->job.first_sequence = slc_store_scan_sequences(a->push.info);
     }
     return status;
@@ -57,19 +90,81 @@ void slc_conversion_close_old(struct slc_conversion *c)
     }
 }
 
-enum slc_status slc_conversion_check_order(const struct slc_conversion *c, struct slc_error *err)
+enum slc_status slc_conversion_fit_old(struct slc_conversion *c, struct slc_error *err)
 {
-    const unsigned order = c->appending->push.info->order;
+    const struct slc_layout_info *info = c->appending->push.info;
 
-    return c->header.order == order
-               ? SLC_OK
-               : slc_fail(err, SLC_ERR_INPUT, "entries of %u modes, but %s has %u", c->header.order,
-                          c->options->output, order);
+    if (c->header.order != info->order) {
+        return slc_fail(err, SLC_ERR_INPUT, "entries of %u modes, but %s has %u", c->header.order,
+                        c->options->output, info->order);
+    }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (c->options->fixed_modes[n] && c->job.dims_declared &&
+            c->job.lengths[n] > info->dims[n]) {
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "mode %u has %" PRIu64 " indices here, but %" PRIu64
+                            " in %s, and is not to grow: see --grow-modes",
+                            n + 1, c->job.lengths[n], info->dims[n], c->options->output);
+        }
+        if (c->options->fixed_modes[n]) {
+            c->job.lengths[n] = slc_min_u64(c->job.lengths[n], info->dims[n]);
+        }
+    }
+    return SLC_OK;
 }
 
-unsigned slc_conversion_old_base(const struct slc_conversion *c)
+int slc_conversion_old_base(const struct slc_conversion *c)
 {
-    return c->appending->push.store.manifest.origin.index_base;
+    const struct slc_store_origin *origin = &c->appending->origin;
+
+    /* Of other formats nothing follows for this one: coordinates of arrays, say, count from 0. */
+    return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
+               ? (int)origin->index_base
+               : -1;
+}
+
+/* What the store remembers of that input, or of those entries. */
+static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
+{
+    const struct slc_store_origin *origin = &c->appending->origin;
+
+    for (unsigned i = 0; i < origin->appended_count && !c->options->again; i++) {
+        const struct slc_store_appended *known = &origin->appended[i];
+
+        if ((input != 0 && known->input == input) || (content != 0 && known->content == content)) {
+            c->report->appended_before = true;
+            c->report->layouts_dropped = 0;
+            c->report->entries = known->entries;
+            memcpy(c->report->dims, c->report->old_dims, sizeof c->report->dims);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool slc_conversion_knows_input(struct slc_conversion *c)
+{
+    return c->appending != NULL && remembers(c, c->appending->added.input, 0);
+}
+
+bool slc_conversion_knows_content(struct slc_conversion *c)
+{
+    struct slc_store_appended *added = &c->appending->added;
+
+    added->content = slc_parse_content(&c->job, &added->entries);
+    c->report->entries = added->entries;
+    return remembers(c, 0, added->content);
+}
+
+void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
+{
+    *origin = c->appending->origin;
+    if (origin->appended_count == SLC_MAX_APPENDED) {
+        origin->appended_count--;
+        memmove(&origin->appended[0], &origin->appended[1],
+                origin->appended_count * sizeof origin->appended[0]);
+    }
+    origin->appended[origin->appended_count++] = c->appending->added;
 }
 
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned workers)
@@ -80,6 +175,13 @@ uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned worke
 uint64_t slc_conversion_old_content(const struct slc_conversion *c)
 {
     return c->appending != NULL ? c->appending->content : 0;
+}
+
+void slc_conversion_count_layouts(const struct slc_conversion *c, bool placed)
+{
+    struct slc_convert_report *report = c->report;
+
+    report->layouts_dropped = placed ? 0 : report->layouts_dropped - report->build.layout_count;
 }
 
 static enum slc_status
@@ -123,7 +225,16 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
     struct slc_appending *a = c->appending;
     enum slc_status status = check_unchanged(a, err);
 
-    for (unsigned n = 0; n < c->header.order; n++) {
+    for (unsigned n = 0; n < c->header.order && status == SLC_OK; n++) {
+        if (c->options->fixed_modes[n] && dims[n] > a->push.info->dims[n]) {
+            return slc_conversion_blame(
+                c,
+                slc_fail(err, SLC_ERR_INPUT,
+                         "mode %u has %" PRIu64 " indices here, but %" PRIu64
+                         " in the store, and is not to grow: see --grow-modes",
+                         n + 1, dims[n], a->push.info->dims[n]),
+                err);
+        }
         dims[n] = slc_max_u64(dims[n], a->push.info->dims[n]);
         c->report->dims[n] = dims[n];
     }

@@ -52,6 +52,9 @@ enum slc_status slc_conversion_blame(const struct slc_conversion *conversion,
 enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
                                               struct slc_error *err) SLC_NODISCARD;
 
+/* Of the options that the store, or the way to it, depends on. */
+uint64_t slc_conversion_options_hash(const struct slc_convert_options *options);
+
 /* Says to the builder's options what the store depends on. Errors: SLC_ERR_IO. */
 enum slc_status slc_conversion_identify(struct slc_conversion *conversion,
                                         struct slc_error *err) SLC_NODISCARD;
@@ -87,15 +90,28 @@ enum slc_status slc_conversion_commit_all(struct slc_conversion *conversion,
 enum slc_status slc_conversion_open_old(struct slc_conversion *conversion,
                                         struct slc_error *err) SLC_NODISCARD;
 void slc_conversion_close_old(struct slc_conversion *conversion);
-/* Errors: SLC_ERR_INPUT where the input has another number of modes. */
-enum slc_status slc_conversion_check_order(const struct slc_conversion *conversion,
-                                           struct slc_error *err) SLC_NODISCARD;
-/* The index base of what the old store was made of. */
-unsigned slc_conversion_old_base(const struct slc_conversion *conversion);
+/*
+ * When modes and lengths of the input are known: has its indices checked against the lengths of
+ * modes that are not to grow. Errors: SLC_ERR_INPUT where the input has another number of modes, or
+ * declares a longer one of these.
+ */
+enum slc_status slc_conversion_fit_old(struct slc_conversion *conversion,
+                                       struct slc_error *err) SLC_NODISCARD;
+/* The index base of what the old store was made of; -1 where that was of another format. */
+int slc_conversion_old_base(const struct slc_conversion *conversion);
 /* What reading it takes; 0 where nothing is appended to. */
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *conversion, unsigned workers);
 /* What tells it from other stores; 0 where nothing is appended to. */
 uint64_t slc_conversion_old_content(const struct slc_conversion *conversion);
+/* Whether the store remembers the input, before it is read, or its entries, when they have been,
+ * and is not to have them again: the report says so. */
+bool slc_conversion_knows_input(struct slc_conversion *conversion);
+bool slc_conversion_knows_content(struct slc_conversion *conversion);
+/* Makes `origin` that of the old store, with what is appended. */
+void slc_conversion_add_origin(const struct slc_conversion *conversion,
+                               struct slc_store_origin *origin);
+/* Tells how many further layouts the store does not have again; `placed`: it is as it was found. */
+void slc_conversion_count_layouts(const struct slc_conversion *conversion, bool placed);
 /*
  * When all input is read: pushes the nonzeros of the old store, and makes the lengths at least its.
  * Errors: those of the scan; SLC_ERR_IO where it is no longer the one that was opened.

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/team.h"
 
 #include <assert.h>
@@ -294,4 +295,16 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
     pthread_mutex_destroy(&queue.lock);
     slc_free(places);
     return status;
+}
+
+uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries)
+{
+    uint64_t numbers[] = {job->header->order, (uint64_t)job->index_base, 0, 0};
+
+    for (unsigned w = 0; w < job->workers; w++) {
+        numbers[2] += job->parsers[w].entry_count;
+        numbers[3] += job->parsers[w].content;
+    }
+    *entries = numbers[2];
+    return slc_hash64(numbers, sizeof numbers);
 }

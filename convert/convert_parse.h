@@ -28,6 +28,8 @@ struct slc_parser {
     uint32_t piece_entries; /* of the piece at hand, so far; mirrored ones included */
     uint64_t row_count;
     uint64_t line_count;
+    uint64_t entry_count;
+    uint64_t content; /* of all entries, where the job asks for it: see slc_parse_content */
     uint64_t smallest[SLC_MAX_ORDER]; /* over all rows this parser saw */
     uint64_t largest[SLC_MAX_ORDER];
     double parse_seconds;
@@ -40,6 +42,7 @@ struct slc_parse_job {
     const struct slc_text_header *header;
     struct slc_builder *builder; /* NULL: entries are checked and dropped */
     uint64_t first_sequence;     /* of entries: lower ones are those of the store appended to */
+    bool tells_content;          /* see slc_parse_content */
     unsigned workers;
     int index_base;                  /* -1: not known before all input is read */
     const char *base_reason;         /* when known */
@@ -79,6 +82,12 @@ struct slc_parse_totals {
     uint64_t largest[SLC_MAX_ORDER];
 };
 void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals);
+
+/*
+ * What tells the entries that all parsers saw from others, in whatever order they came, under the
+ * index base that they turned out to have; and how many they are. Needs: job->tells_content.
+ */
+uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries);
 
 /* Bytes of a parser's arrays. */
 uint64_t slc_parser_bytes(unsigned order, bool symmetric);

@@ -8,7 +8,9 @@
  */
 #include "convert/convert_parse.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -147,6 +149,11 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
     if (job->index_base == 1 && place->index == 0) {
         (void)slc_fail(err, SLC_ERR_INPUT, "index 0 of mode %u, but indices start at 1 (%s)", mode,
                        job->base_reason);
+    } else if (!job->dims_declared && length < SLC_MAX_MODE_LENGTH) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
+                       " in the store, and the mode is not to grow: see --grow-modes",
+                       place->index, mode, length);
     } else if (!job->dims_declared) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "index %" PRIu64 " of mode %u is too large: lengths end at %" PRIu64,
@@ -266,6 +273,22 @@ static enum slc_status expand(const struct slc_parse_job *job,
     return SLC_OK;
 }
 
+/* The entries' part of slc_parse_content. */
+static uint64_t content_of(const struct slc_entries *entries)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < entries->count; i++) {
+        uint64_t term = 0;
+
+        for (unsigned m = 0; m < entries->order; m++) {
+            term = slc_mix64(term + entries->coords[m][i] + 1);
+        }
+        sum += slc_mix64(term + slc_bits_f64(entries->values[i]));
+    }
+    return sum;
+}
+
 /* Checks and pushes the rows of a batch. */
 static enum slc_status deliver(struct slc_parse_job *job,
                                unsigned worker,
@@ -288,6 +311,10 @@ static enum slc_status deliver(struct slc_parse_job *job,
         status = expand(job, batch, &entries, err);
     }
     parser->piece_entries += entries.count;
+    if (status == SLC_OK && job->tells_content) {
+        parser->entry_count += entries.count;
+        parser->content += content_of(&entries);
+    }
     if (status == SLC_OK && job->builder) {
         uint64_t start_ns = slc_clock_ns();
 

@@ -18,8 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the options that the store, or the way to it, depends on. */
-static uint64_t options_identity(const struct slc_convert_options *options)
+uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
 {
     const uint64_t numbers[] = {
         options->dialect,
@@ -28,6 +27,9 @@ static uint64_t options_identity(const struct slc_convert_options *options)
         slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
         options->duplicates,
         options->append,
+        options->again,
+        options->drop_layouts,
+        slc_hash64(options->fixed_modes, sizeof options->fixed_modes),
         slc_transforms_hash(&options->transforms),
         options->codec,
         options->value,
@@ -54,10 +56,11 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
         status = slc_input_identity(c->values, &both[1], err);
         identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
     }
-    identity->options = options_identity(c->options);
+    identity->options = slc_conversion_options_hash(c->options);
     /* Only the text is committed, and the store that is appended to may be another one then. */
     c->build.resumable = identity->input != 0 && !c->options->append;
     c->build.completable = identity->input != 0;
+    c->build.note_complete = c->options->again;
     c->build.restart = c->options->restart;
     c->build.commit_seconds = c->options->commit_seconds;
     return status;
@@ -182,7 +185,7 @@ void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state 
     slc_state_put(note, report->text_bytes);
     slc_state_put(note, report->lines);
     slc_state_put(note, report->old_nnz);
-    slc_state_put(note, report->layouts_dropped);
+    slc_state_put(note, report->entries);
 }
 
 /* False where it is not what was put. */
@@ -202,7 +205,7 @@ static bool get_report(struct slc_state *note, struct slc_convert_report *report
     report->text_bytes = slc_state_get(note, UINT64_MAX);
     report->lines = slc_state_get(note, UINT64_MAX);
     report->old_nnz = slc_state_get(note, UINT64_MAX);
-    report->layouts_dropped = (unsigned)slc_state_get(note, SLC_MAX_LAYOUTS);
+    report->entries = slc_state_get(note, UINT64_MAX);
     /* It is printed. */
     report->base_reason[sizeof report->base_reason - 1] = '\0';
     for (char *at = report->base_reason; *at != '\0'; at++) {
@@ -235,6 +238,7 @@ slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_err
     report->build.resumed = true;
     status = slc_complete_left_finish(&left, err);
     report->build = left.report;
+    slc_conversion_count_layouts(c, left.placed);
     report->build.resumed = report->build.completed = true;
     return status;
 }

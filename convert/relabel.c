@@ -228,6 +228,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.assumed_base = 0;
     build.relabel = SLC_RELABEL_NONE;
     build.transforms.count = 0; /* these values have had them */
+    build.layout_count = 0;
     build.publishing = NULL;
     build.progress = NULL;
     build.resumable = build.completable =

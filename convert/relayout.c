@@ -110,7 +110,7 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     opened.options.files = slc_files_or_system(options->files);
     /* For what it says of a folder that is no store. */
     status = slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
-    if (status == SLC_OK && !options->reads_only) {
+    if (status == SLC_OK && !options->reads_only && !options->locked) {
         status = slc_folder_lock(opened.options.files, options->store,
                                  "another run is changing the layouts of this store, or replacing "
                                  "it: wait until it is done",

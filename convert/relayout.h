@@ -19,6 +19,7 @@ struct slc_relayout_options {
     uint64_t memory_bytes;         /* everything the process holds */
     unsigned workers;
     bool reads_only;             /* for plans alone: nothing is locked, synced or changed */
+    bool locked;                 /* the caller has the store locked */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
 };
@@ -31,9 +32,9 @@ struct slc_relayout {
 };
 
 /*
- * Opens the store, and locks it unless options.reads_only. Owns: slc_relayout_close, which takes an
- * all-zero struct.
- * Errors: those of slc_store_open_within; SLC_ERR_IO where another run changes the layouts.
+ * Opens the store, and locks it unless options.reads_only or options.locked. Owns:
+ * slc_relayout_close, which takes an all-zero struct. Errors: those of slc_store_open_within;
+ * SLC_ERR_IO where another run changes the layouts.
  */
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,

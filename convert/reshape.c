@@ -75,8 +75,7 @@ static int compare_ranges(const void *a, const void *b)
     return left->first != right->first ? (left->first < right->first ? -1 : 1) : 0;
 }
 
-/* Ascending, and what overlaps or touches in one. */
-static void unite(struct slc_ranges *ranges)
+void slc_ranges_unite(struct slc_ranges *ranges)
 {
     unsigned kept = 0;
 
@@ -113,7 +112,7 @@ enum slc_status slc_ranges_parse(const char *text, struct slc_ranges *ranges, st
         }
         ranges->count++;
     } while (*at == ',');
-    unite(ranges);
+    slc_ranges_unite(ranges);
     return SLC_OK;
 }
 

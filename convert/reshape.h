@@ -32,6 +32,9 @@ struct slc_ranges {
 enum slc_status
 slc_ranges_parse(const char *text, struct slc_ranges *ranges, struct slc_error *err) SLC_NODISCARD;
 
+/* Puts ranges in order and unites what overlaps or touches; there is one at least. */
+void slc_ranges_unite(struct slc_ranges *ranges);
+
 struct slc_reshape_options {
     const struct slc_files *files;
     const char *store;

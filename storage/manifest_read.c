@@ -268,6 +268,29 @@ parse_permutations(struct parser *parser, const json_t *root, struct slc_manifes
     manifest->permutation_count = (unsigned)count;
 }
 
+/* What was appended; none where the member is missing. */
+static void
+parse_appended(struct parser *parser, const json_t *object, struct slc_store_origin *origin)
+{
+    const json_t *list = json_object_get(object, "appended");
+    const size_t count = json_array_size(list);
+
+    if (list != NULL && (!json_is_array(list) || count == 0 || count > SLC_MAX_APPENDED)) {
+        refuse(parser, "appended", "an array of 1 to 128 objects");
+        return;
+    }
+    for (size_t i = 0; i < count && parser->status == SLC_OK; i++) {
+        const json_t *from = json_array_get(list, i);
+        struct slc_store_appended *appended = &origin->appended[i];
+
+        get_text(parser, from, "source", appended->source, sizeof appended->source);
+        appended->input = get_hex(parser, from, "input");
+        appended->content = get_hex(parser, from, "content");
+        appended->entries = get_count(parser, from, "entries", INT64_MAX);
+    }
+    origin->appended_count = (unsigned)count;
+}
+
 static void parse_origin(struct parser *parser, const json_t *root, struct slc_store_origin *origin)
 {
     const json_t *object = json_object_get(root, "origin");
@@ -285,6 +308,7 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
     get_text(parser, object, "duplicate_policy", origin->duplicate_policy,
              sizeof origin->duplicate_policy);
     get_text(parser, object, "writer", origin->writer, sizeof origin->writer);
+    parse_appended(parser, object, origin);
 }
 
 static enum slc_status

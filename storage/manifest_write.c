@@ -153,6 +153,25 @@ static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
     return permutations;
 }
 
+static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < origin->appended_count; i++) {
+        const struct slc_store_appended *appended = &origin->appended[i];
+        json_t *object = json_object();
+
+        put(object, "source", json_text(appended->source), ok);
+        put(object, "input", json_hex(appended->input), ok);
+        put(object, "content", json_hex(appended->content), ok);
+        put(object, "entries", json_count(appended->entries), ok);
+        if (json_array_append_new(list, object) != 0) {
+            *ok = false;
+        }
+    }
+    return list;
+}
+
 static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
@@ -165,6 +184,9 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
     put(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
     put(object, "duplicate_policy", json_text(origin->duplicate_policy), ok);
     put(object, "writer", json_text(origin->writer), ok);
+    if (origin->appended_count > 0) {
+        put(object, "appended", json_appended(origin, ok), ok);
+    }
     return object;
 }
 

@@ -15,7 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SLC_MAX_LAYOUTS = 1 + 2 * SLC_MAX_ORDER };
+enum {
+    SLC_MAX_LAYOUTS = 1 + 2 * SLC_MAX_ORDER,
+    /* Inputs appended to a store that are remembered; of more, the last. A third of a year of days,
+     * and 50 KB of manifest. */
+    SLC_MAX_APPENDED = 128
+};
 
 /* One block file as the manifest lists it. */
 struct slc_store_layout {
@@ -37,6 +42,14 @@ struct slc_store_permutation {
     uint64_t hash; /* of the whole file */
 };
 
+/* An input that was appended to a store, so that it is not appended twice. */
+struct slc_store_appended {
+    char source[104];
+    uint64_t input;   /* of the file and the options, before it is read; 0: not from a file */
+    uint64_t content; /* of its entries */
+    uint64_t entries;
+};
+
 /* Where the data came from: what conversion decided and counted. Statistics only. */
 struct slc_store_origin {
     char source[512]; /* path or "-" as given; bytes that are not UTF-8 are kept as U+FFFD */
@@ -46,7 +59,9 @@ struct slc_store_origin {
     uint64_t duplicates;     /* entries merged into an earlier one */
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
     char duplicate_policy[16];
-    char writer[64]; /* "sluice 0.1.0" */
+    char writer[64];         /* "sluice 0.1.0" */
+    unsigned appended_count; /* later inputs, which the counts above include */
+    struct slc_store_appended appended[SLC_MAX_APPENDED];
 };
 
 struct slc_manifest {

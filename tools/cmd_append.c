@@ -10,12 +10,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct arguments {
     struct build_options build;
     const char *dialect;
     const char *index_base;
     const char *duplicates;
+    const char *grow_modes;
+    const char *layouts;
+    bool again;
 };
 
 static const char *const dialect_choices[] = {
@@ -24,6 +29,8 @@ static const char *const dialect_choices[] = {
     "npy",  "npy-rows",     "npy-columns", NULL};
 static const char *const base_choices[] = {"auto", "0", "1", NULL};
 static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
+
+static const char *const layouts_choices[] = {"keep", "drop", NULL};
 
 static const struct option options[] = {
     {.name = "format",
@@ -50,6 +57,24 @@ static const struct option options[] = {
      .help = "entries with equal coordinates, those of the store first: sum, error, keep-first or "
              "keep-last",
      .offset = offsetof(struct arguments, duplicates)},
+    {.name = "grow-modes",
+     .kind = OPTION_STRING,
+     .value = "K,L,..",
+     .fallback = "all",
+     .help = "modes that may get longer: 4, 1,4, all or none; in others an index beyond the length "
+             "is an error",
+     .offset = offsetof(struct arguments, grow_modes)},
+    {.name = "layouts",
+     .kind = OPTION_CHOICE,
+     .value = "WHAT",
+     .fallback = "keep",
+     .choices = layouts_choices,
+     .help = "further layouts of the store: keep (build them again) or drop",
+     .offset = offsetof(struct arguments, layouts)},
+    {.name = "again",
+     .kind = OPTION_FLAG,
+     .help = "append IN even if the store remembers to have it",
+     .offset = offsetof(struct arguments, again)},
     {.name = "fibers",
      .kind = OPTION_STRING,
      .value = "MODE",
@@ -79,6 +104,36 @@ static const struct option options[] = {
     OPTION_ROW_QUIET(arguments, build.quiet),
     {.name = NULL}};
 
+/* "all", "none" or the modes that may grow, from 1. */
+static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct slc_error *err)
+{
+    const char *at = text;
+    char *end;
+
+    if (strcmp(text, "all") == 0) {
+        return SLC_OK;
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        fixed[n] = true;
+    }
+    if (strcmp(text, "none") == 0) {
+        return SLC_OK;
+    }
+    do {
+        const unsigned long mode = *at >= '1' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+
+        if (mode < 1 || mode > SLC_MAX_ORDER || (*end != ',' && *end != '\0')) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--grow-modes '%s': modes from 1 to %d with commas between them are "
+                            "needed, or all, or none",
+                            text, SLC_MAX_ORDER);
+        }
+        fixed[mode - 1] = false;
+        at = end + 1;
+    } while (*end == ',');
+    return SLC_OK;
+}
+
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
@@ -89,6 +144,8 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
                         args->dialect, args->duplicates);
     }
     out->append = true;
+    out->again = args->again;
+    out->drop_layouts = args->layouts[0] == 'd';
     out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
     out->value = SLC_VALUE_AUTO;
     out->block_bytes = args->build.block_bytes;
@@ -98,7 +155,9 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->threads = build_threads(&args->build);
     out->progress = progress_phase;
     out->publishing = unfinished_publishing;
-    return build_fibers(&args->build, &out->fibers, &out->run, err);
+    return parse_grow_modes(args->grow_modes, out->fixed_modes, err) == SLC_OK
+               ? build_fibers(&args->build, &out->fibers, &out->run, err)
+               : SLC_ERR_USAGE;
 }
 
 static void print_report(const struct slc_convert_report *report,
@@ -114,8 +173,12 @@ static void print_report(const struct slc_convert_report *report,
            report->compression, format_data(&a, (double)report->text_bytes));
     printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     printf("  %-12s %s in the store, %s read\n", "nonzeros", format_count(&a, report->old_nnz),
-           format_count(&b, build->entries - slc_min_u64(build->entries, report->old_nnz)));
-    printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
+           format_count(&b, report->entries));
+    printf("  %-12s %s", "dims", format_dims(dims, report->order, report->dims));
+    if (memcmp(report->dims, report->old_dims, sizeof report->dims) != 0) {
+        printf(", before %s", format_dims(dims, report->order, report->old_dims));
+    }
+    printf("\n");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
            args->duplicates);
     printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
@@ -124,6 +187,11 @@ static void print_report(const struct slc_convert_report *report,
                "resumed");
     }
     build_report(build, report->order, report->dims);
+    for (unsigned i = 0; i < build->layout_count; i++) {
+        printf("%s%s-%u%s", i == 0 ? "  layouts      built again: " : ", ",
+               slc_layout_name(build->layouts[i].kind), build->layouts[i].mode + 1,
+               i + 1 == build->layout_count ? "\n" : "");
+    }
     printf("  %-12s %.2fs in all\n", "time", report->total_seconds);
     build_report_memory(args->build.memory);
 }
@@ -149,11 +217,22 @@ static int run(const struct command *command, int argc, char **argv)
         return console_error(&err);
     }
     console_settle();
+    if (report.appended_before) {
+        struct format_text count;
+
+        console_note(
+            "note: %s has been appended to %s before, %s entries: nothing is done; --again "
+            "appends them once more",
+            append.input, append.output, format_count(&count, report.entries));
+        return 0;
+    }
     if (report.layouts_dropped > 0) {
-        console_note("note: %u further layout%s of the store had the old nonzeros and %s gone: "
-                     "sluice layout builds them again",
+        console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
+                     "sluice layout builds %s again",
                      report.layouts_dropped, report.layouts_dropped == 1 ? "" : "s",
-                     report.layouts_dropped == 1 ? "is" : "are");
+                     report.layouts_dropped == 1 ? "has" : "have",
+                     report.layouts_dropped == 1 ? "is" : "are",
+                     report.layouts_dropped == 1 ? "it" : "them");
     }
     if (!args.build.quiet) {
         print_report(&report, &args, &append);
@@ -171,6 +250,6 @@ const struct command command_append = {
     .options = options,
     .notes = "The result is the store of both texts, one behind the other. Indices keep their\n"
              "numbers, and modes get as long as IN needs. The new store is built beside the old\n"
-             "one and takes its name at the end; further layouts have to be built again.",
+             "one, with its further layouts, and takes its name at the end.",
     .run = run,
 };

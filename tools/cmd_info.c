@@ -195,14 +195,27 @@ static json_t *relabelled_to_json(const struct slc_manifest *manifest)
     return modes;
 }
 
+/* What was appended, oldest first. */
+static json_t *appended_to_json(const struct slc_store_origin *origin)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < origin->appended_count; i++) {
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:I}", "source", origin->appended[i].source,
+                                              "entries", (json_int_t)origin->appended[i].entries));
+    }
+    return list;
+}
+
 static json_t *origin_to_json(const struct slc_store_origin *origin)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "source", origin->source,
-                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
-                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
-                     (json_int_t)origin->duplicates, "explicit_zeros",
-                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
-                     origin->duplicate_policy, "writer", origin->writer);
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:o}", "source", origin->source, "dialect",
+        origin->dialect, "index_base", (json_int_t)origin->index_base, "entries_read",
+        (json_int_t)origin->entries_read, "duplicates", (json_int_t)origin->duplicates,
+        "explicit_zeros", (json_int_t)origin->explicit_zeros, "duplicate_policy",
+        origin->duplicate_policy, "writer", origin->writer, "appended", appended_to_json(origin));
 }
 
 static int print_json(const struct slc_store *store, const struct findings *findings)
@@ -298,6 +311,14 @@ static void print_origin(const struct slc_store_origin *found)
            format_count(&b, origin.duplicates));
     printf(" (%s), %s explicit zeros\n", origin.duplicate_policy,
            format_count(&a, origin.explicit_zeros));
+    if (origin.appended_count > 0) {
+        struct slc_store_appended *last = &origin.appended[origin.appended_count - 1];
+
+        slc_text_make_plain(last->source);
+        printf("  %-12s %u input%s, the last %s with %s entries\n", "appended",
+               origin.appended_count, origin.appended_count == 1 ? "" : "s", last->source,
+               format_count(&a, last->entries));
+    }
 }
 
 static void print_text(const struct slc_store *store, const struct findings *findings)

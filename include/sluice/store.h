@@ -112,6 +112,106 @@ SLC_API enum slc_status sluice_builder_finish(struct sluice_builder *builder,
 /* Gives up, and removes what is on disk. Takes NULL. */
 SLC_API void sluice_builder_abandon(struct sluice_builder *builder);
 
+struct sluice_append_options {
+    uint64_t struct_bytes;
+    enum sluice_dialect dialect;
+    int32_t index_base; /* -1 found out, or as in what the store was made of; 0 or 1 */
+    enum sluice_duplicates duplicates;
+    uint32_t fixed_modes;  /* bit n: an index beyond the length of mode n is an error */
+    uint32_t again;        /* non-zero: append even what the store remembers to have */
+    uint32_t drop_layouts; /* non-zero: further layouts are not built again */
+    uint32_t threads;      /* 0: all */
+    uint32_t reserved;
+    uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
+    uint64_t memory_bytes;   /* 0: 80 % of memory */
+    const char *temp_folder; /* for spilled data; NULL: beside the store */
+    uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct sluice_append_report {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint32_t order;
+    uint32_t known; /* non-zero: the store had these entries, and nothing was done */
+    uint64_t dims[SLUICE_MAX_ORDER];
+    uint64_t entries;         /* read, or had before */
+    uint64_t nnz_before;      /* stored before .. */
+    uint64_t nnz;             /* .. and now */
+    uint32_t layouts_dropped; /* further ones that were not built again */
+    uint32_t reserved;
+};
+
+SLC_API void sluice_append_options_init(struct sluice_append_options *options, uint64_t bytes);
+
+/*
+ * Adds the nonzeros of the tensor `input`, as of sluice_convert, to the store at `path`, as if both
+ * texts had been converted one behind the other; modes get as long as is needed, codec and
+ * numbering stay, further layouts are built again as far as they fit into memory. What was appended
+ * is remembered by its entries, and is not appended again. `report` may be NULL. Whatever ends it,
+ * the store is the old or the new one. A store that is open stays as it was. Errors: as
+ * sluice_convert, and those of the store.
+ */
+SLC_API enum slc_status sluice_append(const char *path,
+                                      const char *input,
+                                      const struct sluice_append_options *options,
+                                      struct sluice_append_report *report,
+                                      struct slc_error *err);
+
+/* Indices of a mode, from 0; `last` is among them, UINT64_MAX stands for the end of the mode. */
+struct sluice_range {
+    uint32_t mode;
+    uint32_t reserved;
+    uint64_t first;
+    uint64_t last;
+};
+
+struct sluice_reshape_options {
+    uint64_t struct_bytes;
+    enum sluice_codec codec;
+    enum sluice_relabel relabel;
+    uint32_t keep_indices; /* non-zero: of a slice, indices and lengths stay */
+    uint32_t overwrite;    /* non-zero: replace an existing store, at the very end */
+    uint32_t threads;      /* 0: all */
+    uint32_t reserved;
+    const char *transform; /* of values: "abs,log1p", steps of sluice-convert(1); NULL: none */
+    uint64_t block_bytes;
+    uint64_t memory_bytes;   /* 0: 80 % of memory */
+    const char *temp_folder; /* for spilled data; NULL: beside the output */
+    uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+SLC_API void sluice_reshape_options_init(struct sluice_reshape_options *options, uint64_t bytes);
+
+/*
+ * Makes the store `output` of those nonzeros of the store at `path` that are in `count` ranges: in
+ * one of those of each mode that has any. What is left is numbered anew, ascending, unless
+ * options->keep_indices. `report` may be NULL; its `entries` are nonzeros of the store at `path`.
+ * Errors: SLC_ERR_USAGE for a mode or an index that does not exist, and more than 256 ranges of a
+ * mode; SLC_ERR_INPUT naming a value whose transform is not finite; as sluice_convert.
+ */
+SLC_API enum slc_status sluice_slice(const char *path,
+                                     const char *output,
+                                     uint32_t count,
+                                     const struct sluice_range *ranges,
+                                     const struct sluice_reshape_options *options,
+                                     struct sluice_convert_report *report,
+                                     struct slc_error *err);
+
+/*
+ * Makes the store `output` of the store at `path` with its modes in another order: mode k is mode
+ * modes[k] of it. `count` is the number of modes. Otherwise as sluice_slice.
+ */
+SLC_API enum slc_status sluice_permute(const char *path,
+                                       const char *output,
+                                       uint32_t count,
+                                       const uint32_t *modes,
+                                       const struct sluice_reshape_options *options,
+                                       struct sluice_convert_report *report,
+                                       struct slc_error *err);
+
 struct sluice_generate_options {
     uint64_t struct_bytes;
     enum sluice_distribution distribution;

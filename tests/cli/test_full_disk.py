@@ -53,6 +53,8 @@ def commands(out):
         "export factors as text": (("export", at, out + "a.ktensor", "-f"), "a.ktensor"),
         "layout sorted": (("layout", out + "t.slc", "--sorted", "1"), "t.slc"),
         "layout fiber": (("layout", out + "t.slc", "--fiber", "1"), "t.slc"),
+        "append": (("append", out + "t.slc", at + "t.tns"), "t.slc"),
+        "slice": (("slice", at + "t.slc", out + "a.slc", "-f", "--mode", "1=2..2900"), "a.slc"),
         "cpd": ((*cpd, "-o", out + "r"), "r"),
         "cpd SPLATT text": ((*cpd, "-s", out + "r/"), "r"),
         "cpd ktensor": ((*cpd, "--ktensor", out + "r.ktns"), "r.ktns"),
@@ -66,7 +68,7 @@ def commands(out):
 def prepared(name, out):
     """The command; its result's folder is there where it adds to one."""
     args, result = commands(out)[name]
-    if name.startswith("layout"):
+    if name.startswith(("layout", "append")):
         shutil.copytree(inputs() + "t.slc", out + "t.slc", dirs_exist_ok=True)
     if result == "r" and name != "cpd":
         os.makedirs(out + "r", exist_ok=True)

@@ -2,6 +2,7 @@
 """append, slice, permute and --transform from outside: each equals the conversion of the text that it stands for,
 whose rows are chosen here by plain Python; what is refused; a kill at any moment."""
 
+import json
 import math
 import os
 import random
@@ -11,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, run, sluice  # noqa: E402
 
 DIMS = (40, 30, 25)
 
@@ -79,6 +80,105 @@ def appends(folder):
     before = blocks(store)
     _, messages = sluice("append", store, write(folder, "again.tns", text(first[:1])), "--duplicates", "error", status=3)
     check("occurs more than once" in messages and blocks(store) == before, messages)
+
+
+def remembered(folder):
+    """What was appended is not appended twice: not by the same command, and not under another name or from a pipe."""
+    first, more = rows_of(3000, 10), rows_of(2000, 11, (40, 30, 25))
+    path = write(folder, "more.tns", text(more))
+    store = made(folder, "x", first)
+    want = blocks(made(folder, "want", first + more))
+    sluice("append", store, path, "-q")
+    check(blocks(store) == want, "not appended")
+    shuffled = more[:]
+    random.Random(1).shuffle(shuffled)
+    for name, content in (("more.tns", text(more)), ("copy.tns", text(more)), ("shuffled.tns", text(shuffled)), ("-", text(more))):
+        if name in ("copy.tns", "shuffled.tns"):
+            write(folder, name, content)
+        given = name if name == "-" else os.path.join(folder, name)
+        done = subprocess.run([SLUICE, "append", store, given], input=content, capture_output=True, text=True)
+        check(done.returncode == 0 and "--again" in done.stderr and "2,000 entries" in done.stderr, done)
+        check(blocks(store) == want, f"{name}: appended twice")
+        check(not os.path.exists(store + ".part"), "something is left")
+    sluice("append", store, path, "-q", "--again")
+    twice = blocks(store)
+    check(twice == blocks(made(folder, "twice", first + more + more)), "--again did not append")
+    # The same coordinates with another value are something else.
+    other = [(more[0][0], more[0][1] + 1)] + more[1:]
+    sluice("append", store, write(folder, "other.tns", text(other)), "-q")
+    check(blocks(store) != twice, "other entries are taken for known ones")
+    origin = json.loads(sluice("info", store, "--json")[0])["origin"]
+    check([a["entries"] for a in origin["appended"]] == [2000, 2000, 2000] and origin["entries_read"] == 9000, origin)
+    check(origin["source"].endswith("x.tns") and origin["appended"][2]["source"].endswith("other.tns"), origin)
+    check("3 inputs, the last" in sluice("info", store)[0], "info does not tell")
+    # Only so many are remembered; the oldest are forgotten first.
+    store = made(folder, "y", first[:50])
+    count = 130 if FULL else 3
+    small = [write(folder, f"s{i}.tns", f"1 1 1 {i + 1}\n") for i in range(count)]
+    for name in small:
+        sluice("append", store, name, "-q")
+    known = min(count, 128)
+    check(len(json.loads(sluice("info", store, "--json")[0])["origin"]["appended"]) == known, f"not {known} are remembered")
+    before = blocks(store)
+    sluice("append", store, small[count - known], "-q")
+    check(blocks(store) == before, "the oldest that is remembered is appended again")
+    if count > known:
+        sluice("append", store, small[count - known - 1], "-q")
+        check(blocks(store) != before, "one that is forgotten is taken for known")
+    sluice("check", store, "-q")
+
+
+def growth(folder):
+    """Modes grow as they may."""
+    first = rows_of(500, 12) + [([39, 29, 24], 1.0)]
+    store = made(folder, "x", first)
+    before = blocks(store)
+    for modes, row, line in (("3", "41 1 1 2", 1), ("none", "1 1 26 2", 1), ("1,3", "41 1 26 1\n1 31 1 1", 2), ("2,3", "40 31 30 1\n41 1 1 1", 2)):
+        path = write(folder, "more.tns", row + "\n")
+        _, messages = sluice("append", store, path, "--grow-modes", modes, status=3)
+        check("--grow-modes" in messages and f"more.tns:{line}:" in messages, messages)
+        check(blocks(store) == before, "changed all the same")
+    # From 0 on: index 40 of 40 is beyond.
+    _, messages = sluice("append", store, write(folder, "zero.tns", "40 1 1 1\n0 1 1 1\n"), "--grow-modes", "3", status=3)
+    check("zero.tns" in messages, messages)
+    _, messages = sluice("append", store, write(folder, "dims.tns", "3\n41 30 25\n1 1 1 1\n"), "--grow-modes", "3", "--format", "parti", status=3)
+    check("mode 1" in messages and "--grow-modes" in messages, messages)
+    for bad in ("4x", "0", "1,,2", "17", ""):
+        _, messages = sluice("append", store, path, "--grow-modes", bad, status=2)
+        check("--grow-modes" in messages, messages)
+    out, _ = sluice("append", store, write(folder, "more.tns", "40 1 33 1\n"), "--grow-modes", "3")
+    check("33, before 40" in out, out)
+
+
+def bases(folder):
+    """The base of another format says nothing of this one's."""
+    first = rows_of(500, 13)
+    store = made(folder, "x", first)
+    cut = os.path.join(folder, "cut.slc")
+    sluice("slice", store, cut, "-q")
+    out, _ = sluice("append", cut, write(folder, "more.tns", "2 2 2 5\n"))
+    check("from 1: the convention of the tns format" in out, out)
+    check(blocks(cut) == blocks(made(folder, "w", first + [([1, 1, 1], 5.0)])), "another base")
+
+
+def layouts(folder):
+    """Further layouts are built of the new nonzeros, too, before the store is changed; or dropped where that is asked for."""
+    first, more = rows_of(3000, 14), rows_of(2000, 15, (45, 30, 25))
+    path = write(folder, "more.tns", text(more))
+    for relabel in ((), ("--relabel", "frequency")):
+        store = made(folder, "x", first, *relabel)
+        want = made(folder, "want", first + more, *relabel)
+        for x in (store, want):
+            sluice("layout", x, "--sorted", 1, "--fiber", 3, "-q")
+        out, messages = sluice("append", store, path)
+        check(blocks(store) == blocks(want), f"other layouts: {sorted(blocks(store))}")
+        check("sorted-1, fiber-3" in out and "note" not in messages, out + messages)
+        sluice("check", store, "-q")
+    before = blocks(store)
+    sluice("append", store, path, "-q")
+    check(blocks(store) == before, "layouts changed though nothing was done")
+    _, messages = sluice("append", store, path, "--again", "--layouts", "drop")
+    check(sorted(n for n in blocks(store) if n.endswith(".blk")) == ["blco.blk"] and "sluice layout" in messages, messages)
 
 
 def refused(folder):
@@ -156,7 +256,7 @@ def killed(folder):
     store = os.path.join(folder, "x.slc")
     draw = random.Random(9)
     seen = [0, 0]
-    for _ in range(12):
+    for _ in range(60 if FULL else 4 if QUICK else 12):
         shutil.rmtree(store, ignore_errors=True)
         shutil.rmtree(store + ".part", ignore_errors=True)
         shutil.copytree(old, store)
@@ -178,5 +278,7 @@ def killed(folder):
 
 
 if __name__ == "__main__":
-    run([("append is the conversion of both texts", appends), ("what is refused", refused), ("slice and permute", slices),
+    run([("append is the conversion of both texts", appends), ("what was appended is remembered", remembered),
+         ("modes grow as they may", growth), ("bases", bases), ("layouts are built again", layouts),
+         ("what is refused", refused), ("slice and permute", slices),
          ("transforms", transforms), ("append, killed", killed)])

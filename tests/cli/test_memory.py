@@ -42,6 +42,8 @@ class Inputs:
             sluice("generate", self.at + "t.tns", *generate(name, nnz), "-q")
         else:
             shutil.copy(unpacked(name), self.at + "t.tns")
+        with open(self.at + "t.tns") as text, open(self.at + "more.tns", "w") as more:
+            more.writelines(f"{int(line.split()[0]) + 7} {line.split(maxsplit=1)[1]}" for line in text)
         sluice("convert", self.at + "t.tns", self.at + "t.slc", "-q", "--block-bytes", "128KiB")
         shutil.copytree(self.at + "t.slc", self.at + "all.slc")
         sluice("layout", self.at + "all.slc", "--sorted", "all", "--fiber", "2", "-q")
@@ -63,6 +65,9 @@ class Inputs:
             "generate text": (("generate", out + "a.tns", *drawn), False),
             "layout --sorted": (("layout", out + "t.slc", "--sorted", "1"), False),
             "layout --fiber": (("layout", out + "t.slc", "--fiber", "2"), False),
+            "append": (("append", out + "t.slc", at + "more.tns"), False),
+            "slice": (("slice", at + "t.slc", out + "a.slc", "--mode", "2=5..9000", "--transform", "abs"), False),
+            "permute": (("permute", at + "t.slc", out + "a.slc", "--order", ",".join(map(str, range(len(self.dims), 0, -1)))), False),
             "check": (("check", at + "all.slc"), False),
             "export": (("export", at + "t.slc", out + "a.tns"), False),
             "export lists": (("export", at + "t.slc", out + "a.bin"), False),
@@ -90,8 +95,8 @@ class Inputs:
         """An empty folder for results, where layouts find their store."""
         shutil.rmtree(self.at + "out", ignore_errors=True)
         os.mkdir(self.at + "out")
-        if name.startswith("layout"):
-            shutil.copytree(self.at + "t.slc", self.at + "out/t.slc")
+        if name.startswith("layout") or name == "append":
+            shutil.copytree(self.at + ("all.slc" if name == "append" else "t.slc"), self.at + "out/t.slc")
 
     def leave_cache(self):
         """Has the inputs written and dropped by the page cache, so that whoever reads them is charged."""

@@ -542,8 +542,40 @@ static void test_convert(void)
     }
 }
 
+/* Nothing is appended twice, and nothing half: all layouts of the store are of one and the same. */
+static void test_grow(void)
+{
+    static const struct command commands[] = {
+        {.name = "append",
+         .arguments = "append x.slc in.tns -t 2 --memory 2GiB -q",
+         .before = "generate y.slc --dims 5x4x3 --nnz 20 -q",
+         .paths = {"x.slc"},
+         .scale = 2,
+         .every = 4},
+        {.name = "append to a store without layouts",
+         .arguments = "append y.slc in.tns -t 2 --memory 2GiB -q",
+         .before = "generate y.slc --dims 5x4x3 --nnz 20 -q",
+         .paths = {"y.slc"},
+         .scale = 4},
+        {.name = "slice over a store",
+         .arguments = "slice x.slc y.slc --mode 1=2..4 -t 2 --memory 2GiB -q -f",
+         .before = "generate y.slc --dims 5x4x3 --nnz 20 -q",
+         .paths = {"y.slc"},
+         .scale = 2},
+        {.name = "permute",
+         .arguments = "permute x.slc y.slc --order 2,3,1 -t 2 --memory 2GiB -q",
+         .paths = {"y.slc"},
+         .scale = 2},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(commands); i++) {
+        sweep(&commands[i]);
+    }
+}
+
 static const struct slc_test tests[] = {
     {"convert", test_convert},
+    {"append, slice and permute", test_grow},
     {"cpd", test_cpd},
     {"cpd with two modes in a pass", test_fused},
     {"cpd over several ranks", test_ranks},

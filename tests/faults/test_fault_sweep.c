@@ -267,6 +267,8 @@ static void make_inputs(void)
     prepare_left("half-converted", CONVERT_COMMITTING, SLC_FAULTY_RENAME, 2);
     make_folder_with("complete", "old.slc", "complete/out.slc");
     leave("complete", CONVERT_REPLACING, SLC_FAULTY_EXCHANGE, 1);
+    prepare("layout old.slc --sorted 1 --fiber 2 -q");
+    make_folder_with("to-grow", "old.slc", "to-grow/x.slc");
     prepare_left("half-factored", CPD_SAVING, SLC_FAULTY_SYNC, 9);
 }
 
@@ -321,6 +323,21 @@ static const struct sweep_case cases[] = {
      .arguments = "layout x.slc --drop sorted-1",
      .before = "with-layouts",
      .store = "x.slc/"},
+    {.name = "append",
+     .arguments = "append x.slc ../in/t.tns -t 2 --memory 256MiB",
+     .before = "to-grow",
+     .store = "x.slc/",
+     .replaces = true},
+    {.name = "slice",
+     .arguments = "slice ../in/sorted.slc out.slc --mode 1=3..40 --transform log1p -t 2 "
+                  "--memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "permute",
+     .arguments = "permute ../in/plain.slc out.slc --order 3,1,2 -f -t 2 --relabel frequency "
+                  "--memory 256MiB",
+     .before = "with-old",
+     .store = "out.slc/",
+     .replaces = true},
     {.name = "check", .arguments = "check ../in/real.slc -t 2", .prints = true, .replaces = true},
     {.name = "check, damaged",
      .arguments = "check ../in/sorted.slc -t 2",
@@ -437,6 +454,14 @@ static void test_layout(void)
     sweep_cases("layout");
 }
 
+/* What makes a store of another one. */
+static void test_grow(void)
+{
+    sweep_cases("append");
+    sweep_cases("slice");
+    sweep_cases("permute");
+}
+
 static void test_check(void)
 {
     sweep_cases("check");
@@ -491,11 +516,13 @@ static void test_info(void)
 int __wrap_main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"convert", test_convert},    {"generate", test_generate}, {"layout", test_layout},
-        {"check", test_check},        {"cpd", test_cpd},           {"predict", test_predict},
-        {"mttkrp", test_mttkrp},      {"ttv", test_ttv},           {"ttm", test_ttm},
-        {"export", test_export},      {"top", test_top},           {"report", test_report},
-        {"info and plan", test_info},
+        {"convert", test_convert}, {"generate", test_generate},
+        {"layout", test_layout},   {"append, slice and permute", test_grow},
+        {"check", test_check},     {"cpd", test_cpd},
+        {"predict", test_predict}, {"mttkrp", test_mttkrp},
+        {"ttv", test_ttv},         {"ttm", test_ttm},
+        {"export", test_export},   {"top", test_top},
+        {"report", test_report},   {"info and plan", test_info},
     };
 
     return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);

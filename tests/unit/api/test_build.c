@@ -253,6 +253,107 @@ static void adds_and_drops_layouts(void)
                      &err, "kind");
 }
 
+static uint64_t nnz_of(const char *path, uint64_t *lengths)
+{
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    memcpy(lengths, info.dims, ORDER * sizeof *lengths);
+    sluice_store_close(store);
+    return info.nnz;
+}
+
+static void appends_once(void)
+{
+    struct sluice_append_report report = {.struct_bytes = sizeof report};
+    struct sluice_append_options options;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t lengths[ORDER];
+    char path[600], text[600];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/grown.slc", slc_test_folder());
+    snprintf(text, sizeof text, "%s/more.tns", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 1, NULL, &err), &err);
+    file = fopen(text, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs("301 1 1 2.5\n1 1 120 -3\n", file);
+    fclose(file);
+    sluice_append_options_init(&options, sizeof options);
+    options.fixed_modes = 1;
+    SLC_ASSERT_FAILS(sluice_append(path, text, &options, &report, &err), SLC_ERR_INPUT, &err,
+                     "not to grow");
+    memset(&err, 0, sizeof err);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        SLC_ASSERT_OK(sluice_append(path, text, NULL, &report, &err), &err);
+        CU_ASSERT_EQUAL(report.known, turn);
+        CU_ASSERT_EQUAL(report.entries, 2);
+        CU_ASSERT_EQUAL(report.layouts_dropped, 0);
+        CU_ASSERT_EQUAL(nnz_of(path, lengths), report.nnz);
+        CU_ASSERT(lengths[0] == 301 && lengths[1] == dims[1] && lengths[2] == 120);
+        CU_ASSERT_EQUAL(memcmp(report.dims, lengths, sizeof lengths), 0);
+    }
+    CU_ASSERT_EQUAL(report.nnz_before, report.nnz);
+    options.fixed_modes = 0;
+    options.again = 1;
+    options.drop_layouts = 1;
+    SLC_ASSERT_OK(sluice_append(path, text, &options, &report, &err), &err);
+    CU_ASSERT(report.known == 0 && report.layouts_dropped == 1);
+    SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
+}
+
+static void slices_and_permutes(void)
+{
+    static const struct sluice_range ranges[] = {{.mode = 2, .first = 10, .last = 19},
+                                                 {.mode = 2, .first = 15, .last = 24},
+                                                 {.mode = 0, .first = 290, .last = UINT64_MAX}};
+    static const uint32_t order[] = {2, 0, 1}, wrong[] = {2, 0, 2};
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    struct sluice_reshape_options options;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_range bad = {.mode = 0, .first = 3, .last = 2};
+    uint64_t lengths[ORDER];
+    char path[600], cut[600], turned[600];
+
+    snprintf(path, sizeof path, "%s/whole.slc", slc_test_folder());
+    snprintf(cut, sizeof cut, "%s/cut.slc", slc_test_folder());
+    snprintf(turned, sizeof turned, "%s/turned.slc", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 90000, NULL, &err), &err);
+    sluice_reshape_options_init(&options, sizeof options);
+    options.transform = "binarize,scale=3";
+    SLC_ASSERT_OK(sluice_slice(path, cut, 3, ranges, &options, &report, &err), &err);
+    CU_ASSERT(report.nnz > 0 && report.nnz < report.entries);
+    CU_ASSERT_EQUAL(nnz_of(cut, lengths), report.nnz);
+    CU_ASSERT(lengths[0] == 10 && lengths[1] == dims[1] && lengths[2] == 15);
+    SLC_ASSERT_OK(sluice_permute(path, turned, ORDER, order, NULL, &report, &err), &err);
+    CU_ASSERT_EQUAL(nnz_of(turned, lengths), report.entries);
+    CU_ASSERT(lengths[0] == dims[2] && lengths[1] == dims[0] && lengths[2] == dims[1]);
+    SLC_ASSERT_FAILS(sluice_permute(path, turned, ORDER, order, NULL, NULL, &err), SLC_ERR_IO, &err,
+                     "exists");
+    memset(&err, 0, sizeof err);
+    options.overwrite = 1;
+    SLC_ASSERT_FAILS(sluice_permute(path, turned, ORDER, wrong, &options, NULL, &err),
+                     SLC_ERR_USAGE, &err, "once");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_permute(path, turned, 0, wrong, &options, NULL, &err), SLC_ERR_USAGE,
+                     &err, "order");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "range 0");
+    memset(&err, 0, sizeof err);
+    bad = (struct sluice_range){.mode = 3, .first = 0, .last = 0};
+    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "mode 4");
+    memset(&err, 0, sizeof err);
+    options.transform = "binarize,,";
+    SLC_ASSERT_FAILS(sluice_slice(path, cut, 0, NULL, &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "transform");
+}
+
 static void plans_an_mttkrp(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -278,6 +379,8 @@ int main(int argc, char **argv)
         {"what is no entry is refused", refuses_what_is_no_entry},
         {"lengths, orders and budgets that do not do", needs_lengths_without_entries},
         {"layouts are added, listed and dropped", adds_and_drops_layouts},
+        {"what is appended is appended once", appends_once},
+        {"slices and permutations", slices_and_permutes},
         {"the plan of an MTTKRP", plans_an_mttkrp},
     };
 

@@ -32,14 +32,17 @@ void sample(struct slc_manifest *manifest)
         "blco.blk", SLC_LAYOUT_BLCO, 0, SLC_CODEC_LZ4, 8192000, 17, 4711, 1};
     manifest->layouts[1] = (struct slc_store_layout){
         "sorted-3.blk", SLC_LAYOUT_SORTED, 2, SLC_CODEC_PACKED, 4096000, 3, 815, UINT64_MAX};
-    manifest->origin = (struct slc_store_origin){.source = "a \"quoted\" \\ path/\xc3\xa4.tns",
-                                                 .dialect = "frostt",
-                                                 .index_base = 1,
-                                                 .entries_read = 5,
-                                                 .duplicates = 2,
-                                                 .explicit_zeros = 1,
-                                                 .duplicate_policy = "keep-first",
-                                                 .writer = "sluice 0.1.0"};
+    manifest->origin =
+        (struct slc_store_origin){.source = "a \"quoted\" \\ path/\xc3\xa4.tns",
+                                  .dialect = "frostt",
+                                  .index_base = 1,
+                                  .entries_read = 5,
+                                  .duplicates = 2,
+                                  .explicit_zeros = 1,
+                                  .duplicate_policy = "keep-first",
+                                  .writer = "sluice 0.1.0",
+                                  .appended_count = 2,
+                                  .appended = {{"-", 0, UINT64_MAX, 7}, {"\xc3\xa4.tns", 1, 2, 1}}};
 }
 
 void check_same(const struct slc_manifest *a, const struct slc_manifest *b)
@@ -76,4 +79,14 @@ void check_same(const struct slc_manifest *a, const struct slc_manifest *b)
     CU_ASSERT_EQUAL(a->origin.explicit_zeros, b->origin.explicit_zeros);
     CU_ASSERT_STRING_EQUAL(a->origin.duplicate_policy, b->origin.duplicate_policy);
     CU_ASSERT_STRING_EQUAL(a->origin.writer, b->origin.writer);
+    CU_ASSERT_EQUAL(a->origin.appended_count, b->origin.appended_count);
+    for (unsigned i = 0; i < a->origin.appended_count; i++) {
+        const struct slc_store_appended *left = &a->origin.appended[i];
+        const struct slc_store_appended *right = &b->origin.appended[i];
+
+        CU_ASSERT_STRING_EQUAL(left->source, right->source);
+        CU_ASSERT_EQUAL(left->input, right->input);
+        CU_ASSERT_EQUAL(left->content, right->content);
+        CU_ASSERT_EQUAL(left->entries, right->entries);
+    }
 }
