@@ -18,8 +18,7 @@ void sluice_append_options_init(struct sluice_append_options *options, uint64_t 
 
 void sluice_reshape_options_init(struct sluice_reshape_options *options, uint64_t bytes)
 {
-    static const struct sluice_reshape_options defaults = {.struct_bytes = sizeof defaults,
-                                                           .codec = SLUICE_CODEC_PACKED};
+    static const struct sluice_reshape_options defaults = {.struct_bytes = sizeof defaults};
 
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }
@@ -119,6 +118,7 @@ static enum slc_status reshape(struct slc_reshape_options *given,
     given->keep_indices = known.keep_indices != 0;
     given->codec = (enum slc_codec)known.codec;
     given->relabel = (enum slc_relabel)known.relabel;
+    given->keep_numbering = known.relabel_given == 0;
     given->overwrite = known.overwrite != 0;
     given->threads = api_threads(known.threads);
     given->block_bytes = known.block_bytes;

@@ -173,6 +173,53 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
     return status;
 }
 
+/* Moves the store at `old`, which nobody else has, to `output`, where nothing is. */
+static enum slc_status
+move_back(const struct slc_files *files, const char *old, const char *output, struct slc_error *err)
+{
+    struct census census = {.store = false};
+    int lock = -1;
+    int code;
+    enum slc_status status = lock_leftover(files, old, &lock, err);
+
+    if (status == SLC_OK && lock >= 0) {
+        status = take_census(files, old, &census, err);
+    }
+    if (status == SLC_OK && census.store) {
+        slc_log(SLC_LOG_NOTE, "moving %s back: a run ended before it had replaced it", old);
+        code = files->rename(files->self, old, output);
+        status = code < 0 ? slc_fail_errno(err, -code, output, "moving the store back")
+                          : slc_name_sync(files, output, err);
+    }
+    slc_folder_unlock(files, &lock);
+    return status;
+}
+
+enum slc_status
+slc_build_folder_restore(const struct slc_files *files, const char *output, struct slc_error *err)
+{
+    size_t length = strlen(output);
+    char *old = slc_malloc(length + sizeof ".old");
+    char kind = 0;
+    enum slc_status status;
+
+    if (old == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    files = slc_files_or_system(files);
+    while (length > 1 && output[length - 1] == '/') {
+        length--;
+    }
+    memcpy(old, output, length);
+    memcpy(old + length, ".old", sizeof ".old");
+    status = kind_of(files, output, &kind, err);
+    if (status == SLC_OK && kind == 0) {
+        status = move_back(files, old, output, err);
+    }
+    slc_free(old);
+    return status;
+}
+
 /*
  * Makes and locks OUT.slc.part. Between the two another run may have taken it for a leftover: it
  * either has it locked or has removed it.

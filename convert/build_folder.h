@@ -40,6 +40,15 @@ enum slc_status slc_build_leftover_remove(const struct slc_files *files,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * Where nothing is at `output`, and a store at OUT.slc.old, moves that back: a run that could not
+ * exchange names ended between its two renames. Logged. Errors: SLC_ERR_IO, also where another run
+ * is between these.
+ */
+enum slc_status slc_build_folder_restore(const struct slc_files *files,
+                                         const char *output,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Makes OUT.slc.part and locks it, for as long as this process lives. One left by a run that ended
  * early is locked first, if it holds nothing but what a run writes; with `resume` it is kept as it
  * is and `found` set, else it is removed first, which is logged.

@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "convert/build_folder.h"
 #include "convert/store_push.h"
 
 #include <inttypes.h>
@@ -50,6 +51,10 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     }
     a->conversion = c;
     c->appending = a;
+    status = slc_build_folder_restore(c->options->files, c->options->output, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     status =
         slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
     if (status == SLC_OK) {

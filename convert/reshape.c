@@ -288,8 +288,16 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
     struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
-    enum slc_status status = divide_memory(r, budget_bytes, &build, err);
+    enum slc_status status;
 
+    if (build.codec == 0) {
+        build.codec = r->push.info->codec;
+    }
+    if (options->keep_numbering) {
+        build.relabel =
+            r->push.store.manifest.permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
+    }
+    status = divide_memory(r, budget_bytes, &build, err);
     if (status == SLC_OK) {
         status = slc_builder_create(&build, r->report->order, &r->builder, err);
     }

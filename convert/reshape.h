@@ -45,8 +45,10 @@ struct slc_reshape_options {
     unsigned mode_count;             /* 0: modes stay where they are */
     unsigned modes[SLC_MAX_ORDER];   /* mode k of the result is mode modes[k] of `store` */
     struct slc_transforms transforms;
-    enum slc_codec codec;
+    enum slc_codec codec; /* 0: that of `store` */
     enum slc_relabel relabel;
+    bool keep_numbering; /* by frequency where `store` has a relabelled mode; `relabel` is not
+                            looked at */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     uint64_t block_bytes;

@@ -51,15 +51,14 @@ extern const char *const build_relabel_choices[];
         .offset = offsetof(struct type, build.relabel)                                             \
     }
 
-/* .. and everything. */
-#define BUILD_OPTION_ROWS(type)                                                                    \
-    BUILD_STORE_OPTION_ROWS(type),                                                                 \
-        {.name = "block-bytes",                                                                    \
-         .kind = OPTION_SIZE,                                                                      \
-         .value = "SIZE",                                                                          \
-         .fallback = "4MiB",                                                                       \
-         .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",          \
-         .offset = offsetof(struct type, build.block_bytes)},                                      \
+/* .. how it is made .. */
+#define BUILD_WORK_OPTION_ROWS(type)                                                               \
+    {.name = "block-bytes",                                                                        \
+     .kind = OPTION_SIZE,                                                                          \
+     .value = "SIZE",                                                                              \
+     .fallback = "4MiB",                                                                           \
+     .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",              \
+     .offset = offsetof(struct type, build.block_bytes)},                                          \
         OPTION_ROW_MEMORY(type, build.memory),                                                     \
         {.name = "temp-dir",                                                                       \
          .kind = OPTION_STRING,                                                                    \
@@ -74,6 +73,9 @@ extern const char *const build_relabel_choices[];
         OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
         OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),      \
         OPTION_ROW_QUIET(type, build.quiet)
+
+/* .. and everything. */
+#define BUILD_OPTION_ROWS(type) BUILD_STORE_OPTION_ROWS(type), BUILD_WORK_OPTION_ROWS(type)
 
 /*
  * Which fibers are kept together; *run is set where the user names a mode. Errors: SLC_ERR_USAGE.

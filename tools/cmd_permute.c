@@ -17,7 +17,7 @@ static const struct option options[] = {
      .help = "modes of X in the order they get, each once: 3,1,2 makes the third the first",
      .offset = offsetof(struct arguments, order)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
-    BUILD_OPTION_ROWS(arguments),
+    RESHAPE_OPTION_ROWS(arguments),
     {.name = NULL}};
 
 static int run(const struct command *command, int argc, char **argv)

@@ -26,7 +26,7 @@ static const struct option options[] = {
              "from 1, in ascending order",
      .offset = offsetof(struct arguments, keep_indices)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
-    BUILD_OPTION_ROWS(arguments),
+    RESHAPE_OPTION_ROWS(arguments),
     {.name = NULL}};
 
 /* "3=100..200": the ranges of mode 3. */

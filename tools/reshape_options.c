@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+const char *const reshape_codec_choices[] = {"keep", "packed", "lz4", "blco", NULL};
+const char *const reshape_relabel_choices[] = {"keep", "none", "frequency", NULL};
+
 enum slc_status reshape_transforms(const struct option_strings *given,
                                    struct slc_transforms *transforms,
                                    struct slc_error *err)
@@ -27,11 +30,15 @@ static enum slc_status fill_options(const struct build_options *build,
 {
     enum slc_status status = reshape_transforms(transforms, &out->transforms, err);
 
-    if (status == SLC_OK && !slc_codec_parse(build->codec, &out->codec)) {
+    /* Zero: as the store that is reshaped has it. */
+    if (status == SLC_OK && build->codec != reshape_codec_choices[0] &&
+        !slc_codec_parse(build->codec, &out->codec)) {
         status =
             slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library", build->codec);
     }
-    out->relabel = build_relabel(build);
+    out->keep_numbering = build->relabel == reshape_relabel_choices[0];
+    out->relabel =
+        build->relabel == reshape_relabel_choices[2] ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
     out->block_bytes = build->block_bytes;
     out->memory_bytes = build->memory;
     out->temp_folder = build->temp_dir;

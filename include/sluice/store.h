@@ -168,13 +168,13 @@ struct sluice_range {
 
 struct sluice_reshape_options {
     uint64_t struct_bytes;
-    enum sluice_codec codec;
+    enum sluice_codec codec; /* 0: that of the store */
     enum sluice_relabel relabel;
-    uint32_t keep_indices; /* non-zero: of a slice, indices and lengths stay */
-    uint32_t overwrite;    /* non-zero: replace an existing store, at the very end */
-    uint32_t threads;      /* 0: all */
-    uint32_t reserved;
-    const char *transform; /* of values: "abs,log1p", steps of sluice-convert(1); NULL: none */
+    uint32_t relabel_given; /* zero: `relabel` is that of the store, whatever is here */
+    uint32_t keep_indices;  /* non-zero: of a slice, indices and lengths stay */
+    uint32_t overwrite;     /* non-zero: replace an existing store, at the very end */
+    uint32_t threads;       /* 0: all */
+    const char *transform;  /* of values: "abs,log1p", steps of sluice-convert(1); NULL: none */
     uint64_t block_bytes;
     uint64_t memory_bytes;   /* 0: 80 % of memory */
     const char *temp_folder; /* for spilled data; NULL: beside the output */

@@ -207,7 +207,7 @@ def slices(folder):
     rows = rows_of(15000, 5)
     sums = combined(rows)
     out = os.path.join(folder, "out.slc")
-    for relabel in ((), ("--relabel", "frequency")):
+    for relabel in ((), ("--relabel", "frequency"), ("--codec", "lz4")):
         store = made(folder, "x", rows, *relabel)
         for modes in ({2: "5..12"}, {0: "40,1..3,2..7", 2: "..10,20.."}, {1: "30"}, {}):
             wanted = {}
@@ -220,16 +220,20 @@ def slices(folder):
             left = [(c, v) for c, v in sums if all(c[m] in w for m, w in wanted.items())]
             options = [word for mode, ranges in modes.items() for word in ("--mode", f"{mode + 1}={ranges}")]
             sluice("slice", store, out, "-q", "-f", "--keep-indices", *options)
-            check(blocks(out) == blocks(made(folder, "w", left, dims=DIMS)), f"{modes}, indices kept")
+            check(blocks(out) == blocks(made(folder, "w", left, *relabel, dims=DIMS)), f"{modes}, indices kept")
             number = {m: {i: k for k, i in enumerate(sorted(w))} for m, w in wanted.items()}
             left = [([number[m][i] if m in number else i for m, i in enumerate(c)], v) for c, v in left]
             dims = [len(wanted[m]) if m in wanted else d for m, d in enumerate(DIMS)]
             sluice("slice", store, out, "-q", "-f", "-t", 3, *options)
-            check(blocks(out) == blocks(made(folder, "w", left, dims=dims)), f"{modes}, numbered anew")
+            check(blocks(out) == blocks(made(folder, "w", left, *relabel, dims=dims)), f"{modes}, numbered anew")
         for order in ((2, 0, 1), (1, 0, 2), (0, 1, 2)):
             sluice("permute", store, out, "-q", "-f", "--order", ",".join(str(m + 1) for m in order))
             turned = [([c[m] for m in order], v) for c, v in sums]
-            check(blocks(out) == blocks(made(folder, "w", turned, dims=[DIMS[m] for m in order])), f"order {order}")
+            check(blocks(out) == blocks(made(folder, "w", turned, *relabel, dims=[DIMS[m] for m in order])), f"order {order}")
+    # Codec and numbering are the store's unless others are asked for.
+    store = made(folder, "x", rows, "--relabel", "frequency", "--codec", "lz4")
+    sluice("slice", store, out, "-q", "-f", "--relabel", "none", "--codec", "packed")
+    check(blocks(out) == blocks(made(folder, "w", sums, dims=DIMS)), "not plain")
 
 
 def transforms(folder):
@@ -264,8 +268,9 @@ def killed(folder):
         try:
             process.wait(draw.uniform(0, 0.4))
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            process.send_signal(draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
             process.wait()
+            check(process.returncode in (0, -9, 130, 143), f"exit {process.returncode}")
         now = blocks(store)
         complete = now.pop("complete.state", None)
         check(now in states, "neither the old store nor the new one")
