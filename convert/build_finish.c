@@ -606,6 +606,8 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                          .codec = builder->options.codec,
                                          .duplicates = builder->options.duplicates,
                                          .index_base = index_base,
+                                         .attach = builder->options.attach,
+                                         .attached = builder->options.attached,
                                          .report = report},
             origin, err);
     }

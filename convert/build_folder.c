@@ -77,13 +77,14 @@ is_numbered(const char *name, const char *prefix, const char *const *suffixes, s
     return found;
 }
 
-/* Permutations and further layouts, finished or not. */
+/* Permutations, names and further layouts, finished or not. */
 static bool is_of_a_mode(const char *name)
 {
-    static const char *const permutations[] = {".bin", ".bin.tmp"};
+    static const char *const numbers[] = {".bin", ".bin.tmp"};
     static const char *const layouts[] = {".blk", ".blk.tmp", ".blk.tmp.journal"};
 
-    return is_numbered(name, "perm-", permutations, sizeof permutations / sizeof permutations[0]) ||
+    return is_numbered(name, "perm-", numbers, sizeof numbers / sizeof numbers[0]) ||
+           is_numbered(name, "names-", numbers, sizeof numbers / sizeof numbers[0]) ||
            is_numbered(name, "sorted-", layouts, sizeof layouts / sizeof layouts[0]) ||
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }

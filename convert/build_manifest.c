@@ -47,7 +47,11 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     layout->block_count = summary->block_count;
     layout->index_bytes = summary->index_bytes;
     layout->header_hash = summary->header_hash;
-    status = slc_manifest_write(built->files, built->folder, manifest, err);
+    status = built->attach != NULL ? built->attach(built->attached, built->folder, manifest, err)
+                                   : SLC_OK;
+    if (status == SLC_OK) {
+        status = slc_manifest_write(built->files, built->folder, manifest, err);
+    }
     slc_free(manifest);
     return status;
 }

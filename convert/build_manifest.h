@@ -15,6 +15,12 @@ struct slc_build_manifest {
     enum slc_codec codec;
     enum slc_duplicates duplicates;
     unsigned index_base;
+    /* As of struct slc_builder_options. */
+    enum slc_status (*attach)(void *context,
+                              const char *folder,
+                              struct slc_manifest *manifest,
+                              struct slc_error *err);
+    void *attached;
     const struct slc_builder_report *report; /* entries, duplicates, zeros and the summary */
 };
 

@@ -97,8 +97,19 @@ struct slc_builder_options {
     bool completable;
     bool note_complete; /* .. which is noted even where it was a matter of a moment */
     struct slc_build_identity identity;
-    bool restart;              /* removes what an earlier run left */
-    double commit_seconds;     /* between commits; 0: as cost allows, and none in short builds */
+    bool restart;          /* removes what an earlier run left */
+    double commit_seconds; /* between commits; 0: as cost allows, and none in short builds */
+    /*
+     * What goes with the store beside its nonzeros (names, titles): called when the block file is
+     * complete and before the manifest is written, with the folder in which it lies and with the
+     * manifest, in which dims are set, to list more files in. Called again where a build goes on.
+     * NULL: nothing does.
+     */
+    enum slc_status (*attach)(void *context,
+                              const char *folder,
+                              struct slc_manifest *manifest,
+                              struct slc_error *err);
+    void *attached;            /* its context */
     uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
     void (*publishing)(void);  /* as in struct slc_convert_options */
     /* Of finish(): entries that have been taken to be sorted, of all; NULL: not told. */

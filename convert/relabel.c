@@ -228,6 +228,7 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     build.assumed_base = 0;
     build.relabel = SLC_RELABEL_NONE;
     build.transforms.count = 0; /* these values have had them */
+    build.attach = NULL;        /* what goes with the store lies beside it already */
     build.layout_count = 0;
     build.publishing = NULL;
     build.progress = NULL;
@@ -293,6 +294,9 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
     }
     if (status == SLC_OK) {
         manifest->origin = r->store.manifest.origin;
+        manifest->names_count = r->store.manifest.names_count;
+        memcpy(manifest->names, r->store.manifest.names, sizeof manifest->names);
+        memcpy(manifest->titles, r->store.manifest.titles, sizeof manifest->titles);
         status = slc_manifest_write(r->store.files, path, manifest, err);
     }
     slc_free(manifest);

@@ -12,6 +12,7 @@
 #include "base/plain_text.h"
 #include "storage/labels.h"
 #include "storage/manifest_text.h"
+#include "storage/names_form.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -209,7 +210,10 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
 }
 
 /* Whether another file of the store has this name. */
-static bool is_taken(const struct slc_manifest *manifest, unsigned permutations, const char *file)
+static bool is_taken(const struct slc_manifest *manifest,
+                     unsigned permutations,
+                     unsigned names,
+                     const char *file)
 {
     bool taken = false;
 
@@ -218,6 +222,9 @@ static bool is_taken(const struct slc_manifest *manifest, unsigned permutations,
     }
     for (unsigned i = 0; i < permutations; i++) {
         taken = taken || strcmp(manifest->permutations[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < names; i++) {
+        taken = taken || strcmp(manifest->names[i].file, file) == 0;
     }
     return taken;
 }
@@ -238,7 +245,7 @@ static void parse_permutation(struct parser *parser,
         return;
     }
     if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
-        is_taken(manifest, i, file)) {
+        is_taken(manifest, i, 0, file)) {
         refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
         return;
     }
@@ -289,6 +296,79 @@ parse_appended(struct parser *parser, const json_t *object, struct slc_store_ori
         appended->entries = get_count(parser, from, "entries", INT64_MAX);
     }
     origin->appended_count = (unsigned)count;
+}
+
+/* Number `i` of the list; modes ascend. */
+static void
+parse_names(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
+{
+    struct slc_store_names *names = &manifest->names[i];
+    const char *file = get_string(parser, object, "file");
+    const uint64_t mode = get_count(parser, object, "mode", manifest->order);
+
+    if (mode == 0 || (i > 0 && mode - 1 <= manifest->names[i - 1].mode)) {
+        refuse(parser, "mode", "a mode from 1, above that of the names before");
+        return;
+    }
+    if (!is_plain_name(file) || strlen(file) >= sizeof names->file ||
+        is_taken(manifest, manifest->permutation_count, i, file)) {
+        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        return;
+    }
+    names->mode = (unsigned)mode - 1;
+    memcpy(names->file, file, strlen(file) + 1);
+    names->count = get_count(parser, object, "count", manifest->dims[names->mode]);
+    names->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
+    names->hash = get_hex(parser, object, "hash");
+    if (names->file_bytes < SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES) {
+        refuse(parser, "file_bytes", "what names take");
+    }
+}
+
+static void
+parse_all_names(struct parser *parser, const json_t *list, struct slc_manifest *manifest)
+{
+    const size_t count = json_array_size(list);
+
+    if (!json_is_array(list) || count == 0 || count > manifest->order) {
+        refuse(parser, "names", "an array of at most an object per mode");
+        return;
+    }
+    for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
+        parse_names(parser, json_array_get(list, i), manifest, i);
+    }
+    manifest->names_count = (unsigned)count;
+}
+
+static void parse_titles(struct parser *parser, const json_t *list, struct slc_manifest *manifest)
+{
+    if (!json_is_array(list) || json_array_size(list) != manifest->order) {
+        refuse(parser, "titles", "an array of a text per mode");
+        return;
+    }
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        const char *title = json_string_value(json_array_get(list, mode));
+
+        if (title == NULL || strlen(title) >= SLC_TITLE_BYTES) {
+            refuse(parser, "titles", "an array of texts of at most 255 bytes");
+            return;
+        }
+        memcpy(manifest->titles[mode], title, strlen(title) + 1);
+    }
+}
+
+/* What a store may have or not, whatever its version: numbers do not depend on it. */
+static void parse_optional(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *titles = json_object_get(root, "titles");
+    const json_t *names = json_object_get(root, "names");
+
+    if (titles != NULL && parser->status == SLC_OK) {
+        parse_titles(parser, titles, manifest);
+    }
+    if (names != NULL && parser->status == SLC_OK) {
+        parse_all_names(parser, names, manifest);
+    }
 }
 
 static void parse_origin(struct parser *parser, const json_t *root, struct slc_store_origin *origin)
@@ -358,6 +438,7 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     if (parser.status == SLC_OK && version == SLC_MANIFEST_VERSION_RELABELLED) {
         parse_permutations(&parser, root, manifest);
     }
+    parse_optional(&parser, root, manifest);
     parse_origin(&parser, root, &manifest->origin);
     return parser.status;
 }

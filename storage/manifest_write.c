@@ -172,6 +172,48 @@ static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
     return list;
 }
 
+static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        const struct slc_store_names *names = &manifest->names[i];
+        json_t *object = json_object();
+
+        put(object, "mode", json_count(names->mode + 1), ok);
+        put(object, "file", json_text(names->file), ok);
+        put(object, "count", json_count(names->count), ok);
+        put(object, "file_bytes", json_count(names->file_bytes), ok);
+        put(object, "hash", json_hex(names->hash), ok);
+        if (json_array_append_new(list, object) != 0) {
+            *ok = false;
+        }
+    }
+    return list;
+}
+
+/* What the modes are called; NULL where none is called anything. */
+static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *titles;
+    bool any = false;
+
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        any = any || manifest->titles[mode][0] != '\0';
+    }
+    if (!any) {
+        return NULL;
+    }
+    titles = json_array();
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        if (json_array_append_new(titles, json_text(manifest->titles[mode])) != 0) {
+            *ok = false;
+        }
+    }
+    *ok = *ok && titles != NULL;
+    return titles;
+}
+
 static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
@@ -196,6 +238,7 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     json_t *root = json_object();
     double norm = sqrt(manifest->sum_of_squares);
     bool ok = true;
+    json_t *titles = json_titles(manifest, &ok);
 
     put(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
     put(root, "version",
@@ -212,6 +255,12 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     put(root, "layouts", json_layouts(manifest, &ok), &ok);
     if (manifest->permutation_count > 0) {
         put(root, "permutations", json_permutations(manifest, &ok), &ok);
+    }
+    if (titles != NULL) {
+        put(root, "titles", titles, &ok);
+    }
+    if (manifest->names_count > 0) {
+        put(root, "names", json_names(manifest, &ok), &ok);
     }
     put(root, "origin", json_origin(&manifest->origin, &ok), &ok);
     if (!ok) {

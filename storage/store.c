@@ -42,6 +42,16 @@ const struct slc_store_permutation *slc_manifest_permutation(const struct slc_ma
     return NULL;
 }
 
+const struct slc_store_names *slc_manifest_names(const struct slc_manifest *manifest, unsigned mode)
+{
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        if (manifest->names[i].mode == mode) {
+            return &manifest->names[i];
+        }
+    }
+    return NULL;
+}
+
 /* A bit for every relabelled mode, as headers of block files have them. */
 static uint64_t relabelled_modes(const struct slc_manifest *manifest)
 {

@@ -50,6 +50,17 @@ struct slc_store_appended {
     uint64_t entries;
 };
 
+/* The names of a mode's indices, as the manifest lists them; storage/names.h reads them. */
+struct slc_store_names {
+    unsigned mode; /* 0-based */
+    char file[64];
+    uint64_t count; /* of the first indices; at most the length of the mode */
+    uint64_t file_bytes;
+    uint64_t hash; /* of the whole file */
+};
+
+enum { SLC_TITLE_BYTES = 256 };
+
 /* Where the data came from: what conversion decided and counted. Statistics only. */
 struct slc_store_origin {
     char source[512]; /* path or "-" as given; bytes that are not UTF-8 are kept as U+FFFD */
@@ -75,6 +86,9 @@ struct slc_manifest {
     struct slc_store_layout layouts[SLC_MAX_LAYOUTS];
     unsigned permutation_count; /* relabelled modes, ascending */
     struct slc_store_permutation permutations[SLC_MAX_ORDER];
+    unsigned names_count; /* modes with names, ascending */
+    struct slc_store_names names[SLC_MAX_ORDER];
+    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* what the modes are called, UTF-8; "": nothing */
     struct slc_store_origin origin;
 };
 
@@ -117,6 +131,10 @@ const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *mani
 /* The permutation of a mode, or NULL where its indices are those of the input. Borrowed. */
 const struct slc_store_permutation *slc_manifest_permutation(const struct slc_manifest *manifest,
                                                              unsigned mode);
+
+/* The names of a mode's indices, or NULL where it has none. Borrowed. */
+const struct slc_store_names *slc_manifest_names(const struct slc_manifest *manifest,
+                                                 unsigned mode);
 
 /*
  * Compares what the manifest says of a block file with the file's own header. The sum of squares of

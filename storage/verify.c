@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "storage/labels.h"
+#include "storage/names.h"
 #include "storage/reader.h"
 #include "storage/store.h"
 #include "storage/verify_tile.h"
@@ -168,6 +169,11 @@ static uint64_t files_bytes(const struct verifier *verifier)
     }
     for (unsigned i = 0; verifier->have_manifest && i < manifest->permutation_count; i++) {
         if (!slc_add_u64(bytes, manifest->permutations[i].file_bytes, &bytes)) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; verifier->have_manifest && i < manifest->names_count; i++) {
+        if (!slc_add_u64(bytes, manifest->names[i].file_bytes, &bytes)) {
             return 0;
         }
     }
@@ -398,6 +404,19 @@ static void check_permutation(struct verifier *verifier,
     verifier->report.bytes += permutation->file_bytes;
 }
 
+/* The names of a mode's indices, of which a piece at a time is in memory. */
+static void check_names(struct verifier *verifier, const struct slc_store_names *names)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    verifier->step++;
+    if (slc_names_verify(verifier->files, verifier->path, names, &fault) != SLC_OK) {
+        report_fault(verifier, &fault);
+    }
+    verifier->report.files++;
+    verifier->report.bytes += names->file_bytes;
+}
+
 /* Whether the manifest lists `name`, or it is the manifest. */
 static bool is_listed(const struct verifier *verifier, const char *name)
 {
@@ -408,6 +427,9 @@ static bool is_listed(const struct verifier *verifier, const char *name)
     }
     for (unsigned i = 0; i < verifier->manifest.permutation_count && !listed; i++) {
         listed = strcmp(name, verifier->manifest.permutations[i].file) == 0;
+    }
+    for (unsigned i = 0; i < verifier->manifest.names_count && !listed; i++) {
+        listed = strcmp(name, verifier->manifest.names[i].file) == 0;
     }
     return listed;
 }
@@ -557,6 +579,11 @@ enum slc_status slc_verify_store(const char *path,
     for (unsigned i = 0; i < verifier->manifest.permutation_count && verifier->have_manifest; i++) {
         if (!atomic_load(&verifier->stop)) {
             check_permutation(verifier, &verifier->manifest.permutations[i]);
+        }
+    }
+    for (unsigned i = 0; i < verifier->manifest.names_count && verifier->have_manifest; i++) {
+        if (!atomic_load(&verifier->stop)) {
+            check_names(verifier, &verifier->manifest.names[i]);
         }
     }
     if (!atomic_load(&verifier->stop)) {
