@@ -145,6 +145,20 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     return plan;
 }
 
+uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,
+                               unsigned order,
+                               const struct slc_push_memory *plan)
+{
+    return push_fixed_bytes(options, order, plan->shape.buckets) + slc_scatter_bytes(&plan->shape) +
+           (uint64_t)plan->segment_bytes * plan->segment_count;
+}
+
+uint64_t slc_sort_memory_bytes(const struct slc_builder_options *options,
+                               const struct slc_sort_memory *plan)
+{
+    return sort_fixed_bytes(options, plan->workers) + plan->workers * plan->area_bytes;
+}
+
 bool slc_push_memory_suits(const struct slc_builder_options *options,
                            unsigned order,
                            uint32_t buckets,

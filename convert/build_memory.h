@@ -56,6 +56,20 @@ bool slc_push_memory_suits(const struct slc_builder_options *options,
                            uint64_t entries,
                            uint32_t segment_bytes);
 
+/* What is held while entries are pushed, if all of it is filled. */
+uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,
+                               unsigned order,
+                               const struct slc_push_memory *plan);
+
+/* What is held while the store is written, beside what the spill stream keeps in memory. */
+uint64_t slc_sort_memory_bytes(const struct slc_builder_options *options,
+                               const struct slc_sort_memory *plan);
+
+/* How many buckets entries go to of which `sample` is a sample (slc_builder_sample). */
+uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
+                                  const struct slc_entries *sample,
+                                  uint64_t entries_expected);
+
 /* What a writer of blocks of that size (0: the default) takes at most, but for its index. */
 uint64_t slc_build_writer_bytes(uint64_t block_bytes);
 

@@ -279,11 +279,10 @@ sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uin
  * Buckets so that one fills about six tenths of a sort area, for samples are uneven; several per
  * worker where there is work to share; no more than the sample can place.
  */
-static uint32_t buckets_wanted(const struct slc_builder *builder,
-                               const struct slc_entries *sample,
-                               uint64_t entries_expected)
+uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
+                                  const struct slc_entries *sample,
+                                  uint64_t entries_expected)
 {
-    const struct slc_builder_options *options = &builder->options;
     uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
     bool spilled = !slc_push_stays_in_memory(options, entries_expected);
     struct slc_sort_memory plan =
@@ -294,7 +293,7 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
     unsigned mode;
     uint32_t i;
 
-    for (mode = 0; mode < builder->order; mode++) {
+    for (mode = 0; mode < sample->order; mode++) {
         uint64_t largest = 0;
 
         for (i = 0; i < sample->count; i++) {
@@ -315,7 +314,7 @@ static uint32_t buckets_wanted(const struct slc_builder *builder,
         }
     }
     buckets = slc_min_u64(buckets, slc_min_u64(sample->count / 8 + 1, SLC_BUCKETS_MAX));
-    return slc_push_memory_plan(options, builder->order, (uint32_t)buckets, 0).shape.buckets;
+    return slc_push_memory_plan(options, sample->order, (uint32_t)buckets, 0).shape.buckets;
 }
 
 enum slc_status slc_builder_sample(struct slc_builder *builder,
@@ -337,7 +336,7 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     if (rows == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
     }
-    buckets = buckets_wanted(builder, sample, entries_expected);
+    buckets = slc_build_buckets_wanted(&builder->options, sample, entries_expected);
     status = slc_build_fibers_assume(builder, rows, count, stretches < count ? stretches : count,
                                      entries_expected, &run, err);
     if (status == SLC_OK) {

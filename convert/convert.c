@@ -343,6 +343,13 @@ static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
     return status == SLC_OK ? parse_all(c, dims, err) : status;
 }
 
+static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *err)
+{
+    const enum slc_status status = create_parsers(c, err);
+
+    return status == SLC_OK ? slc_conversion_forecast(c, err) : status;
+}
+
 /* Creates the builder, and goes on with what an interrupted run left, if anything. */
 static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *err)
 {
@@ -451,10 +458,12 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
 /* Opens the input, settles what its start tells, divides memory and runs. */
 static enum slc_status perform(const struct slc_convert_options *options,
                                run_fn *run,
+                               struct slc_convert_forecast *forecast,
                                struct slc_convert_report *report,
                                struct slc_error *err)
 {
-    struct slc_conversion c = {.options = options, .report = report, .start_ns = slc_clock_ns()};
+    struct slc_conversion c = {
+        .options = options, .report = report, .forecast = forecast, .start_ns = slc_clock_ns()};
     enum slc_status status = check_options(options, err);
 
     if (status != SLC_OK) {
@@ -519,14 +528,14 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
     if (!options->output) {
         return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
     }
-    status = perform(options, run_build, report, &fault);
+    status = perform(options, run_build, NULL, report, &fault);
     if (status == SLC_ERR_DAMAGED && report->build.resumed) {
         struct slc_convert_options anew = *options;
 
         slc_log(SLC_LOG_NOTE, "%s: beginning anew", fault.message);
         anew.restart = true;
         slc_error_clear(&fault);
-        status = perform(&anew, run_build, report, &fault);
+        status = perform(&anew, run_build, NULL, report, &fault);
     }
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = fault;
@@ -538,5 +547,15 @@ enum slc_status slc_convert_scan(const struct slc_convert_options *options,
                                  struct slc_convert_report *report,
                                  struct slc_error *err)
 {
-    return perform(options, run_scan, report, err);
+    return perform(options, run_scan, NULL, report, err);
+}
+
+enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
+                                     struct slc_convert_forecast *forecast,
+                                     struct slc_error *err)
+{
+    struct slc_convert_report report;
+
+    *forecast = (struct slc_convert_forecast){.order = 0};
+    return perform(options, run_forecast, forecast, &report, err);
 }

@@ -113,6 +113,35 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;
 
+/* What a conversion would take, judged by a sample and short trials of the processor. */
+struct slc_convert_forecast {
+    enum slc_dialect dialect;
+    const char *compression;
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER]; /* declared, or as far as the sample goes */
+    bool dims_declared;
+    uint64_t input_bytes; /* as stored; 0: not known */
+    uint64_t text_bytes;  /* decompressed; 0: not known */
+    uint64_t entries;     /* 0: not known, nor is what follows from it */
+    unsigned workers;
+    /* Memory, the process included: while text is read, and while the store is written. */
+    uint64_t push_bytes, sort_bytes;
+    uint64_t parse_bytes; /* of the first, all that is no builder's */
+    uint64_t spill_bytes; /* of the temporary file */
+    uint64_t store_bytes;
+    /* Seconds of all threads together, divided by their number where they share the work. */
+    double always_seconds; /* whatever the input is */
+    double parse_seconds, unpack_seconds, scatter_seconds, sort_seconds, encode_seconds;
+};
+
+/*
+ * Judges; nothing is written, and of a pipe what is read is gone. Errors: as slc_convert, of the
+ * beginning: SLC_ERR_BUDGET names the smallest budget.
+ */
+enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
+                                     struct slc_convert_forecast *forecast,
+                                     struct slc_error *err) SLC_NODISCARD;
+
 /*
  * Reads, parses and checks all of the input as slc_convert does, with the same threads, and keeps
  * nothing: the time below which no conversion can be. `output` and whatever concerns only the store

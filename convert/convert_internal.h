@@ -22,8 +22,9 @@ struct slc_conversion {
     uint64_t memory_bytes;   /* the budget */
     uint64_t resident_bytes; /* of the process before */
     uint64_t start_ns;
-    struct slc_appending *appending; /* NULL: a store of the input alone */
-    bool complete;                   /* the first piece is the whole input */
+    struct slc_convert_forecast *forecast; /* NULL: it is a conversion */
+    struct slc_appending *appending;       /* NULL: a store of the input alone */
+    bool complete;                         /* the first piece is the whole input */
     char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
 };
 
@@ -43,6 +44,26 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *conversion,
 enum slc_status slc_conversion_blame(const struct slc_conversion *conversion,
                                      enum slc_status status,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Rows from all over the input, in the third piece. */
+struct slc_conversion_sample {
+    struct slc_text_rows rows;
+    struct slc_entries entries; /* the same */
+    uint32_t stretches;
+    uint64_t text_bytes; /* that they took */
+    uint64_t expected;   /* entries of all the input; 0: not known */
+};
+/*
+ * Takes it, by way of the second piece, before the parsers start, and sets the base that is assumed
+ * meanwhile. Errors: as slc_input_sample.
+ */
+enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
+                                      struct slc_conversion_sample *sample,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* convert_forecast.c: what slc_convert_forecast tells, once there are parsers. */
+enum slc_status slc_conversion_forecast(struct slc_conversion *conversion,
+                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Takes the sample and creates the builder, the job's, with it. The pieces lie idle until the

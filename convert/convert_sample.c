@@ -96,37 +96,50 @@ static uint64_t expect_entries(const struct slc_conversion *c,
     return c->header.symmetry != 0 ? 2 * rows_expected : rows_expected;
 }
 
+enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
+                                      struct slc_conversion_sample *sample,
+                                      struct slc_error *err)
+{
+    struct slc_conversion *c = conversion;
+    struct slc_text_rows *rows = &sample->rows;
+    unsigned order = c->header.order;
+    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
+    uint64_t *next = c->job.pieces[2].buffer.data;
+    enum slc_status status;
+
+    *sample =
+        (struct slc_conversion_sample){.rows = {.capacity = capacity}, .entries = {.order = order}};
+    for (unsigned m = 0; m < order; m++, next += capacity) {
+        rows->coords[m] = next;
+        sample->entries.coords[m] = next;
+    }
+    rows->values = (double *)next;
+    slc_text_rows_clear(rows);
+    status = take_sample(c, rows, &sample->stretches, &sample->text_bytes, err);
+    if (status == SLC_OK) {
+        c->build.assumed_base = assumed_base(c, rows);
+        sample->entries.count = rows->count;
+        sample->entries.values = rows->values;
+        sample->expected = expect_entries(c, rows, sample->text_bytes);
+    }
+    return status;
+}
+
 enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
                                               struct slc_error *err)
 {
     struct slc_conversion *c = conversion;
     struct slc_parse_job *job = &c->job;
-    unsigned order = c->header.order;
-    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
-    uint64_t *next = job->pieces[2].buffer.data;
-    struct slc_text_rows rows = {.capacity = capacity};
-    struct slc_entries sample = {.order = order};
-    uint64_t text_bytes;
-    uint32_t stretches;
-    enum slc_status status;
+    struct slc_conversion_sample sample;
+    enum slc_status status = slc_conversion_sample(c, &sample, err);
 
-    for (unsigned m = 0; m < order; m++, next += capacity) {
-        rows.coords[m] = next;
-        sample.coords[m] = next;
-    }
-    rows.values = (double *)next;
-    slc_text_rows_clear(&rows);
-    status = take_sample(c, &rows, &stretches, &text_bytes, err);
     if (status != SLC_OK) {
         return status;
     }
-    c->build.assumed_base = assumed_base(c, &rows);
-    status = slc_builder_create(&c->build, order, &job->builder, err);
-    if (status == SLC_OK && rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
-        sample.count = rows.count;
-        sample.values = rows.values;
-        status = slc_builder_sample(job->builder, &sample, stretches,
-                                    expect_entries(c, &rows, text_bytes), err);
+    status = slc_builder_create(&c->build, c->header.order, &job->builder, err);
+    if (status == SLC_OK && sample.rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
+        status = slc_builder_sample(job->builder, &sample.entries, sample.stretches,
+                                    sample.expected, err);
     }
     return status;
 }

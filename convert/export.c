@@ -11,6 +11,7 @@
 #include "base/turns.h"
 #include "convert/format.h"
 #include "convert/input_numbers.h"
+#include "convert/store_trial.h"
 #include "convert/text_output.h"
 #include "storage/store.h"
 
@@ -221,6 +222,50 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
     share = (budget - fixed) / export->workers - each;
     *text_bytes = (size_t)slc_min_u64(share & ~(uint64_t)(SLC_PAGE_BYTES - 1), TEXT_BYTES_MAX);
     return SLC_OK;
+}
+
+enum slc_status slc_export_forecast(const struct slc_export_options *options,
+                                    double seconds,
+                                    struct slc_export_forecast *forecast,
+                                    struct slc_error *err)
+{
+    struct export export = {.options = options,
+                            .files = slc_files_or_system(options->files),
+                            .workers = options->threads,
+                            .fd = -1};
+    const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
+    struct slc_store_trial trial = {.nnz = 0};
+    size_t text_bytes = 0;
+    enum slc_status status =
+        slc_store_open_within(export.files, options->store, budget, &export.store, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = divide_memory(&export, &text_bytes, err);
+    if (status == SLC_OK && seconds > 0) {
+        status = slc_store_trial(export.files, export.store.reader, seconds, &trial, err);
+    }
+    if (status == SLC_OK) {
+        const struct slc_layout_info *info = slc_reader_info(export.store.reader);
+        const double nnz = (double)info->nnz;
+
+        *forecast = (struct slc_export_forecast){
+            .fixed_bytes = slc_memory_resident() +
+                           slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                           slc_input_numbers_bytes(&export.store.manifest),
+            .workers = export.workers,
+            .read_bytes = info->file_bytes,
+            .nnz = info->nnz,
+            .text_bytes = nnz * trial.row_bytes,
+            .decode_seconds = nnz * trial.decode_seconds / export.workers,
+            .format_seconds = nnz * trial.format_seconds / export.workers};
+        forecast->memory_bytes =
+            forecast->fixed_bytes +
+            export.workers * (slc_decoder_memory_bytes(info, SLC_F64) + text_bytes);
+    }
+    slc_store_close(&export.store);
+    return status;
 }
 
 static enum slc_status prepare(struct export *export, struct slc_error *err)

@@ -29,6 +29,21 @@ enum slc_status slc_export_tns(const struct slc_export_options *options,
                                uint64_t *lines,
                                struct slc_error *err) SLC_NODISCARD;
 
+/* What slc_export_tns would take. */
+struct slc_export_forecast {
+    uint64_t memory_bytes; /* peak */
+    uint64_t fixed_bytes;  /* of it, what is not the threads' */
+    unsigned workers;
+    uint64_t read_bytes, nnz;
+    double text_bytes, decode_seconds, format_seconds; /* judged by a trial; 0: none was made */
+};
+
+/* `seconds`: of a trial; 0: none. Errors: those of slc_export_tns, of its beginning. */
+enum slc_status slc_export_forecast(const struct slc_export_options *options,
+                                    double seconds,
+                                    struct slc_export_forecast *forecast,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /*
  * Writes `value` into `text` (at least 32 bytes) with the fewest digits that strtod reads back to
  * the same bits; returns the length. Locale-independent.

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -325,6 +326,18 @@ static int64_t system_completed(void *self, int fd, uint64_t offset, uint64_t by
     return result;
 }
 
+static int system_free_bytes(void *self, const char *path, uint64_t *bytes)
+{
+    struct statvfs space;
+
+    (void)self;
+    if (statvfs(path, &space) != 0) {
+        return -errno;
+    }
+    *bytes = (uint64_t)space.f_bavail * space.f_frsize;
+    return 0;
+}
+
 static char kind_of_entry(int folder_fd, const struct dirent *entry)
 {
     struct stat st;
@@ -389,6 +402,7 @@ const struct slc_files *slc_files_system(void)
         .reserve = system_reserve,
         .stat_fd = system_stat_fd,
         .stat_path = system_stat_path,
+        .free_bytes = system_free_bytes,
         .rename = system_rename,
         .exchange = system_exchange,
         .unlink = system_unlink,

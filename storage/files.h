@@ -47,6 +47,8 @@ struct slc_files {
     int (*reserve)(void *self, int fd, uint64_t bytes);
     int (*stat_fd)(void *self, int fd, struct slc_file_stat *stat);
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
+    /* Bytes that this user may still write to the file system of a file or folder. */
+    int (*free_bytes)(void *self, const char *path, uint64_t *bytes);
     int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
     /*
      * Gives each of two files or folders that are there the other's name, both at one stroke.

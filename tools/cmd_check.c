@@ -1,16 +1,29 @@
 /* sluice check: verifies a store. Every fault found is a line of the result. */
+#include "base/checked.h"
+#include "base/memory.h"
 #include "base/team.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
+#include "convert/store_trial.h"
+#include "forecast.h"
 #include "format.h"
 #include "progress.h"
+#include "session.h"
 #include "signals.h"
 #include "storage/verify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* As in storage/verify.c: pages first touched later; a thread's stack and arena. */
+#define UNTOUCHED_BYTES (UINT64_C(2) << 20)
+#define WORKER_BYTES    (UINT64_C(128) << 10)
+#define TRIAL_SECONDS   0.3
+/* In times of decoding a nonzero: with keys, ranges and sums compared; a checksum alone. */
+#define CHECKED_DECODING 20.0
+#define CHECKSUM_SHARE   0.15
 
 struct arguments {
     bool fast;
@@ -19,6 +32,7 @@ struct arguments {
     const char *progress;
     const char *log_json;
     bool quiet;
+    struct forecast_options forecast;
 };
 
 static const struct option options[] = {{.name = "fast",
@@ -30,6 +44,7 @@ static const struct option options[] = {{.name = "fast",
                                         OPTION_ROW_PROGRESS(arguments, progress),
                                         OPTION_ROW_LOG_JSON(arguments, log_json),
                                         OPTION_ROW_QUIET(arguments, quiet),
+                                        FORECAST_OPTION_ROWS(arguments, forecast),
                                         {.name = NULL}};
 
 static void print_finding(void *context, const struct slc_error *fault)
@@ -61,6 +76,75 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
     }
 }
 
+/* What the check of the store takes, as verify.c divides memory; all bytes of it are read once. */
+static enum slc_status judge(const struct arguments *args,
+                             const struct slc_store *store,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    const unsigned threads =
+        args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers();
+    const uint64_t each = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                          (args->fast ? 0 : slc_decoder_memory_bytes(info, SLC_F64)) + WORKER_BYTES;
+    const uint64_t fixed = slc_memory_resident() + UNTOUCHED_BYTES;
+    const uint64_t fitting = args->memory > fixed ? (args->memory - fixed) / each : 0;
+    const uint64_t workers =
+        slc_min_u64(slc_min_u64(threads, fitting), slc_max_u64(info->block_count, 1));
+    const double nnz = (double)info->nnz * store->manifest.layout_count;
+    struct slc_store_trial trial;
+    enum slc_status status = SLC_OK;
+
+    if (workers == 0) {
+        return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
+    }
+    forecast->read_bytes = session_store_bytes(&store->manifest);
+    forecast->memory_bytes = fixed + workers * each;
+    forecast_buffer(forecast, "process", fixed, "program, libraries, index of blocks");
+    forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
+    if (!args->forecast.no_probe) {
+        status = slc_store_trial(NULL, store->reader, TRIAL_SECONDS, &trial, err);
+    }
+    if (status == SLC_OK && !args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
+        forecast_try_drives(forecast, slc_reader_path(store->reader));
+        forecast_phase(forecast, "begin");
+        forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+        forecast_phase(forecast, "check");
+        forecast_part(forecast, "reading",
+                      forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate
+                                              : 0);
+        forecast_part(forecast, args->fast ? "checksums" : "decoding",
+                      (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
+                          nnz / (double)workers);
+    }
+    return status;
+}
+
+static enum slc_status
+dry_run(const struct arguments *args, const char *path, struct slc_error *err)
+{
+    struct forecast forecast = {.command = "check",
+                                .budget_bytes = args->memory,
+                                .passes = "one over all files of the store",
+                                .free_bytes = UINT64_MAX};
+    struct slc_store store;
+    enum slc_status status =
+        slc_store_open_within(slc_files_system(), path, args->memory, &store, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = judge(args, &store, &forecast, err);
+    if (status == SLC_OK && !args->forecast.json) {
+        printf("Would check %s\n", path);
+    }
+    if (status == SLC_OK) {
+        status = forecast_tell(&forecast, args->forecast.json, err);
+    }
+    slc_store_close(&store);
+    return status;
+}
+
 /* A signal ends a check at once: it changes nothing. */
 static void leave(void *unused)
 {
@@ -86,6 +170,9 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(args.progress, args.quiet);
     if (signals_start(leave, NULL, &err) != SLC_OK) {
         return console_error(&err);
+    }
+    if (args.forecast.dry_run) {
+        return dry_run(&args, operands.text[0], &err) == SLC_OK ? 0 : console_error(&err);
     }
     verify.decode = !args.fast;
     verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();

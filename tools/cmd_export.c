@@ -9,12 +9,18 @@
 #include "convert/export.h"
 #include "convert/export_lists.h"
 #include "export_run.h"
+#include "forecast.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Of a trial of decoding and formatting. */
+#define TRIAL_SECONDS 0.3
+/* What rows take beside being formatted: they are written in order, by whoever has the turn. */
+#define IN_ORDER 1.6
 
 struct arguments {
     const char *format;
@@ -25,6 +31,7 @@ struct arguments {
     const char *log_json;
     bool force;
     bool quiet;
+    struct forecast_options forecast;
 };
 
 /* What can be written, of a store (tensor) or of a run (model). */
@@ -79,6 +86,7 @@ static const struct option options[] = {
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
+    FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
 static bool ends_with(const char *text, const char *ending)
@@ -137,6 +145,56 @@ static enum slc_status export_model(const struct arguments *args,
     return export_run(&export_options, err);
 }
 
+/* What it would take, and whether the disk has room. */
+static enum slc_status dry_run(const struct arguments *args,
+                               const struct slc_export_options *asked,
+                               const struct form *form,
+                               struct slc_error *err)
+{
+    const bool to_file = strcmp(asked->output, "-") != 0;
+    struct forecast forecast = {.command = "export",
+                                .budget_bytes = args->memory,
+                                .output = to_file ? asked->output : NULL,
+                                .passes = "one over the store, one over the output",
+                                .free_bytes = UINT64_MAX};
+    struct slc_export_forecast found;
+    char blocks[4096 + 16];
+    enum slc_status status;
+
+    if (!form->text) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "--dry-run tells of text alone: binary forms are as large as their lists");
+    }
+    status = slc_export_forecast(asked, args->forecast.no_probe ? 0 : TRIAL_SECONDS, &found, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    forecast.memory_bytes = found.memory_bytes;
+    forecast.read_bytes = found.read_bytes;
+    forecast.final_bytes = forecast.written_bytes = (uint64_t)found.text_bytes;
+    forecast_buffer(&forecast, "process", found.fixed_bytes, "program, libraries, index, a block");
+    forecast_buffer(&forecast, "workers", found.memory_bytes - found.fixed_bytes,
+                    "a decoder and text for each thread");
+    if (found.text_bytes > 0) {
+        (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", asked->store, SLC_BLCO_NAME);
+        forecast_try_drives(&forecast, blocks);
+        forecast_phase(&forecast, "begin");
+        forecast_part(&forecast, "opening", FORECAST_START_SECONDS);
+        forecast_phase(&forecast, "export");
+        forecast_part(&forecast, "reading",
+                      forecast.read_rate > 0 ? (double)found.read_bytes / forecast.read_rate : 0);
+        forecast_part(&forecast, "formatting",
+                      IN_ORDER * (found.decode_seconds + found.format_seconds));
+        forecast_part(&forecast, "writing",
+                      forecast.write_rate > 0 ? found.text_bytes / forecast.write_rate : 0);
+    }
+    status = forecast_check_room(&forecast, err);
+    if (status == SLC_OK && !args->forecast.json) {
+        printf("Would export %s to %s\n", asked->store, asked->output);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, args->forecast.json, err) : status;
+}
+
 static enum slc_status export_tensor(const struct arguments *args,
                                      const struct operands *operands,
                                      const struct form *form,
@@ -153,12 +211,16 @@ static enum slc_status export_tensor(const struct arguments *args,
     const bool to_stdout = strcmp(export_options.output, "-") == 0;
     struct format_text count;
     uint64_t lines = 0;
-    enum slc_status status = unfinished_watch(export_options.output, err);
+    enum slc_status status =
+        unfinished_watch(args->forecast.dry_run ? "-" : export_options.output, err);
 
     if (status == SLC_OK && to_stdout && !form->text) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "--format %s is written in many places at once: name a file, not -",
                           form->name);
+    }
+    if (status == SLC_OK && args->forecast.dry_run) {
+        return dry_run(args, &export_options, form, err);
     }
     if (status == SLC_OK) {
         status = form->text ? slc_export_tns(&export_options, &lines, err)
@@ -196,6 +258,11 @@ static int run(const struct command *command, int argc, char **argv)
     status = export_run_find(operands.text[0], &is_run, &err);
     if (status == SLC_OK) {
         status = choose_form(&args, operands.text[1], is_run, &form, &err);
+    }
+    if (status == SLC_OK && is_run && args.forecast.dry_run) {
+        status =
+            slc_fail(&err, SLC_ERR_UNSUPPORTED,
+                     "--dry-run is of tensors: the factors of a run take as much as they have");
     }
     if (status == SLC_OK) {
         status = is_run ? export_model(&args, &operands, form, &err)

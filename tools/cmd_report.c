@@ -132,7 +132,7 @@ static enum slc_status read_run(struct told *told, struct slc_error *err)
         status = read_record(told, err);
     }
     if (status == SLC_OK && saved) {
-        status = info_checkpoint_read(folder, &told->checkpoint, err);
+        status = info_checkpoint_read(folder, false, &told->checkpoint, err);
     }
     told->page.checkpoint = told->checkpoint;
     return status;

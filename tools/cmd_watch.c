@@ -12,6 +12,7 @@
 #include "run_state.h"
 #include "signals.h"
 #include "storage/files.h"
+#include "watch_folder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -63,6 +64,8 @@ struct watch {
     size_t held;            /* bytes of a line without its end */
     char *line;             /* LINE_BYTES_MAX */
     uint64_t heard_ns;      /* when anything was told last */
+    bool is_folder;         /* what is watched is the folder of a run, .. */
+    struct watch_folder folder;
 };
 
 /* Tells what a line changed: iterations and ends in words, or the state as JSON. */
@@ -126,6 +129,21 @@ take(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
     return status;
 }
 
+/* The folder of a run in place of its log. */
+static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err)
+{
+    enum run_news news;
+    enum slc_status status =
+        watch_folder_look(watch->path, &watch->folder, &watch->state, &news, err);
+
+    watch->is_folder = true;
+    if (status == SLC_OK && news != RUN_NEWS_NONE) {
+        watch->heard_ns = slc_clock_ns();
+        status = tell(watch, news, err);
+    }
+    return status;
+}
+
 /* All that has been written since the last look. A file that is another, or was cut, begins anew.
  */
 static enum slc_status look(struct watch *watch, struct slc_error *err)
@@ -141,12 +159,14 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
         return SLC_OK;
     }
     got = fd < 0 ? fd : files->stat_fd(files->self, fd, &stat);
-    if (got >= 0 && stat.kind != 'f') {
+    if (got >= 0 && stat.kind == 'd') {
+        status = look_at_folder(watch, err);
+    } else if (got >= 0 && stat.kind != 'f') {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "%s is no file: name the one that the run was given with --log-json",
+                          "%s is neither a file nor a folder: name the log that the run was given "
+                          "with --log-json, or the folder of its results",
                           watch->path);
-    }
-    if (got >= 0 && status == SLC_OK) {
+    } else if (got >= 0) {
         if (!watch->found || stat.inode != watch->inode || stat.bytes < watch->offset) {
             watch->found = true;
             watch->inode = stat.inode;
@@ -170,14 +190,18 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
 }
 
 /* Whether the process of the run is there: 1, 0, or -1 on another machine. */
-static int alive(const struct run_state *state)
+static int alive(const struct watch *watch)
 {
+    const struct run_state *state = &watch->state;
     char boot[sizeof state->boot] = "";
     struct utsname here;
     FILE *file;
 
     if (state->ended || !state->started) {
         return state->ended ? 0 : -1;
+    }
+    if (watch->is_folder) {
+        return watch->folder.held ? 1 : watch->folder.was_held || watch->args.once ? 0 : -1;
     }
     file = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (file != NULL) {
@@ -198,7 +222,7 @@ static int alive(const struct run_state *state)
 /* Whether the run has died: its process is gone, or it has been silent for long. */
 static bool is_lost(const struct watch *watch)
 {
-    const int known = alive(&watch->state);
+    const int known = alive(watch);
 
     if (!watch->state.started || watch->state.ended) {
         return false;
@@ -227,7 +251,7 @@ static void draw(const struct watch *watch)
 /* The state as it is; an exit code. */
 static int tell_once(const struct watch *watch)
 {
-    const int known = alive(&watch->state);
+    const int known = alive(watch);
     struct slc_error err = SLC_ERROR_INIT;
     char text[512];
 
@@ -317,15 +341,17 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_watch = {
     .name = "watch",
-    .summary = "follow a run, from another terminal or machine, by its JSON log",
+    .summary = "follow a run, from another terminal or machine, by its JSON log or its folder",
     .example = "sluice watch flights.jsonl",
-    .operands = "LOG",
+    .operands = "LOG|RUN",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .notes =
         "LOG is the file that the run is given with --log-json; it may be there later than this "
         "command.\n"
+        "RUN is the folder that a factorization writes its checkpoints and results to: what they "
+        "tell.\n"
         "The exit code is that of the run, or 1 where it died. A signal ends watching, not the "
         "run.",
     .run = run,

@@ -61,8 +61,10 @@ enum slc_status info_checkpoint_find(const char *path, bool *found, struct slc_e
  * The newer generation of a folder, or that of a file. Without the lock: a run may be writing, and
  * then one of them is not whole.
  */
-static enum slc_status
-open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_error *err)
+static enum slc_status open_newest(const char *path,
+                                   bool quiet,
+                                   struct slc_checkpoint_reader **reader,
+                                   struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     struct slc_error fault = SLC_ERROR_INIT;
@@ -92,7 +94,7 @@ open_newest(const char *path, struct slc_checkpoint_reader **reader, struct slc_
             *reader = NULL;
             return SLC_ERR_MEMORY;
         }
-        if (slc_checkpoint_reader_open(files, file, &other, &fault) != SLC_OK) {
+        if (slc_checkpoint_reader_open(files, file, &other, &fault) != SLC_OK && !quiet) {
             console_note("warning: %s: %s", file, fault.message);
         }
         slc_free(file);
@@ -228,12 +230,13 @@ static json_t *checkpoint_json(const struct slc_checkpoint_reader *reader,
 
 /* The newest generation and what it holds; `reader` has to be closed also after an error. */
 static enum slc_status read_newest(const char *path,
+                                   bool quiet,
                                    struct slc_checkpoint_reader **reader,
                                    char *identity,
                                    struct slc_cp_saved *saved,
                                    struct slc_error *err)
 {
-    enum slc_status status = open_newest(path, reader, err);
+    enum slc_status status = open_newest(path, quiet, reader, err);
 
     if (status == SLC_OK && *reader == NULL) {
         status = slc_fail(err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
@@ -242,12 +245,13 @@ static enum slc_status read_newest(const char *path,
     return status == SLC_OK ? slc_cp_saved_read(*reader, identity, saved, err) : status;
 }
 
-enum slc_status info_checkpoint_read(const char *path, json_t **object, struct slc_error *err)
+enum slc_status
+info_checkpoint_read(const char *path, bool quiet, json_t **object, struct slc_error *err)
 {
     struct slc_checkpoint_reader *reader;
     struct slc_cp_saved saved;
     char identity[SLC_CP_IDENTITY_BYTES];
-    enum slc_status status = read_newest(path, &reader, identity, &saved, err);
+    enum slc_status status = read_newest(path, quiet, &reader, identity, &saved, err);
 
     *object = NULL;
     if (status == SLC_OK) {
@@ -268,7 +272,7 @@ int info_checkpoint(const char *path, bool json)
     struct slc_cp_saved saved;
     struct slc_error err = SLC_ERROR_INIT;
     char identity[SLC_CP_IDENTITY_BYTES];
-    enum slc_status status = read_newest(path, &reader, identity, &saved, &err);
+    enum slc_status status = read_newest(path, false, &reader, identity, &saved, &err);
 
     if (status == SLC_OK && json) {
         status = json_out_print(checkpoint_json(reader, &saved, identity), &err);

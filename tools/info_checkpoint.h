@@ -12,9 +12,12 @@
 enum slc_status
 info_checkpoint_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
-/* What it holds, as one JSON object. Owns: the caller releases *object, also after an error. */
-enum slc_status
-info_checkpoint_read(const char *path, json_t **object, struct slc_error *err) SLC_NODISCARD;
+/* What it holds, as one JSON object; `quiet`: without a note on a generation that is not whole.
+ * Owns: the caller releases *object, also after an error. */
+enum slc_status info_checkpoint_read(const char *path,
+                                     bool quiet,
+                                     json_t **object,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Prints what it holds, as text or as one JSON object. The exit code. */
 int info_checkpoint(const char *path, bool json);

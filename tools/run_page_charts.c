@@ -251,6 +251,58 @@ static void memory(struct html *html, const struct run_page *page)
     html_put(html, "</div></section>\n");
 }
 
+/* "12.1 MiB expected, 12.5 MiB in the end: 1.03 times". */
+static void expected_row(
+    struct html *html, const char *name, const char *before, const char *after, double ratio)
+{
+    char text[160];
+
+    if (ratio > 0 && ratio < 1e9) {
+        (void)snprintf(text, sizeof text, "%s expected, %s in the end: %.2f times", before, after,
+                       ratio);
+    } else {
+        (void)snprintf(text, sizeof text, "%s expected, %s in the end", before, after);
+    }
+    page_row(html, name, text);
+}
+
+static double over(double actual, double expected)
+{
+    return expected > 0 ? actual / expected : 0;
+}
+
+/* The estimate that a run judges by its own beginning. */
+static void expected(struct html *html, const struct run_page *page)
+{
+    const json_t *estimate = json_object_get(page->record, "estimate");
+    const json_t *actual = json_object_get(estimate, "actual");
+    const uint64_t memory = page_count(estimate, "memory_bytes");
+    const uint64_t held = page_count(actual, "memory_bytes");
+    const double bytes = page_number(estimate, "read_bytes");
+    const double read = page_number(actual, "read_bytes");
+    const double seconds = page_number(estimate, "seconds");
+    const double taken = page_number(actual, "seconds");
+    struct format_text a, b;
+
+    if (!json_is_object(actual)) {
+        return;
+    }
+    html_put(html, "<section aria-labelledby=\"expected\"><h2 id=\"expected\">Expected, and what "
+                   "happened</h2>\n");
+    page_table(html, "Expected, and what happened");
+    expected_row(html, "Peak memory", format_memory(&a, memory), format_memory(&b, held),
+                 over((double)held, (double)memory));
+    expected_row(html, "Read from the drive", format_data(&a, bytes), format_data(&b, read),
+                 over(read, bytes));
+    expected_row(html, "Time without results", format_seconds(&a, seconds),
+                 format_seconds(&b, taken), over(taken, seconds));
+    page_row(html, "Judged by the first",
+             format_seconds(&a, page_number(estimate, "judged_after_seconds")));
+    page_member(html, "Bottleneck", estimate, "bottleneck");
+    page_table_end(html);
+    html_put(html, "</section>\n");
+}
+
 void page_charts(struct html *html, const struct run_page *page)
 {
     const json_t *iterations = json_object_get(page->record, "iterations");
@@ -261,4 +313,5 @@ void page_charts(struct html *html, const struct run_page *page)
     times(html, page, &history);
     reading(html, page, &history);
     memory(html, page);
+    expected(html, page);
 }

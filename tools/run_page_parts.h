@@ -18,7 +18,7 @@ void page_row(struct html *html, const char *name, const char *value);
 void page_member(struct html *html, const char *label, const json_t *object, const char *name);
 void page_table_end(struct html *html);
 
-/* Fit, time, reading and memory, of a run that has a record. */
+/* Fit, time, reading, memory, and what was expected of them, of a run that has a record. */
 void page_charts(struct html *html, const struct run_page *page);
 /* Weights and components, of a run that has factors. */
 void page_components(struct html *html, const struct run_page *page);

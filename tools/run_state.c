@@ -161,6 +161,9 @@ void run_state_describe(const struct run_state *state, char *text, size_t bytes)
         (void)snprintf(text, bytes, "%s: %s, %s of %s%s", state->name, state->phase,
                        format_scaled(&a, (double)state->done),
                        format_scaled(&b, (double)state->total), eta(state, left, sizeof left));
+    } else if (state->total == 0 && state->iterations == 0) {
+        (void)snprintf(text, bytes, "%s: %" PRIu64 " iterations done, fit %.5f", state->name,
+                       state->completed, state->fit);
     } else if (state->completed > 0 && state->total == 0) {
         (void)snprintf(text, bytes, "%s: %" PRIu64 " of %" PRIu64 " iterations done, fit %.5f%s",
                        state->name, state->completed, state->iterations, state->fit,

@@ -231,6 +231,37 @@ def unprobed(folder):
     sluice("plan", store, "-r", 2, "--no-probe")
 
 
+def dry_runs(folder):
+    """--dry-run of convert, check and export: nothing is written, budgets and room are looked at, bytes are near the truth."""
+    text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out"))
+    sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
+    sluice("convert", text, store, "-q")
+    size = sum(os.path.getsize(os.path.join(store, name)) for name in os.listdir(store))
+    listed = {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}
+    commands = [(["convert", text, out + ".slc"], os.path.getsize(text), size), (["check", store], size, 0),
+                (["export", store, out + ".tns"], size, os.path.getsize(text))]
+    for command, read, written in commands:
+        told = json.loads(sluice(*command, "--dry-run", "--json")[0])
+        check(told["command"] == command[0] and told["seconds"] > 0 and told["bottleneck"], told)
+        check(0.75 * read <= told["read_bytes"] <= 1.25 * read, (told, read))
+        check(written / 2 <= told["written_bytes"] <= 2 * written, (told, written))
+        check(told["memory_bytes"] > 2**20 and 0 < sum(told["buffers"].values()), told)
+        words = sluice(*command, "--dry-run", "--no-probe")[0]
+        check("Would " in words and "not estimated" in words and "passes" in words, words)
+        check("--memory" in sluice(*command, "--dry-run", "--memory", "1MiB", status=4)[1], "a budget that is too small")
+    large = os.path.join(folder, "large.tns")
+    sluice("generate", large, "--dims", "3000x2000x1000", "--nnz", 1000000, "-q")
+    listed["large.tns"] = os.stat(large).st_mtime_ns
+    tight = ["convert", large, out + ".slc", "--dry-run", "-t", 1]
+    least = re.search(r"--memory (\d+MiB) or more", sluice(*tight, "--memory", "1MiB", status=4)[1])[1]
+    tight += ["--memory", least]
+    check("temporary file" in sluice(*tight)[0], "no temporary file")
+    check("--max-temp" in sluice(*tight, "--max-temp", "1KiB", status=4)[1], "--max-temp")
+    sluice("convert", text, store, "--dry-run", status=5)
+    sluice("convert", text, store, "--dry-run", "-f")
+    check(listed == {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}, "written")
+
+
 def followed(folder):
     """watch: begun before the run, it ends with its exit code; one that is killed is told of; --once and --json."""
     store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
@@ -266,13 +297,43 @@ def followed(folder):
         file.write('ema":"sluice-log-1"}\n{"schema":"sluice-log-1","event":"end","reason":"done","exit_code":0,"seconds":2}\n')
     lines = [json.loads(line) for line in sluice("watch", log, "--json")[0].splitlines()]
     check([(line["ended"], line["exit_code"]) for line in lines] == [(False, None), (False, None), (True, 0)], lines)
-    sluice("watch", folder, status=2)
+    check("no run" in sluice("watch", folder, status=3)[1], "a folder without a run")
+
+
+def followed_by_folder(folder):
+    """watch of a run's folder: its checkpoints while it runs, its end, and one that was killed."""
+    store, out = generated(folder, 20000, "300x200x100"), os.path.join(folder, "out")
+    sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", out, "-q")
+    state = json.loads(sluice("watch", out, "--once", "--json")[0])
+    check(state["ended"] and state["reason"] == "iterations" and state["completed"] == 3 and state["exit_code"] == 0, state)
+    check("ended after" in sluice("watch", out)[0], "the end")
+    for number, code in ((signal.SIGTERM, 130), (signal.SIGKILL, 1)):
+        shutil.rmtree(out)
+        child = subprocess.Popen([SLUICE, "cpd", store, "-r", "2", "-i", "100000000", "--tol", "0", "-o", out, "-q",
+                                  "--checkpoint-interval", "0"])
+        while not os.path.exists(out) or not [name for name in os.listdir(out) if name.endswith(".ckpt")]:
+            check(child.poll() is None, "it has ended")
+            time.sleep(0.02)
+        watching = subprocess.Popen([SLUICE, "watch", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = watching.stdout.readline()
+        check(re.match(r"cpd: \d+ iterations done, fit", line), line)
+        now = json.loads(sluice("watch", out, "--once", "--json")[0])
+        check(now["alive"] and now["pid"] == child.pid and not now["ended"], now)
+        child.send_signal(number)
+        child.wait(60)
+        out_text, messages = watching.communicate(timeout=60)
+        check(watching.returncode == code, f"exit {watching.returncode}, not {code}: {messages}")
+        check(("has died" in messages) == (number == signal.SIGKILL), messages)
+        check(("signal, exit code 130" in out_text) == (number == signal.SIGTERM), out_text)
+    sluice("watch", out, "--once", status=1)
 
 
 run([
     ("a run is followed", followed),
+    ("a run is followed by its folder", followed_by_folder),
     ("plans estimate, and runs compare", estimates),
     ("plans of what cannot be begun", unprobed),
+    ("dry runs of whole files", dry_runs),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
     ("the log tells progress and the end", log_of_the_end),

@@ -90,6 +90,7 @@ def whole(folder):
     with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
         record = json.load(file)
     check(f"{record['fit']:.6f}" in text and record["tensor"]["content_sum"] in text, text)
+    check("Expected, and what happened" in text and re.search(r"Peak memory[\d.]+ \w+ expected, [\d.]+ \w+ in the end", text), text)
     check("Seed17" in text and "--seed 17" in text, text)
     for iteration in record["iterations"]:
         check(f"{iteration['fit']:.8f}" in text, f"fit of {iteration}")

@@ -201,6 +201,14 @@ static int faulty_stat_path(void *self, const char *path, struct slc_file_stat *
     return fault != 0 ? fault : faulty->below->stat_path(faulty->below->self, path, stat);
 }
 
+static int faulty_free_bytes(void *self, const char *path, uint64_t *bytes)
+{
+    struct slc_faulty *faulty = self;
+    int fault = strike_plain(faulty, SLC_FAULTY_STAT);
+
+    return fault != 0 ? fault : faulty->below->free_bytes(faulty->below->self, path, bytes);
+}
+
 static int faulty_rename(void *self, const char *from, const char *to)
 {
     struct slc_faulty *faulty = self;
@@ -369,6 +377,7 @@ void slc_faulty_init(struct slc_faulty *faulty)
         .reserve = faulty_reserve,
         .stat_fd = faulty_stat_fd,
         .stat_path = faulty_stat_path,
+        .free_bytes = faulty_free_bytes,
         .rename = faulty_rename,
         .exchange = faulty_exchange,
         .unlink = faulty_unlink,

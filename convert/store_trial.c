@@ -1,0 +1,136 @@
+/* See store_trial.h. */
+#include "convert/store_trial.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "convert/format.h"
+
+#include <string.h>
+
+enum { CHUNK_NNZ = 1024, BLOCKS = 8, TILES = 8, BLOCK_BYTES_MOST = 64 << 20 };
+
+struct work {
+    const struct slc_files *files;
+    const struct slc_reader *reader;
+    struct slc_decoder *decoder;
+    struct slc_buffer block;
+    int fd;
+    uint64_t nnz, text_bytes, decode_ns, format_ns;
+};
+
+static uint64_t
+row_bytes(const struct slc_tile_view *tile, const struct slc_chunk_view *chunk, uint32_t i)
+{
+    const double *values = chunk->values;
+    char text[SLC_FORMAT_F64_BYTES];
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < tile->order; n++) {
+        bytes += slc_format_u64(text, tile->corner[n] + chunk->offset[n][i] + 1) + UINT64_C(1);
+    }
+    return bytes + slc_format_f64(text, values[i]) + 1;
+}
+
+static enum slc_status try_tile(struct work *work,
+                                const struct slc_block_view *view,
+                                uint32_t index,
+                                struct slc_error *err)
+{
+    struct slc_chunk_view chunk = {.nnz = 1};
+    struct slc_tile_view tile;
+    uint64_t start_ns = slc_clock_ns(), decoded_ns;
+    enum slc_status status = slc_tile_open(work->decoder, view, index, &tile, err);
+
+    while (status == SLC_OK && chunk.nnz > 0) {
+        status = tile.next(&tile, CHUNK_NNZ, &chunk, err);
+        decoded_ns = slc_clock_ns();
+        for (uint32_t i = 0; status == SLC_OK && i < chunk.nnz; i++) {
+            work->text_bytes += row_bytes(&tile, &chunk, i);
+        }
+        work->nnz += status == SLC_OK ? chunk.nnz : 0;
+        work->decode_ns += decoded_ns - start_ns;
+        start_ns = slc_clock_ns();
+        work->format_ns += start_ns - decoded_ns;
+    }
+    return status;
+}
+
+static enum slc_status try_block(struct work *work, uint64_t block, struct slc_error *err)
+{
+    const char *path = slc_reader_path(work->reader);
+    struct slc_block_entry entry;
+    struct slc_block_view view;
+    uint64_t start_ns;
+    enum slc_status status;
+
+    slc_reader_entry(work->reader, block, &entry);
+    status = slc_file_read_at(work->files, work->fd, path, work->block.data, entry.padded_bytes,
+                              entry.offset, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    start_ns = slc_clock_ns();
+    status = slc_block_open(work->reader, block, work->block.data, false, &view, err);
+    if (status == SLC_OK) {
+        /* Of all its tiles; those that are tried have their share of it. */
+        const uint64_t tried = entry.tile_count < TILES ? entry.tile_count : TILES;
+
+        work->decode_ns += (slc_clock_ns() - start_ns) * tried / entry.tile_count;
+    }
+    for (uint32_t t = 0; t < entry.tile_count && t < TILES && status == SLC_OK; t++) {
+        status = try_tile(work, &view, t, err);
+    }
+    return status;
+}
+
+static enum slc_status try_blocks(struct work *work, double seconds, struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(work->reader);
+    const uint64_t start_ns = slc_clock_ns();
+    const uint64_t blocks = info->block_count < BLOCKS ? info->block_count : BLOCKS;
+    enum slc_status status =
+        slc_buffer_create(&work->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
+
+    if (status == SLC_OK) {
+        status = slc_decoder_create(info, SLC_F64, &work->decoder, err);
+    }
+    for (uint64_t k = 0; k < blocks && status == SLC_OK; k++) {
+        if (k > 0 && slc_seconds_since(start_ns) >= seconds) {
+            break;
+        }
+        status = try_block(work, k * info->block_count / blocks, err);
+    }
+    return status;
+}
+
+enum slc_status slc_store_trial(const struct slc_files *files,
+                                const struct slc_reader *reader,
+                                double seconds,
+                                struct slc_store_trial *trial,
+                                struct slc_error *err)
+{
+    struct work work = {
+        .files = slc_files_or_system(files), .reader = reader, .block = SLC_BUFFER_INIT, .fd = -1};
+    const char *path = slc_reader_path(reader);
+    enum slc_status status;
+
+    *trial = (struct slc_store_trial){.nnz = 0};
+    if (slc_reader_info(reader)->max_block_bytes > BLOCK_BYTES_MOST) {
+        return SLC_OK;
+    }
+    work.fd = work.files->open(work.files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (work.fd < 0) {
+        return slc_fail_errno(err, -work.fd, path, "opening the block file");
+    }
+    status = try_blocks(&work, seconds, err);
+    if (status == SLC_OK && work.nnz > 0) {
+        trial->nnz = work.nnz;
+        trial->decode_seconds = 1e-9 * (double)work.decode_ns / (double)work.nnz;
+        trial->format_seconds = 1e-9 * (double)work.format_ns / (double)work.nnz;
+        trial->row_bytes = (double)work.text_bytes / (double)work.nnz;
+    }
+    slc_decoder_destroy(work.decoder);
+    slc_buffer_destroy(&work.block);
+    (void)work.files->close(work.files->self, work.fd);
+    return status;
+}
