@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "convert/build_folder.h"
+#include "convert/names_carry.h"
 #include "convert/store_push.h"
 
 #include <inttypes.h>
@@ -27,6 +28,7 @@ struct slc_appending {
     struct slc_conversion *conversion;
     uint64_t content; /* what tells the store from others */
     struct slc_store_origin origin;
+    struct slc_names_carry names;
     struct slc_store_appended added;
 };
 
@@ -62,6 +64,9 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
 
         a->content = a->push.info->header_hash;
         a->origin = manifest->origin;
+        slc_names_carry_init(&a->names, c->options->files, c->options->output, manifest);
+        c->build.attach = slc_names_carry;
+        c->build.attached = &a->names;
         a->added.input = input_of(c);
         (void)snprintf(a->added.source, sizeof a->added.source, "%s", c->options->input);
         for (unsigned i = 0; i < manifest->layout_count && !c->options->drop_layouts; i++) {
@@ -174,7 +179,9 @@ void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_
 
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned workers)
 {
-    return c->appending != NULL ? slc_store_push_bytes(&c->appending->push, workers) : 0;
+    return c->appending != NULL ? slc_store_push_bytes(&c->appending->push, workers) +
+                                      slc_names_carry_bytes(&c->appending->names)
+                                : 0;
 }
 
 uint64_t slc_conversion_old_content(const struct slc_conversion *c)

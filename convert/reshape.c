@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "convert/names_carry.h"
 #include "convert/store_push.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@ struct reshaping {
     const struct slc_reshape_options *options;
     struct slc_reshape_report *report;
     struct slc_store_push push;
+    struct slc_names_carry names;
     struct slc_ranges *ranges; /* of each mode, as far as it goes */
     unsigned modes[SLC_MAX_ORDER];
     struct slc_builder *builder;
@@ -256,7 +258,8 @@ static enum slc_status divide_memory(const struct reshaping *r,
     uint64_t need = 0;
 
     for (build->workers = r->options->threads; build->workers >= 1; build->workers--) {
-        build->beside_bytes = fixed_bytes + slc_store_push_bytes(&r->push, build->workers);
+        build->beside_bytes = fixed_bytes + slc_names_carry_bytes(&r->names) +
+                              slc_store_push_bytes(&r->push, build->workers);
         need = build->beside_bytes + slc_builder_memory_min(build, r->report->order);
         if (need <= budget_bytes) {
             build->memory_bytes = budget_bytes - build->beside_bytes;
@@ -290,6 +293,11 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
     enum slc_status status;
 
+    slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
+    memcpy(r->names.modes, r->modes, r->report->order * sizeof r->modes[0]);
+    r->names.ranges = options->keep_indices ? NULL : r->ranges;
+    build.attach = slc_names_carry;
+    build.attached = &r->names;
     if (build.codec == 0) {
         build.codec = r->push.info->codec;
     }

@@ -3,11 +3,13 @@
  * loop over the made ones chooses; whatever fails, nothing is left, and the next run succeeds.
  */
 #include "base/fault.h"
+#include "convert/convert.h"
 #include "convert/reshape.h"
 #include "convert/store_push.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"
+#include "storage/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -145,6 +147,31 @@ struct fixture {
     struct slc_made_tensor tensor;
 };
 
+enum { NAMED = 80 }; /* the first indices of mode 1, of 90 */
+
+/* Names and titles beside the store. */
+static void add_names(const struct fixture *f)
+{
+    static struct slc_manifest manifest;
+    struct slc_names_writer *writer = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_manifest_read(NULL, f->store, &manifest, &err), &err);
+    SLC_ASSERT_OK(slc_names_writer_open(NULL, f->store, 1, &writer, &err), &err);
+    for (unsigned i = 0; i < NAMED; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "name %u", i);
+        SLC_ASSERT_OK(slc_names_writer_add(writer, name, strlen(name), &err), &err);
+    }
+    manifest.names_count = 1;
+    SLC_ASSERT_OK(slc_names_writer_finish(writer, &manifest.names[0], &err), &err);
+    for (unsigned n = 0; n < ORDER; n++) {
+        (void)snprintf(manifest.titles[n], sizeof manifest.titles[n], "title %u", n);
+    }
+    SLC_ASSERT_OK(slc_manifest_write(NULL, f->store, &manifest, &err), &err);
+}
+
 static void make_fixture(struct fixture *f)
 {
     const char *folder = slc_test_folder();
@@ -156,7 +183,51 @@ static void make_fixture(struct fixture *f)
     f->tensor.tile_nnz = 700;
     SLC_ASSERT_OK(slc_made_store_write(&f->tensor, NULL, f->store, SLC_CODEC_PACKED, 4096, &err),
                   &err);
+    add_names(f);
     slc_faulty_init(&f->faulty);
+}
+
+/* Of all indices of all modes of the store at `path`: which it is of the old one (numbers as
+ * below). Modes are those of modes[k], or as they are where that is NULL. */
+static void check_names(const char *path, const unsigned *modes, int64_t numbers[ORDER][90])
+{
+    static struct slc_manifest manifest;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t wrong = 0, last = 0;
+
+    SLC_ASSERT_OK(slc_manifest_read(NULL, path, &manifest, &err), &err);
+    for (int i = 0; i < NAMED; i++) {
+        last = numbers[1][i] >= 0 ? (uint64_t)numbers[1][i] + 1 : last;
+    }
+    for (unsigned k = 0; k < ORDER; k++) {
+        const unsigned mode = modes != NULL ? modes[k] : k;
+        const struct slc_store_names *listed = slc_manifest_names(&manifest, k);
+        struct slc_names *names = NULL;
+        char want[16];
+
+        (void)snprintf(want, sizeof want, "title %u", mode);
+        CU_ASSERT_STRING_EQUAL(manifest.titles[k], want);
+        CU_ASSERT_EQUAL(listed != NULL, mode == 1 && last > 0);
+        if (listed == NULL || mode != 1) {
+            continue;
+        }
+        SLC_ASSERT_OK(slc_names_verify(NULL, path, listed, &err), &err);
+        SLC_ASSERT_OK(slc_names_open(NULL, path, listed, &names, &err), &err);
+        CU_ASSERT_EQUAL(slc_names_count(names), last);
+        for (int i = 0; i < NAMED; i++) {
+            const char *name = NULL;
+            size_t bytes = 0;
+
+            (void)snprintf(want, sizeof want, "name %d", i);
+            if (numbers[1][i] >= 0) {
+                SLC_ASSERT_OK(slc_names_get(names, (uint64_t)numbers[1][i], &name, &bytes, &err),
+                              &err);
+                wrong += name == NULL || strcmp(name, want) != 0;
+            }
+        }
+        slc_names_close(names);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
 }
 
 static struct slc_reshape_options options_of(const struct fixture *f)
@@ -246,6 +317,7 @@ compare(struct fixture *f, const struct slc_reshape_options *options, int64_t nu
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(report.build.summary.nnz, found);
+    check_names(f->output, options->mode_count > 0 ? options->modes : NULL, numbers);
     CU_ASSERT_EQUAL(slc_faulty_open_count(&f->faulty), 0);
 }
 
@@ -285,6 +357,48 @@ static void test_stores(void)
         numbers[2][i] = numbers[2][i] < 0 ? -1 : i;
     }
     compare(&f, &options, numbers);
+    /* None that is left has a name. */
+    SLC_ASSERT_OK(slc_ranges_parse("81..", &ranges[1], &err), &err);
+    for (int64_t i = 0; i < 90; i++) {
+        numbers[1][i] = i < NAMED ? -1 : i - NAMED;
+        numbers[2][i] = i == 29 ? 0 : -1;
+    }
+    options.keep_indices = false;
+    compare(&f, &options, numbers);
+    slc_made_tensor_destroy(&f.tensor);
+}
+
+/* Names and titles outlive an append, and the modes that grow have none for what is new. */
+static void test_append(void)
+{
+    struct slc_convert_options append = {.append = true,
+                                         .index_base = -1,
+                                         .codec = SLC_CODEC_PACKED,
+                                         .memory_bytes = UINT64_C(1) << 32,
+                                         .threads = 2};
+    static struct slc_convert_report report;
+    struct slc_error err = SLC_ERROR_INIT;
+    int64_t numbers[ORDER][90];
+    struct fixture f;
+    char text[5000];
+    FILE *file;
+
+    make_fixture(&f);
+    for (int64_t i = 0; i < 90; i++) {
+        numbers[0][i] = numbers[1][i] = numbers[2][i] = i;
+    }
+    (void)snprintf(text, sizeof text, "%s.tns", f.store);
+    file = fopen(text, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT(fputs("8 95 1 2\n1 1 1 3\n", file) >= 0);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    append.files = &f.faulty.table;
+    append.input = text;
+    append.output = f.store;
+    SLC_ASSERT_OK(slc_convert(&append, &report, &err), &err);
+    CU_ASSERT(report.dims[0] == 8 && report.dims[1] == 95 && report.dims[2] == dims[2]);
+    check_names(f.store, NULL, numbers);
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&f.faulty), 0);
     slc_made_tensor_destroy(&f.tensor);
 }
 
@@ -335,9 +449,8 @@ static void test_faults(void)
 }
 
 static const struct slc_test tests[] = {
-    {"ranges", test_ranges},
-    {"transforms", test_transforms},
-    {"stores", test_stores},
+    {"ranges", test_ranges}, {"transforms", test_transforms},
+    {"stores", test_stores}, {"names outlive an append", test_append},
     {"faults", test_faults},
 };
 

@@ -1,0 +1,40 @@
+/* Names of indices and titles of modes, of a store that is made of another one. */
+#ifndef SLC_CONVERT_NAMES_CARRY_H
+#define SLC_CONVERT_NAMES_CARRY_H
+
+#include "base/error.h"
+#include "convert/reshape.h"
+#include "storage/store.h"
+
+#include <stdint.h>
+
+struct slc_names_carry {
+    const struct slc_files *files;
+    const char *store; /* the folder with the names; borrowed */
+    unsigned names_count;
+    struct slc_store_names names[SLC_MAX_ORDER];
+    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
+    unsigned modes[SLC_MAX_ORDER];   /* mode k of the new store is mode modes[k] of that one */
+    const struct slc_ranges *ranges; /* by mode of that one: those that are left, numbered anew;
+                                        NULL, or none of a mode: all, as they are. Borrowed */
+};
+
+/* All names of the store in the folder, where they are. */
+void slc_names_carry_init(struct slc_names_carry *carry,
+                          const struct slc_files *files,
+                          const char *store,
+                          const struct slc_manifest *manifest);
+
+/* Bytes that slc_names_carry takes. */
+uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry);
+
+/*
+ * The builder's `attach`, with a struct slc_names_carry as its context: writes the names to the new
+ * store, and lists them. Errors: those of slc_names_open, slc_names_get and of writing.
+ */
+enum slc_status slc_names_carry(void *context,
+                                const char *folder,
+                                struct slc_manifest *manifest,
+                                struct slc_error *err) SLC_NODISCARD;
+
+#endif
