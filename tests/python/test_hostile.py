@@ -94,6 +94,8 @@ class Store:
         for mode, length in enumerate(DIMS, 1):
             npy(f"{self.at}factors/mode-{mode}.npy", [1] * 2 * length, length, 2)
         npy(self.at + "v.npy", [1] * DIMS[0], DIMS[0])
+        with open(self.at + "one.tns", "w") as text:
+            text.write(" ".join("1" for _ in DIMS) + " 2.5\n")
         self.path = self.at + "s.slc"
         self.restore()
         check(harmless(["check", self.path], "unaltered", {0}) == 0, "")
@@ -113,7 +115,10 @@ class Store:
                 "ttv": ("ttv", self.path, at + "out.slc", "--mode", 1, "--vector", at + "v.npy", *few),
                 "ttm": ("ttm", self.path, at + "out", "--mode", 2, "--matrix", at + "factors/mode-2.npy", *few),
                 "export": ("export", self.path, at + "out", *few),
-                "layout": ("layout", self.path, "--sorted", 2, *few)}
+                "layout": ("layout", self.path, "--sorted", 2, *few),
+                "append": ("append", self.path, at + "one.tns", *few),
+                "slice": ("slice", self.path, at + "out.slc", "--mode", "1=2..", *few),
+                "permute": ("permute", self.path, at + "out.slc", "--order", ",".join(map(str, range(len(DIMS), 0, -1))), *few)}
 
     def refused(self, what, unread=(), legal=False):
         """`check` and the other commands refuse what was forged (all of them, or one beside it); those in `unread` may
@@ -132,7 +137,7 @@ class Store:
 
 # What these read of a store: its manifest, headers and indexes.
 NO_BLOCKS = ("info", "plan")
-ALL_BUT_CHECK = ("info", "plan", "cpd", "mttkrp", "ttv", "ttm", "export", "layout")
+ALL_BUT_CHECK = ("info", "plan", "cpd", "mttkrp", "ttv", "ttm", "export", "layout", "append", "slice", "permute")
 # What reads another layout than blco of a store that has it.
 READS = {"sorted-1.blk": ("mttkrp",), "fiber-2.blk": ("ttm",)}
 
