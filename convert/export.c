@@ -262,7 +262,11 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
             .format_seconds = nnz * trial.format_seconds / export.workers};
         forecast->memory_bytes =
             forecast->fixed_bytes +
-            export.workers * (slc_decoder_memory_bytes(info, SLC_F64) + text_bytes);
+            export.workers *
+                (slc_decoder_memory_bytes(info, SLC_F64) +
+                 (trial.nnz > 0
+                      ? slc_min_u64(text_bytes, (uint64_t)(SLC_TILE_NNZ * trial.row_bytes))
+                      : text_bytes));
     }
     slc_store_close(&export.store);
     return status;

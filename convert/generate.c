@@ -5,9 +5,11 @@
 #include "convert/generate.h"
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/team.h"
 #include "base/turns.h"
+#include "convert/build_forecast.h"
 #include "convert/draw.h"
 #include "convert/format.h"
 #include "convert/text_output.h"
@@ -327,16 +329,11 @@ static bool is_store(const char *path)
     return length > 4 && memcmp(path + length - 4, ".slc", 4) == 0;
 }
 
-enum slc_status slc_generate(const struct slc_generate_options *options,
-                             struct slc_generate_report *report,
-                             struct slc_error *err)
+/* What a store is built as. Equal coordinates of a model are one observation; without a model
+ * repeats add up. */
+static struct slc_builder_options build_options(const struct slc_generate_options *options)
 {
-    struct generation g = {.options = options,
-                           .files = slc_files_or_system(options->files),
-                           .store = is_store(options->output),
-                           .text = {.fd = -1}};
-    /* Equal coordinates of a model are one observation; without a model repeats add up. */
-    struct slc_builder_options build = {.files = options->files,
+    return (struct slc_builder_options){.files = options->files,
                                         .output = options->output,
                                         .publishing = options->publishing,
                                         .progress = options->progress,
@@ -352,23 +349,130 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                                         .run = options->run,
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
+}
+
+/* Checks what is asked for, and divides memory. */
+static enum slc_status
+begin(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
     enum slc_status status;
 
-    *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
         options->order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
                         options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
     }
-    status = divide_memory(&g, &build, err);
-    if (status != SLC_OK) {
+    status = divide_memory(g, build, err);
+    build->memory_bytes = g->memory_bytes;
+    return status;
+}
+
+static void end(struct generation *g)
+{
+    slc_buffer_destroy(&g->columns);
+    slc_free(g->worker_errors);
+    slc_draw_destroy(&g->draw);
+}
+
+enum slc_status slc_generate(const struct slc_generate_options *options,
+                             struct slc_generate_report *report,
+                             struct slc_error *err)
+{
+    struct generation g = {.options = options,
+                           .files = slc_files_or_system(options->files),
+                           .store = is_store(options->output),
+                           .text = {.fd = -1}};
+    struct slc_builder_options build = build_options(options);
+    enum slc_status status = begin(&g, &build, err);
+
+    *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
+    if (status == SLC_OK) {
+        status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
+    }
+    end(&g);
+    return status;
+}
+
+/* Text of a piece: its bytes. */
+static uint64_t text_bytes_of(const struct generation *g, const struct piece *piece)
+{
+    char row[SLC_FORMAT_ROW_BYTES];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < piece->count; i++) {
+        bytes += (uint64_t)(format_row(row, g->options->order, piece, i) - row);
+    }
+    return bytes;
+}
+
+/* Draws the first piece with the clock on, the second time of two, and judges the rest by it. */
+static enum slc_status judge(struct generation *g,
+                             const struct slc_builder_options *build,
+                             struct slc_generate_forecast *f,
+                             struct slc_error *err)
+{
+    const double nnz = (double)g->options->nnz;
+    struct slc_entries sample = {.order = g->options->order};
+    const struct slc_build_job job = {.build = build,
+                                      .sample = &sample,
+                                      .dims = g->options->dims,
+                                      .expected = g->options->nnz,
+                                      .entries = g->options->nnz};
+    struct slc_build_forecast built = {.store_bytes = 0};
+    struct piece piece;
+    uint64_t start_ns = 0;
+    enum slc_status status = slc_buffer_create(&g->columns, columns_bytes(g), SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK || g->options->nnz == 0) {
         return status;
     }
-    build.memory_bytes = g.memory_bytes;
-    status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
-    slc_buffer_destroy(&g.columns);
-    slc_free(g.worker_errors);
-    slc_draw_destroy(&g.draw);
+    locate_piece(g, 0, &piece);
+    for (unsigned k = 0; k < 2; k++) {
+        start_ns = slc_clock_ns();
+        draw_piece(g, 0, &piece);
+    }
+    if (!g->store) {
+        f->output_bytes = (uint64_t)((double)text_bytes_of(g, &piece) / piece.count * nnz);
+    }
+    f->draw_seconds = slc_seconds_since(start_ns) / piece.count * nnz / g->workers;
+    if (!g->store) {
+        return SLC_OK;
+    }
+    sample.count = piece.count;
+    sample.values = piece.values;
+    memcpy(sample.coords, piece.view, sizeof piece.view);
+    status = slc_build_forecast(&job, &built, err);
+    f->push_bytes = built.push_bytes;
+    f->sort_bytes = built.sort_bytes;
+    f->spill_bytes = built.spill_bytes;
+    f->output_bytes = built.store_bytes;
+    f->scatter_seconds = built.scatter_seconds;
+    f->sort_seconds = built.sort_seconds;
+    f->encode_seconds = built.encode_seconds;
+    return status;
+}
+
+enum slc_status slc_generate_forecast(const struct slc_generate_options *options,
+                                      struct slc_generate_forecast *forecast,
+                                      struct slc_error *err)
+{
+    struct generation g = {.options = options,
+                           .files = slc_files_or_system(options->files),
+                           .store = is_store(options->output),
+                           .text = {.fd = -1}};
+    struct slc_builder_options build = build_options(options);
+    enum slc_status status = begin(&g, &build, err);
+
+    *forecast = (struct slc_generate_forecast){.store = g.store, .workers = g.workers};
+    if (status == SLC_OK) {
+        const uint64_t share = g.memory_bytes / g.workers & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+
+        forecast->fixed_bytes = slc_memory_resident() + g.workers * columns_bytes(&g);
+        forecast->text_memory_bytes = g.store ? 0 : g.workers * slc_min_u64(share, TEXT_BYTES);
+        status = judge(&g, &build, forecast, err);
+    }
+    end(&g);
     return status;
 }

@@ -2,8 +2,10 @@
 #include "build_options.h"
 #include "commands.h"
 #include "console.h"
+#include "convert/build_folder.h"
 #include "convert/generate.h"
 #include "convert/text.h"
+#include "forecast.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -19,6 +21,7 @@ struct arguments {
     uint64_t rank;
     double noise;
     uint64_t seed;
+    struct forecast_options forecast;
 };
 
 static const struct option options[] = {
@@ -63,6 +66,7 @@ static const struct option options[] = {
      .help = "the same seed gives the same tensor",
      .offset = offsetof(struct arguments, seed)},
     BUILD_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
 /* "best", or "best:2" for a TTM in mode 2; whether there is such a mode is the generator's to say.
@@ -164,6 +168,71 @@ static void print_report(const struct slc_generate_options *options_used,
     build_report_memory(options_used->memory_bytes);
 }
 
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+static void judge_time(const struct slc_generate_forecast *found, struct forecast *forecast)
+{
+    const double writes = forecast->write_rate;
+
+    forecast_phase(forecast, "begin and end");
+    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_phase(forecast, found->store ? "collect" : "write");
+    forecast_part(forecast, "drawing", found->draw_seconds + found->scatter_seconds);
+    forecast_part(forecast, found->store ? "spilling" : "writing",
+                  writes > 0
+                      ? (double)(found->store ? found->spill_bytes : found->output_bytes) / writes
+                      : 0);
+    if (found->store) {
+        forecast_phase(forecast, "write");
+        forecast_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
+        forecast_part(forecast, "writing", writes > 0 ? (double)found->output_bytes / writes : 0);
+    }
+}
+
+static enum slc_status dry_run(const struct arguments *args,
+                               const struct slc_generate_options *generate,
+                               struct slc_error *err)
+{
+    const bool to_file = strcmp(generate->output, "-") != 0;
+    struct slc_generate_forecast found;
+    struct forecast forecast = {.command = "generate",
+                                .budget_bytes = generate->memory_bytes,
+                                .output = to_file ? generate->output : NULL,
+                                .temp_folder = generate->temp_folder,
+                                .free_bytes = UINT64_MAX,
+                                .passes = "one over the output"};
+    enum slc_status status = slc_generate_forecast(generate, &found, err);
+
+    if (status == SLC_OK && found.store) {
+        status =
+            slc_build_folder_check(slc_files_system(), generate->output, generate->overwrite, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    forecast.final_bytes = found.output_bytes;
+    forecast.temp_bytes = forecast.read_bytes = found.spill_bytes;
+    forecast.written_bytes = found.output_bytes + found.spill_bytes;
+    forecast_buffer(&forecast, "drawing", found.fixed_bytes, "process, columns of entries");
+    forecast_buffer(&forecast, "text", found.text_memory_bytes, "a buffer for each thread");
+    forecast_buffer(&forecast, "collecting", found.push_bytes, "buckets and what they hold");
+    forecast_buffer(&forecast, "sorting", found.sort_bytes,
+                    "in their place: buckets, sort areas, encoders and writer");
+    forecast.memory_bytes =
+        found.fixed_bytes + found.text_memory_bytes +
+        (found.push_bytes > found.sort_bytes ? found.push_bytes : found.sort_bytes);
+    if (!args->forecast.no_probe) {
+        forecast_try_drives(&forecast, NULL);
+        judge_time(&found, &forecast);
+    }
+    status = forecast_check_room(&forecast, err);
+    if (status == SLC_OK && !args->forecast.json) {
+        printf("Would generate %s\n", generate->output);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, args->forecast.json, err) : status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.dist = NULL};
@@ -177,9 +246,14 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     generate.output = operands.text[0];
-    if (build_start(&args.build, generate.output, &err) != SLC_OK ||
-        fill_options(&args, &generate, &err) != SLC_OK ||
-        slc_generate(&generate, &report, &err) != SLC_OK) {
+    if (build_start(&args.build, args.forecast.dry_run ? "-" : generate.output, &err) != SLC_OK ||
+        fill_options(&args, &generate, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (args.forecast.dry_run) {
+        return dry_run(&args, &generate, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    if (slc_generate(&generate, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
     console_settle();

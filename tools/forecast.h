@@ -22,14 +22,14 @@ struct forecast_options {
     {.name = "dry-run",                                                                            \
      .kind = OPTION_FLAG,                                                                          \
      .help = "tell what memory, disk and time it would take; write nothing",                       \
-     .offset = offsetof(struct type, field.dry_run)},                                              \
+     .offset = offsetof(struct type, field) + offsetof(struct forecast_options, dry_run)},         \
         {.name = "no-probe",                                                                       \
          .kind = OPTION_FLAG,                                                                      \
          .help = "of --dry-run: try no drive, and estimate no time",                               \
-         .offset = offsetof(struct type, field.no_probe)},                                         \
+         .offset = offsetof(struct type, field) + offsetof(struct forecast_options, no_probe)},    \
     {                                                                                              \
         .name = "json", .kind = OPTION_FLAG, .help = "of --dry-run: one JSON object",              \
-        .offset = offsetof(struct type, field.json)                                                \
+        .offset = offsetof(struct type, field) + offsetof(struct forecast_options, json)           \
     }
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 3, FORECAST_PARTS = 4 };

@@ -239,7 +239,9 @@ def dry_runs(folder):
     size = sum(os.path.getsize(os.path.join(store, name)) for name in os.listdir(store))
     listed = {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}
     commands = [(["convert", text, out + ".slc"], os.path.getsize(text), size), (["check", store], size, 0),
-                (["export", store, out + ".tns"], size, os.path.getsize(text))]
+                (["export", store, out + ".tns"], size, os.path.getsize(text)),
+                (["generate", out + ".slc", "--dims", "3000x2000x100", "--nnz", 60000], 0, size),
+                (["generate", out + ".tns", "--dims", "3000x2000x100", "--nnz", 60000], 0, os.path.getsize(text))]
     for command, read, written in commands:
         told = json.loads(sluice(*command, "--dry-run", "--json")[0])
         check(told["command"] == command[0] and told["seconds"] > 0 and told["bottleneck"], told)
