@@ -380,6 +380,7 @@ static void fill_origin(const struct slc_conversion *c, struct slc_store_origin 
     snprintf(origin->dialect, sizeof origin->dialect, "%s", slc_dialect_name(c->header.dialect));
     snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
              slc_duplicates_name(c->options->duplicates));
+    slc_transforms_tell(&c->options->transforms, origin->transforms, sizeof origin->transforms);
     if (c->appending != NULL) {
         slc_conversion_add_origin(c, origin);
     }

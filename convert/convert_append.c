@@ -59,6 +59,14 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     }
     status =
         slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
+    if (status == SLC_OK && a->push.store.manifest.origin.transforms[0] != '\0') {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "its values are transformed (%s), and what is appended would not go with "
+                          "them: append to a store of values as they were, and transform that by "
+                          "sluice slice",
+                          a->push.store.manifest.origin.transforms);
+        slc_error_locate_file(err, c->options->output);
+    }
     if (status == SLC_OK) {
         const struct slc_manifest *manifest = &a->push.store.manifest;
 

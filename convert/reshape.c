@@ -293,6 +293,8 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
     enum slc_status status;
 
+    memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
+    slc_transforms_tell(&options->transforms, origin.transforms, sizeof origin.transforms);
     slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
     memcpy(r->names.modes, r->modes, r->report->order * sizeof r->modes[0]);
     r->names.ranges = options->keep_indices ? NULL : r->ranges;

@@ -5,6 +5,7 @@
 #include "convert/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const names[] = {[SLC_TRANSFORM_LOG1P] = "log1p",
@@ -74,6 +75,26 @@ double slc_transforms_apply(const struct slc_transforms *transforms, double valu
         }
     }
     return value;
+}
+
+void slc_transforms_tell(const struct slc_transforms *transforms, char *text, size_t text_bytes)
+{
+    for (unsigned i = 0; i < transforms->count; i++) {
+        const size_t used = strlen(text);
+        const char *comma = used > 0 ? "," : "";
+        char step[48];
+
+        if (transforms->steps[i].kind == SLC_TRANSFORM_SCALE) {
+            (void)snprintf(step, sizeof step, "%sscale=%.17g", comma, transforms->steps[i].factor);
+        } else {
+            (void)snprintf(step, sizeof step, "%s%s", comma, names[transforms->steps[i].kind]);
+        }
+        if (used + strlen(step) + sizeof ",.." > text_bytes) {
+            (void)snprintf(text + used, text_bytes - used, "%s..", comma);
+            return;
+        }
+        memcpy(text + used, step, strlen(step) + 1);
+    }
 }
 
 uint64_t slc_transforms_hash(const struct slc_transforms *transforms)

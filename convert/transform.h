@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* More than anybody chains. */
@@ -37,6 +38,10 @@ enum slc_status slc_transforms_add(struct slc_transforms *transforms,
 
 /* All steps of a finite value; not finite where one is not defined there, or out of range. */
 double slc_transforms_apply(const struct slc_transforms *transforms, double value);
+
+/* Adds the steps to `text`, as --transform has them, with commas between; what does not fit is left
+ * out, as a whole step, and "..", in its place. */
+void slc_transforms_tell(const struct slc_transforms *transforms, char *text, size_t text_bytes);
 
 /* What tells two chains apart. */
 uint64_t slc_transforms_hash(const struct slc_transforms *transforms);

@@ -71,6 +71,7 @@ struct slc_store_origin {
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
     char duplicate_policy[16];
     char writer[64];         /* "sluice 0.1.0" */
+    char transforms[128];    /* what was made of values, in turn: "abs,log1p"; "": nothing */
     unsigned appended_count; /* later inputs, which the counts above include */
     struct slc_store_appended appended[SLC_MAX_APPENDED];
 };

@@ -210,12 +210,13 @@ static json_t *appended_to_json(const struct slc_store_origin *origin)
 
 static json_t *origin_to_json(const struct slc_store_origin *origin)
 {
-    return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:o}", "source", origin->source, "dialect",
-        origin->dialect, "index_base", (json_int_t)origin->index_base, "entries_read",
-        (json_int_t)origin->entries_read, "duplicates", (json_int_t)origin->duplicates,
-        "explicit_zeros", (json_int_t)origin->explicit_zeros, "duplicate_policy",
-        origin->duplicate_policy, "writer", origin->writer, "appended", appended_to_json(origin));
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "source", origin->source,
+                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
+                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
+                     (json_int_t)origin->duplicates, "explicit_zeros",
+                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
+                     origin->duplicate_policy, "writer", origin->writer, "transforms",
+                     origin->transforms, "appended", appended_to_json(origin));
 }
 
 static int print_json(const struct slc_store *store, const struct findings *findings)
@@ -311,6 +312,10 @@ static void print_origin(const struct slc_store_origin *found)
            format_count(&b, origin.duplicates));
     printf(" (%s), %s explicit zeros\n", origin.duplicate_policy,
            format_count(&a, origin.explicit_zeros));
+    if (origin.transforms[0] != '\0') {
+        slc_text_make_plain(origin.transforms);
+        printf("  %-12s %s\n", "transformed", origin.transforms);
+    }
     if (origin.appended_count > 0) {
         struct slc_store_appended *last = &origin.appended[origin.appended_count - 1];
 

@@ -135,6 +135,14 @@ static void test_transforms(void)
     SLC_ASSERT_OK(slc_transforms_add(&transforms, "scale=2", &err), &err);
     SLC_ASSERT_OK(slc_transforms_add(&other, "scale=3", &err), &err);
     CU_ASSERT_NOT_EQUAL(slc_transforms_hash(&transforms), slc_transforms_hash(&other));
+    {
+        char told[24] = "log1p";
+
+        slc_transforms_tell(&transforms, told, sizeof told);
+        CU_ASSERT_STRING_EQUAL(told, "log1p,scale=2");
+        slc_transforms_tell(&other, told, sizeof told);
+        CU_ASSERT_STRING_EQUAL(told, "log1p,scale=2,..");
+    }
     for (unsigned i = 1; i < SLC_TRANSFORMS_MAX; i++) {
         SLC_ASSERT_OK(slc_transforms_add(&transforms, "abs", &err), &err);
     }

@@ -41,6 +41,7 @@ void sample(struct slc_manifest *manifest)
                                   .explicit_zeros = 1,
                                   .duplicate_policy = "keep-first",
                                   .writer = "sluice 0.1.0",
+                                  .transforms = "abs,log1p",
                                   .appended_count = 2,
                                   .appended = {{"-", 0, UINT64_MAX, 7}, {"\xc3\xa4.tns", 1, 2, 1}}};
 }
@@ -79,6 +80,7 @@ void check_same(const struct slc_manifest *a, const struct slc_manifest *b)
     CU_ASSERT_EQUAL(a->origin.explicit_zeros, b->origin.explicit_zeros);
     CU_ASSERT_STRING_EQUAL(a->origin.duplicate_policy, b->origin.duplicate_policy);
     CU_ASSERT_STRING_EQUAL(a->origin.writer, b->origin.writer);
+    CU_ASSERT_STRING_EQUAL(a->origin.transforms, b->origin.transforms);
     CU_ASSERT_EQUAL(a->origin.appended_count, b->origin.appended_count);
     for (unsigned i = 0; i < a->origin.appended_count; i++) {
         const struct slc_store_appended *left = &a->origin.appended[i];

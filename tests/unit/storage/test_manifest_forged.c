@@ -129,6 +129,7 @@ static void forged_members(void)
         {"\"appended\": [", "\"appended\": [], \"x\": [", SLC_ERR_FORMAT},
         {"\"appended\": [", "\"appended\": [3, ", SLC_ERR_FORMAT},
         {"\"appended\": [", "\"appended\": {}, \"x\": [", SLC_ERR_FORMAT},
+        {"\"transforms\": \"", "\"transforms\": 3, \"x\": \"", SLC_ERR_FORMAT},
         {"\"content\": \"f", "\"content\": \"g", SLC_ERR_FORMAT},
         {"\"entries\": 7", "\"entries\": -7", SLC_ERR_FORMAT},
         {"\"origin\": {", "\"origin\": 3, \"x\": {", SLC_ERR_FORMAT},
