@@ -5,6 +5,8 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/relayout.h"
+#include "convert/store_trial.h"
+#include "forecast.h"
 #include "format.h"
 #include "progress.h"
 #include "signals.h"
@@ -211,6 +213,63 @@ static void print_head(enum slc_layout_kind kind, unsigned mode, const struct sl
     }
 }
 
+/* As the nonzeros take now, half a page of padding for each partition and its entry. */
+static double disk_bytes(const struct slc_layout_info *info, const struct slc_sorted_plan *plan)
+{
+    return (double)info->file_bytes +
+           (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
+}
+
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.3
+/* In times of decoding a nonzero: counting or gathering it in a scan; sorting and encoding it. */
+#define SCAN_OF_DECODE 4.0
+#define SORT_OF_DECODE 80.0
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+/* What it would read, how long it would take, and whether the disk has room. */
+static enum slc_status judge(const struct slc_relayout *layouts,
+                             const struct slc_sorted_plan *plan,
+                             bool quiet,
+                             struct slc_error *err)
+{
+    const struct slc_reader *reader = layouts->store.reader;
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const double scans = (double)plan->count_scans + (double)plan->batches;
+    const double work = (double)info->nnz / plan->workers;
+    struct forecast forecast = {.command = "layout", .output = slc_reader_path(reader)};
+    struct slc_store_trial trial;
+    struct format_text a;
+    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, &trial, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
+    if (trial.nnz > 0) {
+        forecast_try_drives(&forecast, slc_reader_path(reader));
+        forecast_phase(&forecast, "begin and end");
+        forecast_part(&forecast, "syncing", ALWAYS_SECONDS);
+        forecast_phase(&forecast, "scan");
+        forecast_part(&forecast, "reading",
+                      forecast.read_rate > 0 ? scans * (double)info->file_bytes / forecast.read_rate
+                                             : 0);
+        forecast_part(&forecast, "decoding", SCAN_OF_DECODE * scans * work * trial.decode_seconds);
+        forecast_phase(&forecast, "write");
+        forecast_part(&forecast, "sorting", SORT_OF_DECODE * work * trial.decode_seconds);
+        forecast_part(&forecast, "writing",
+                      forecast.write_rate > 0 ? (double)forecast.final_bytes / forecast.write_rate
+                                              : 0);
+    }
+    status = forecast_check_room(&forecast, err);
+    if (status == SLC_OK && !quiet) {
+        printf("  %-12s %s read\n", "bytes", format_data(&a, scans * (double)info->file_bytes));
+        forecast_print_time(&forecast);
+    }
+    return status;
+}
+
 static void print_plan(const struct slc_relayout *layouts,
                        enum slc_layout_kind kind,
                        unsigned mode,
@@ -218,9 +277,6 @@ static void print_plan(const struct slc_relayout *layouts,
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->store.reader);
     struct format_text a, b;
-    /* As the nonzeros take now, half a page of padding for each partition and its entry. */
-    double disk =
-        (double)info->file_bytes + (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
 
     print_head(kind, mode, &plan->cuts);
     printf("\n  %-12s %u to %s, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
@@ -229,7 +285,7 @@ static void print_plan(const struct slc_relayout *layouts,
     printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
            format_memory(&a, plan->need_bytes), plan->workers, plan->workers == 1 ? "" : "s",
            format_memory(&b, plan->area_bytes));
-    printf("  %-12s about %s\n", "disk", format_data(&a, disk));
+    printf("  %-12s about %s\n", "disk", format_data(&a, disk_bytes(info, plan)));
 }
 
 static void print_report(const struct slc_relayout *layouts,
@@ -292,6 +348,7 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
         console_settle();
         if (status == SLC_OK) {
             print_plan(layouts, kind, mode, &plan);
+            status = judge(layouts, &plan, args->quiet, err);
         }
         slc_sorted_plan_destroy(&plan);
         return status;

@@ -210,7 +210,7 @@ double forecast_seconds(const struct forecast *forecast, const char **bottleneck
     return seconds;
 }
 
-static void print_time(const struct forecast *forecast)
+void forecast_print_time(const struct forecast *forecast)
 {
     struct format_text a, b;
     const char *bottleneck;
@@ -268,7 +268,7 @@ static void print(const struct forecast *forecast)
     printf("  %-12s %s read", "bytes", format_data(&a, (double)forecast->read_bytes));
     printf(", %s written\n", format_data(&b, (double)forecast->written_bytes));
     printf("  %-12s %s\n", "passes", forecast->passes);
-    print_time(forecast);
+    forecast_print_time(forecast);
 }
 
 static json_t *phases_json(const struct forecast *forecast)

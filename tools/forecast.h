@@ -89,6 +89,9 @@ enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error 
  */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
+/* The lines "time" and "bottleneck" alone. */
+void forecast_print_time(const struct forecast *forecast);
+
 /* The lines of it, or one JSON object. Errors: SLC_ERR_MEMORY. */
 enum slc_status
 forecast_tell(const struct forecast *forecast, bool json, struct slc_error *err) SLC_NODISCARD;

@@ -94,6 +94,7 @@ def dry_run(folder):
     store = made(folder)
     before = sorted(os.listdir(store))
     out = layout(store, "--sorted", "1", "--dry-run").stdout
+    check("bytes" in out and "bottleneck" in out and "syncing" in out, out)
     check(re.search(r"sorted-1: \d+ partitions.*\n  scans +2 to count rows and fibers, 1 to gather", out), out)
     check("memory" in out and "disk" in out and sorted(os.listdir(store)) == before, out)
 
