@@ -128,6 +128,7 @@ static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned wo
 
     return c->resident_bytes + overhead_bytes + c->info.memory_bytes +
            slc_conversion_old_bytes(c, workers) +
+           (c->options->names ? c->options->names->memory_bytes : 0) +
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
@@ -451,6 +452,8 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
                                         .relabel = options->relabel,
                                         .block_bytes = options->block_bytes,
                                         .max_temp = options->max_temp,
+                                        .attach = options->names ? slc_name_maps_attach : NULL,
+                                        .attached = (void *)(uintptr_t)options->names,
                                         .publishing = options->publishing,
                                         .progress = options->progress,
                                         .context = options->context};
@@ -497,6 +500,9 @@ static enum slc_status perform(const struct slc_convert_options *options,
     status = slc_conversion_open_rows(&c, err);
     if (status == SLC_OK) {
         status = settle_dims(&c, err);
+    }
+    if (status == SLC_OK && options->names) {
+        status = slc_name_maps_check_order(options->names, c.header.order, err);
     }
     if (status == SLC_OK && options->append) {
         status = slc_conversion_blame(&c, slc_conversion_fit_old(&c, err), err);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "convert/builder.h"
+#include "convert/name_maps.h"
 #include "storage/files.h"
 
 #include <stdbool.h>
@@ -54,7 +55,8 @@ struct slc_convert_options {
     struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
-    uint64_t memory_bytes; /* whole budget of the process */
+    uint64_t memory_bytes;             /* whole budget of the process */
+    const struct slc_name_maps *names; /* NULL: indices get no names */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;

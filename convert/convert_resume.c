@@ -39,6 +39,7 @@ uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
         options->relabel,
         options->block_bytes,
         slc_hash64(options->input, strlen(options->input)),
+        options->names ? options->names->identity : 0,
         options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
         slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
 

@@ -24,6 +24,7 @@ struct arguments {
     const char *value;
     double commit_seconds;
     struct option_strings transforms;
+    struct option_strings labels;
     bool restart;
     struct forecast_options forecast;
 };
@@ -74,6 +75,12 @@ static const struct option options[] = {
      .help = "type of values: auto loses nothing, f32 rounds, f64",
      .offset = offsetof(struct arguments, value)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
+    {.name = "labels",
+     .kind = OPTION_MORE_STRINGS,
+     .value = "DIR|K=FILE",
+     .help =
+         "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K",
+     .offset = offsetof(struct arguments, labels)},
     {.name = "checkpoint-interval",
      .kind = OPTION_DOUBLE,
      .value = "S",
@@ -314,11 +321,23 @@ static enum slc_status dry_run(const struct arguments *args,
     return status;
 }
 
+static enum slc_status
+find_labels(const struct option_strings *labels, struct slc_name_maps *names, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < labels->count && status == SLC_OK; i++) {
+        status = slc_name_maps_add(names, NULL, labels->text[i], err);
+    }
+    return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.dialect = NULL};
     struct slc_convert_options convert = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
+    struct slc_name_maps names = {.files = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -329,16 +348,23 @@ static int run(const struct command *command, int argc, char **argv)
     convert.input = operands.text[0];
     convert.values = operands.count == 3 ? operands.text[1] : NULL;
     convert.output = operands.text[operands.count - 1];
+    convert.names = args.labels.count > 0 ? &names : NULL;
     if (build_start(&args.build, args.forecast.dry_run ? "-" : convert.output, &err) != SLC_OK ||
-        fill_options(&args, &convert, &err) != SLC_OK) {
+        fill_options(&args, &convert, &err) != SLC_OK ||
+        find_labels(&args.labels, &names, &err) != SLC_OK) {
+        slc_name_maps_destroy(&names);
         return console_error(&err);
     }
     if (args.forecast.dry_run) {
-        return dry_run(&args, &convert, &err) == SLC_OK ? 0 : console_error(&err);
+        code = dry_run(&args, &convert, &err) == SLC_OK ? 0 : console_error(&err);
+        slc_name_maps_destroy(&names);
+        return code;
     }
     if (slc_convert(&convert, &report, &err) != SLC_OK) {
+        slc_name_maps_destroy(&names);
         return console_error(&err);
     }
+    slc_name_maps_destroy(&names);
     console_settle();
     warn_about_base(&report);
     warn_about_npy(&report, &args);
