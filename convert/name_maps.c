@@ -207,7 +207,7 @@ static enum slc_status wrong_count(const struct reading *reading, bool more, str
                         " indices: each needs a line, which may be empty",
                         reading->line, reading->mode + 1, reading->count);
 
-    slc_error_locate_text(err, reading->path, more ? reading->line + 1 : reading->line, 0);
+    slc_error_locate_text(err, reading->path, more ? reading->line + 1 : reading->line, 1);
     return status;
 }
 
@@ -233,7 +233,7 @@ add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_er
         status = slc_names_writer_add(reading->writer, text, (size_t)(last - text), err);
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT) {
-                slc_error_locate_text(err, reading->path, reading->line, 0);
+                slc_error_locate_text(err, reading->path, reading->line, 1);
             }
             return status;
         }

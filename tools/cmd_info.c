@@ -195,6 +195,21 @@ static json_t *relabelled_to_json(const struct slc_manifest *manifest)
     return modes;
 }
 
+/* Of each mode what it is called, and how many of its indices have names. */
+static json_t *names_to_json(const struct slc_manifest *manifest)
+{
+    json_t *modes = json_array();
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        const struct slc_store_names *names = slc_manifest_names(manifest, n);
+
+        (void)json_array_append_new(modes,
+                                    json_pack("{s:s, s:I}", "title", manifest->titles[n], "names",
+                                              (json_int_t)(names != NULL ? names->count : 0)));
+    }
+    return modes;
+}
+
 /* What was appended, oldest first. */
 static json_t *appended_to_json(const struct slc_store_origin *origin)
 {
@@ -233,7 +248,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
     }
     object = json_pack(
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
-        "s:o, s:o}",
+        "s:o, s:o, s:o}",
         "schema", "sluice-info-1", "path", store->path, "order", (json_int_t)manifest->order,
         "dims", json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
         "density", (double)manifest->nnz / cells_of(manifest), "value_type",
@@ -243,7 +258,8 @@ static int print_json(const struct slc_store *store, const struct findings *find
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
-        relabelled_to_json(manifest), "origin", origin_to_json(&manifest->origin));
+        relabelled_to_json(manifest), "modes", names_to_json(manifest), "origin",
+        origin_to_json(&manifest->origin));
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
@@ -252,16 +268,23 @@ static void print_modes(const struct slc_store *store, const struct used_range *
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     struct format_text length;
+    char title[SLC_TITLE_BYTES];
 
     for (unsigned n = 0; n < manifest->order; n++) {
-        printf("  %-12s %s long, %u bit%s", n == 0 ? "modes" : "",
-               format_count(&length, manifest->dims[n]), info->keys.mode_bits[n],
-               info->keys.mode_bits[n] == 1 ? "" : "s");
+        (void)snprintf(title, sizeof title, "%s", manifest->titles[n]);
+        slc_text_make_plain(title);
+        printf("  %-12s %s%s%s long, %u bit%s", n == 0 ? "modes" : "", title,
+               *title != '\0' ? ", " : "", format_count(&length, manifest->dims[n]),
+               info->keys.mode_bits[n], info->keys.mode_bits[n] == 1 ? "" : "s");
         if (manifest->nnz > 0) {
             printf(", used from %" PRIu64 " to %" PRIu64, ranges[n].low + 1, ranges[n].high + 1);
         }
         if (slc_manifest_permutation(manifest, n) != NULL) {
             printf(", numbered by frequency within the store");
+        }
+        if (slc_manifest_names(manifest, n) != NULL) {
+            printf(", %s with names",
+                   format_count(&length, slc_manifest_names(manifest, n)->count));
         }
         printf("\n");
     }

@@ -36,6 +36,7 @@ struct arguments {
     const char *output;
     uint64_t components;
     uint64_t rows;
+    const char *store;
     uint64_t memory;
     bool force;
     bool quiet;
@@ -66,6 +67,12 @@ static const struct option options[] = {
      .maximum = 1000,
      .help = "rows of each mode of a component, the strongest first",
      .offset = offsetof(struct arguments, rows)},
+    {.name = "store",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "store whose names of indices are told; the one that the run was made of, if it is "
+             "still there, if not given",
+     .offset = offsetof(struct arguments, store)},
     OPTION_ROW_OVERWRITE(arguments, force),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_QUIET(arguments, quiet),
@@ -78,6 +85,7 @@ struct told {
     json_t *record;
     json_t *checkpoint;
     struct run_page page;
+    struct slc_run_names names;
     struct slc_buffer memory;
 };
 
@@ -162,6 +170,7 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
     need = slc_memory_resident() + UNTOUCHED_BYTES + SLC_OUTPUT_BUFFER_BYTES +
            slc_strongest_memory_bytes(run->rank > 0 ? run->rank : 1) +
+           (slc_run_names_any(&told->names) ? slc_names_memory_bytes(0) : 0) +
            slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
     if (need > told->args->memory) {
         return slc_fail_budget(err, told->args->memory, need,
@@ -261,6 +270,9 @@ static enum slc_status tell(struct told *told, struct slc_error *err)
         status = read_run(told, err);
     }
     if (status == SLC_OK) {
+        status = slc_run_names_open(NULL, &told->run, told->args->store, &told->names, err);
+    }
+    if (status == SLC_OK) {
         status = take_memory(told, err);
     }
     for (unsigned n = 0; n < told->run.order && status == SLC_OK; n++) {
@@ -289,11 +301,13 @@ static int run(const struct command *command, int argc, char **argv)
     told->args = &args;
     told->page.folder = operands.text[0];
     told->page.run = &told->run;
+    told->page.names = &told->names;
     if (tell(told, &err) != SLC_OK) {
         code = console_error(&err);
     }
     json_decref(told->record);
     json_decref(told->checkpoint);
+    slc_run_names_close(&told->names);
     slc_buffer_destroy(&told->memory);
     slc_free(told);
     return code;

@@ -4,6 +4,7 @@
  */
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
@@ -11,6 +12,7 @@
 #include "format.h"
 #include "json_out.h"
 #include "storage/run_folder.h"
+#include "storage/run_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ struct arguments {
     uint64_t rows;
     const char *by;
     const char *order;
+    const char *store;
     uint64_t memory;
     bool json;
 };
@@ -74,6 +77,12 @@ static const struct option options[] = {
      .choices = order_choices,
      .help = "all components: by falling weight, or by number",
      .offset = offsetof(struct arguments, order)},
+    {.name = "store",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "store whose names of indices are told; the one that the run was made of, if it is "
+             "still there, if not given",
+     .offset = offsetof(struct arguments, store)},
     {.name = "json",
      .kind = OPTION_FLAG,
      .help = "one JSON object",
@@ -93,6 +102,8 @@ struct top {
     struct slc_buffer memory;
     uint64_t counts[SLC_MAX_ORDER]; /* rows told of each of `modes` */
     struct slc_strong_row *found[SLC_MAX_ORDER];
+    struct slc_run_names names;
+    char name[SLC_NAME_TEXT_BYTES]; /* the one that is told */
 };
 
 static enum slc_status choose(struct top *top, struct slc_error *err)
@@ -136,7 +147,9 @@ static enum slc_status take_memory(struct top *top, struct slc_error *err)
         rows += top->counts[i] * top->component_count;
     }
     /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
-    need = slc_memory_resident() + UNTOUCHED_BYTES + slc_strongest_memory_bytes(top->run.rank) +
+    need = slc_memory_resident() + UNTOUCHED_BYTES +
+           (slc_run_names_any(&top->names) ? slc_names_memory_bytes(0) : 0) +
+           slc_strongest_memory_bytes(top->run.rank) +
            slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > top->args->memory) {
         return slc_fail_budget(err, top->args->memory, need,
@@ -177,13 +190,38 @@ static const struct slc_strong_row *rows_of(const struct top *top, uint32_t comp
     return top->found[i] + component * top->counts[i];
 }
 
-static void print_text(const struct top *top)
+static enum slc_status
+print_mode(struct top *top, uint32_t component, unsigned i, struct slc_error *err)
 {
+    const struct slc_strong_row *rows = rows_of(top, component, i);
+    const unsigned mode = top->modes[i];
+    char title[SLC_TITLE_BYTES];
     struct format_text count;
+
+    memcpy(title, top->names.titles[mode], sizeof title);
+    slc_text_make_plain(title);
+    printf("  mode %u%s%s%s, %s rows\n", mode + 1, *title != '\0' ? " (" : "", title,
+           *title != '\0' ? ")" : "", format_count(&count, top->run.dims[mode]));
+    for (uint64_t k = 0; k < top->counts[i]; k++) {
+        const enum slc_status status =
+            slc_run_names_text(&top->names, mode, rows[k].row, top->name, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
+               *top->name != '\0' ? "  " : "", top->name);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status print_text(struct top *top, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
 
     printf("%s: rank %" PRIu32 ", %u modes, the strongest by %s\n", top->folder, top->run.rank,
            top->run.order, strcmp(top->args->by, "value") == 0 ? "value" : "absolute value");
-    for (uint32_t c = 0; c < top->component_count; c++) {
+    for (uint32_t c = 0; c < top->component_count && status == SLC_OK; c++) {
         const uint32_t component = top->components[c];
 
         if (top->run.weighted) {
@@ -192,20 +230,18 @@ static void print_text(const struct top *top)
         } else {
             printf("\nComponent %" PRIu32 "\n", component + 1);
         }
-        for (unsigned i = 0; i < top->mode_count; i++) {
-            const struct slc_strong_row *rows = rows_of(top, c, i);
-
-            printf("  mode %u, %s rows\n", top->modes[i] + 1,
-                   format_count(&count, top->run.dims[top->modes[i]]));
-            for (uint64_t k = 0; k < top->counts[i]; k++) {
-                printf("    %13.6g  %" PRIu64 "\n", rows[k].value, rows[k].row + 1);
-            }
+        for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+            status = print_mode(top, c, i, err);
         }
     }
+    return status;
 }
 
-static json_t *mode_json(const struct top *top, uint32_t component, unsigned i)
+/* *status is that of the first fault. */
+static json_t *mode_json(
+    struct top *top, uint32_t component, unsigned i, enum slc_status *status, struct slc_error *err)
 {
+    const char *title = top->names.titles[top->modes[i]];
     const struct slc_strong_row *rows = rows_of(top, component, i);
     json_t *object = json_object();
     json_t *list = json_array();
@@ -214,24 +250,32 @@ static json_t *mode_json(const struct top *top, uint32_t component, unsigned i)
         json_t *row = json_object();
 
         (void)json_object_set_new(row, "index", json_integer((json_int_t)rows[k].row + 1));
+        if (top->names.names[top->modes[i]] != NULL && *status == SLC_OK) {
+            *status = slc_run_names_text(&top->names, top->modes[i], rows[k].row, top->name, err);
+            (void)json_object_set_new(row, "name", json_string(top->name));
+        }
         (void)json_object_set_new(row, "value", json_real(rows[k].value));
         (void)json_array_append_new(list, row);
     }
     (void)json_object_set_new(object, "mode", json_integer(top->modes[i] + 1));
+    if (*title != '\0') {
+        (void)json_object_set_new(object, "title", json_string(title));
+    }
     (void)json_object_set_new(object, "length",
                               json_integer((json_int_t)top->run.dims[top->modes[i]]));
     (void)json_object_set_new(object, "rows", list);
     return object;
 }
 
-static json_t *component_json(const struct top *top, uint32_t component)
+static json_t *
+component_json(struct top *top, uint32_t component, enum slc_status *status, struct slc_error *err)
 {
     const uint32_t number = top->components[component];
     json_t *object = json_object();
     json_t *modes = json_array();
 
     for (unsigned i = 0; i < top->mode_count; i++) {
-        (void)json_array_append_new(modes, mode_json(top, component, i));
+        (void)json_array_append_new(modes, mode_json(top, component, i, status, err));
     }
     (void)json_object_set_new(object, "component", json_integer(number + 1));
     (void)json_object_set_new(object, "weight", json_real(top->run.lambda[number]));
@@ -239,13 +283,14 @@ static json_t *component_json(const struct top *top, uint32_t component)
     return object;
 }
 
-static enum slc_status print_json(const struct top *top, struct slc_error *err)
+static enum slc_status print_json(struct top *top, struct slc_error *err)
 {
     json_t *object = json_object();
     json_t *list = json_array();
+    enum slc_status status = SLC_OK;
 
     for (uint32_t c = 0; c < top->component_count; c++) {
-        (void)json_array_append_new(list, component_json(top, c));
+        (void)json_array_append_new(list, component_json(top, c, &status, err));
     }
     (void)json_object_set_new(object, "schema", json_string("sluice-top-1"));
     (void)json_object_set_new(object, "run", json_string(top->folder));
@@ -254,6 +299,10 @@ static enum slc_status print_json(const struct top *top, struct slc_error *err)
     (void)json_object_set_new(object, "rank", json_integer(top->run.rank));
     (void)json_object_set_new(object, "by", json_string(top->args->by));
     (void)json_object_set_new(object, "components", list);
+    if (status != SLC_OK) {
+        json_decref(object);
+        return status;
+    }
     return json_out_print(object, err);
 }
 
@@ -265,17 +314,18 @@ static enum slc_status tell(struct top *top, struct slc_error *err)
         status = choose(top, err);
     }
     if (status == SLC_OK) {
+        status = slc_run_names_open(NULL, &top->run, top->args->store, &top->names, err);
+    }
+    if (status == SLC_OK) {
         status = take_memory(top, err);
     }
     if (status == SLC_OK) {
         status = find(top, err);
     }
-    if (status == SLC_OK && top->args->json) {
-        return print_json(top, err);
-    }
     if (status == SLC_OK) {
-        print_text(top);
+        status = top->args->json ? print_json(top, err) : print_text(top, err);
     }
+    slc_run_names_close(&top->names);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/strongest.h"
 #include "html.h"
 #include "storage/run_folder.h"
+#include "storage/run_names.h"
 
 #include <jansson.h>
 
@@ -27,6 +28,7 @@ struct run_page {
     struct slc_strong_row *rows[SLC_MAX_ORDER];
     uint32_t band_counts[SLC_MAX_ORDER];
     struct slc_band *bands[SLC_MAX_ORDER];
+    struct slc_run_names *names; /* of the indices of these rows */
 };
 
 /* Errors: those of writing, and SLC_ERR_MEMORY. */

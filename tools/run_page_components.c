@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Components that a reader sees without asking for them. */
 enum { OPEN_COMPONENTS = 3 };
+/* Of a name that a table tells. */
+enum { NAME_BYTES = 60 };
 
 static void weights(struct html *html, const struct run_page *page)
 {
@@ -32,21 +35,56 @@ static void weights(struct html *html, const struct run_page *page)
     html_put(html, "</section>\n");
 }
 
+/* What an index is called, as far as a table has room for it. */
+static void name(struct html *html, struct slc_run_names *names, unsigned n, uint64_t index)
+{
+    char text[SLC_NAME_TEXT_BYTES];
+    size_t bytes = NAME_BYTES;
+
+    if (html->status != SLC_OK) {
+        return;
+    }
+    html->status = slc_run_names_text(names, n, index, text, html->err);
+    html_put(html, "<td>");
+    if (strlen(text) > bytes) {
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80) {
+            bytes--;
+        }
+        text[bytes] = '\0';
+        html_text(html, text);
+        html_put(html, "&hellip;");
+    } else {
+        html_text(html, text);
+    }
+    html_put(html, "</td>");
+}
+
 static void mode(struct html *html, const struct run_page *page, uint32_t at, unsigned n)
 {
     const uint64_t count = page->row_counts[n];
     const struct slc_strong_row *rows = page->rows[n] + at * count;
+    const bool named = page->names->names[n] != NULL;
     struct format_text length;
 
-    html_print(html, "<div><h4>Mode %u, %s rows</h4>", n + 1,
-               format_count(&length, page->run->dims[n]));
+    html_print(html, "<div><h4>Mode %u", n + 1);
+    if (page->names->titles[n][0] != '\0') {
+        html_put(html, ", ");
+        html_text(html, page->names->titles[n]);
+    }
+    html_print(html, ", %s rows</h4>", format_count(&length, page->run->dims[n]));
     html_spark(html, page->bands[n] + (uint64_t)at * page->band_counts[n], page->band_counts[n],
                page->run->dims[n]);
-    html_put(html, "<table><thead><tr><th scope=\"col\">Index</th>"
-                   "<th scope=\"col\" class=\"n\">Value</th></tr></thead><tbody>");
+    html_put(html, "<table><thead><tr><th scope=\"col\">Index</th>");
+    if (named) {
+        html_put(html, "<th scope=\"col\">Name</th>");
+    }
+    html_put(html, "<th scope=\"col\" class=\"n\">Value</th></tr></thead><tbody>");
     for (uint64_t k = 0; k < count; k++) {
-        html_print(html, "<tr><td>%" PRIu64 "</td><td class=\"n\">%.4g</td></tr>", rows[k].row + 1,
-                   rows[k].value);
+        html_print(html, "<tr><td>%" PRIu64 "</td>", rows[k].row + 1);
+        if (named) {
+            name(html, page->names, n, rows[k].row);
+        }
+        html_print(html, "<td class=\"n\">%.4g</td></tr>", rows[k].value);
     }
     html_put(html, "</tbody></table></div>\n");
 }

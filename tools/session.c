@@ -404,6 +404,9 @@ uint64_t session_store_bytes(const struct slc_manifest *manifest)
     for (unsigned i = 0; i < manifest->permutation_count; i++) {
         bytes += manifest->permutations[i].file_bytes;
     }
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        bytes += manifest->names[i].file_bytes;
+    }
     return bytes;
 }
 

@@ -29,9 +29,12 @@ static int look_at(void *context, const char *name, char kind)
     const struct slc_files *files = search->files;
     const int fd = (int)strtol(name, NULL, 10);
     struct slc_file_stat open;
+    char path[64];
 
     (void)kind;
-    if (files->stat_fd(files->self, fd, &open) < 0 || open.inode != search->there.inode ||
+    /* By name: the descriptor is another thread's, which may be closing it. */
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (files->stat_path(files->self, path, &open) < 0 || open.inode != search->there.inode ||
         open.device != search->there.device) {
         return 0;
     }

@@ -93,6 +93,18 @@ static void make_vector(const char *name, unsigned count)
     SLC_ASSERT_OK(slc_npy_write_vector(NULL, input(name), values, count, &err), &err);
 }
 
+/* Names of 60 indices, a line each. */
+static void make_names(const char *name)
+{
+    FILE *file = fopen(input(name), "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    for (unsigned i = 0; i < 60; i++) {
+        fprintf(file, "name %u\n", i);
+    }
+    CU_ASSERT_EQUAL(fclose(file), 0);
+}
+
 /* A folder beside the inputs that has a copy of the store `store`, by the name `as`. */
 static void make_folder_with(const char *name, const char *store, const char *as)
 {
@@ -243,6 +255,7 @@ static void make_inputs(void)
     (void)snprintf(inputs, sizeof inputs, "%s/in", folder);
     file_tree_copy(NULL, inputs);
     make_stores();
+    make_names("names.map");
     make_vector("v1.npy", 60);
     make_vector("v2.npy", 40);
     make_vector("v3.npy", 30);
@@ -288,6 +301,9 @@ static const struct sweep_case cases[] = {
      .store = "out.slc/"},
     {.name = "convert, members",
      .arguments = "convert ../in/t.npz out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, labelled",
+     .arguments = "convert ../in/t.tns out.slc -t 2 --memory 256MiB --labels 1=../in/names.map",
      .store = "out.slc/"},
     {.name = "convert, spilling", .arguments = spilling, .store = "out.slc/"},
     {.name = "convert, resumed",

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Names of indices and titles of modes: from maps beside a tensor to what is told of a run."""
+
+import gzip
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import check, load_json, run, sluice  # noqa: E402
+
+USERS = ["ann", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]
+WORDS = [f"word {i}" for i in range(3000)]
+
+
+def made(folder, *more, name="t.slc", status=0):
+    """A store of 6 x 3000 x 2000, with names of both modes: of mode 2 compressed, and by lines that end as on Windows."""
+    maps, text = os.path.join(folder, "maps"), os.path.join(folder, "t.tns")
+    if not os.path.exists(maps):
+        os.mkdir(maps)
+        with open(os.path.join(maps, "mode-1-users.map"), "w", encoding="utf-8") as file:
+            file.write("\n".join(USERS))  # the last line without an end
+        with gzip.open(os.path.join(maps, "mode-2.map.gz"), "wt", newline="") as file:
+            file.write("".join(word + "\r\n" for word in WORDS))
+        with open(os.path.join(maps, "mode-9-notes.txt"), "w") as file:
+            file.write("no map\n")
+        sluice("generate", text, "--dims", "6x3000x2000", "--nnz", 200000, "--dist", "zipf-shuffled:1.1", "--seed", 2, "-q")
+    store = os.path.join(folder, name)
+    return store, sluice("convert", text, store, "--labels", maps, "--dims", "6x3000x2000", "-f", *more, status=status)
+
+
+def kept(folder):
+    """By info, check and the manifest; relabelled, the names stay with the indices of the input."""
+    for more in ((), ("--relabel", "frequency")):
+        store, _ = made(folder, *more, "-q")
+        told = json.loads(sluice("info", store, "--json")[0])
+        check(told["modes"] == [{"title": "users", "names": 6}, {"title": "", "names": 3000}, {"title": "", "names": 0}], told["modes"])
+        check((2 in told["relabelled_modes"]) == bool(more), f"{told['relabelled_modes']}")
+        out, _ = sluice("info", store)
+        check("users, 6 long" in out and "3,000 with names" in out, out)
+        check(f"is sound: {4 + len(told['relabelled_modes'])} files" in sluice("check", store)[0], "check")
+        check(set(os.listdir(store)) >= {"names-1.bin", "names-2.bin"}, os.listdir(store))
+    path = os.path.join(store, "names-2.bin")
+    with open(path, "r+b") as file:
+        file.seek(20000)
+        byte = file.read(1)[0]
+        file.seek(20000)
+        file.write(bytes([byte ^ 4]))
+    _, messages = sluice("check", store, status=5)
+    check("names-2.bin" in messages and "altered" in messages, messages)
+    os.remove(path)
+    check("missing" in sluice("check", store, status=5)[1], "a file that is not there")
+
+
+def told(folder):
+    """top, its JSON and report tell names beside indices; nothing in them is obeyed by a terminal."""
+    store, _ = made(folder, "--relabel", "frequency", "-q")
+    out = os.path.join(folder, "r")
+    sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", out, "-q")
+    text, _ = sluice("top", out, "-n", 6)
+    check("mode 1 (users), 6 rows" in text and "mode 2, " in text, text)
+    check("\x1b" not in text and "evil\\x1b[31m" in text and "b\u00e9a" in text, repr(text))
+    rows = json.loads(sluice("top", out, "-n", 40, "--json")[0])["components"]
+    for component in rows:
+        users, words, _ = component["modes"]
+        check(users["title"] == "users" and "title" not in words, f"{component}")
+        check([r["name"] for r in users["rows"]]
+              == [USERS[r["index"] - 1].replace("\x1b", "\\x1b") for r in users["rows"]], f"{users}")
+        check([r["name"] for r in words["rows"]] == [WORDS[r["index"] - 1] for r in words["rows"]], f"{words}")
+    page = os.path.join(folder, "r.html")
+    sluice("report", out, "-o", page, "-q")
+    with open(page, encoding="utf-8") as file:
+        html = file.read()
+    check("Mode 1, users, 6 rows" in html and "<td>word " in html and "\x1b" not in html, "the page")
+    check("x" * 61 not in html and "x" * 60 + "&hellip;" in html, "a long name is not cut")
+    os.rename(store, store + ".moved")
+    check("word" not in sluice("top", out)[0], "names of a store that is not there")
+    check(sluice("top", out, "-n", 6, "--store", store + ".moved")[0].splitlines()[1:] == text.splitlines()[1:], "--store")
+    other = os.path.join(folder, "o.slc")
+    sluice("generate", other, "--dims", "5x3000x2000", "--nnz", 9, "-q")
+    check("other modes" in sluice("top", out, "--store", other, status=3)[1], "another tensor's names")
+    os.remove(os.path.join(store + ".moved", "names-1.bin"))
+    check("names-1.bin" in sluice("top", out, "--store", store + ".moved", status=5)[1], "names that are gone")
+
+
+def refused(folder):
+    """Too few and too many names, names that are none, modes that are not there: told by file and line, nothing left."""
+    store, _ = made(folder, "-q")
+    maps, text = os.path.join(folder, "maps"), os.path.join(folder, "t.tns")
+    wrong = os.path.join(folder, "wrong.map")
+    before = sorted(os.listdir(folder))
+    for content, line, words in ((b"a\nb\n", 2, "2 names end here"), (b"a\n" * 7, 7, "more lines than the 6"),
+                                 (b"a\nb\0c\n" + b"d\n" * 4, 2, "byte 0"), (b"a\n" + b"b" * 4096 + b"\n" * 5, 2, "4096 bytes")):
+        with open(wrong, "wb") as file:
+            file.write(content)
+        _, messages = sluice("convert", text, os.path.join(folder, "u.slc"), "--dims", "6x3000x2000", "--labels",
+                             f"1={wrong}", "-q", status=3)
+        check(f"wrong.map:{line}" in messages and words in messages, messages)
+        os.remove(wrong)
+        check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+    one = os.path.join(maps, "mode-1-users.map")
+    for where, status, words in ((f"4={one}", 2, "the tensor has 3 modes"), (f"17={one}", 2, "1 to 16"), ("1=", 2, "K=FILE"),
+                                 (folder, 2, "no file of names"), (os.path.join(folder, "nowhere"), 5, "nowhere"),
+                                 ("1=" + os.path.join(folder, "nowhere"), 5, "nowhere")):
+        _, messages = sluice("convert", text, os.path.join(folder, "u.slc"), "--labels", where, "-q", status=status)
+        check(words in messages, messages)
+    _, messages = sluice("convert", text, store, "-f", "--labels", maps, "--labels", f"1={one}", "-q", status=2)
+    check("two files of names for mode 1" in messages, messages)
+    check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+
+
+def budget(folder):
+    """Within the smallest budget that is accepted, the same store."""
+    store, _ = made(folder, "-q")
+    want = {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store))}
+    _, (_, messages) = made(folder, "--memory", "1MiB", "-q", name="small.slc", status=4)
+    least = int(re.search(r"needs --memory (\d+)MiB", messages)[1])
+    small, _ = made(folder, "--memory", f"{least + 2}MiB", "-q", "-t", 1, name="small.slc")
+    got = {name: open(os.path.join(small, name), "rb").read() for name in sorted(os.listdir(small))}
+    check(got == want, "another store within a small budget")
+    check(load_json(os.path.join(small, "tensor.json"))["names"][1]["count"] == 3000, "the manifest")
+
+
+run([("kept", kept), ("told", told), ("refused", refused), ("budget", budget)])
