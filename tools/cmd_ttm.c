@@ -8,6 +8,7 @@
 #include "engine/relabel.h"
 #include "engine/ttm.h"
 #include "fiber_order.h"
+#include "forecast_product.h"
 #include "format.h"
 #include "json_out.h"
 #include "log_json.h"
@@ -464,6 +465,19 @@ static void print_dry_run(const struct product *product)
            format_memory(&c, product->plan.budget_bytes));
 }
 
+/* In times of decoding a nonzero: sorting it; and multiplying it by so many columns. */
+static enum slc_status expect_time(const struct product *product, struct slc_error *err)
+{
+    const struct forecast_product expected = {
+        .reader = product->store.reader,
+        .output = product->folder,
+        .threads = product->plan.threads,
+        .written_bytes = (uint64_t)result_bytes(product, fibers_most(product)),
+        .decodings = (product->order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
+
+    return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+}
+
 static enum slc_status print_result(const struct product *product, struct slc_error *err)
 {
     const struct arguments *args = product->args;
@@ -473,7 +487,9 @@ static enum slc_status print_result(const struct product *product, struct slc_er
     }
     if (args->dry_run) {
         print_dry_run(product);
-    } else if (!args->quiet) {
+        return expect_time(product, err);
+    }
+    if (!args->quiet) {
         print_report(product);
     }
     return SLC_OK;

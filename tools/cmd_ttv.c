@@ -11,6 +11,7 @@
 #include "cpu/fiber_dots.h"
 #include "engine/device_products.h"
 #include "engine/stream_supply.h"
+#include "forecast_product.h"
 #include "format.h"
 #include "json_out.h"
 #include "log_json.h"
@@ -401,6 +402,28 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
+/* In times of decoding a nonzero: sums that come in order are written as they come, others sorted.
+ */
+#define ORDERED_DECODINGS 20.0
+#define SORTED_DECODINGS  150.0
+
+static enum slc_status expect_time(const struct product *product, struct slc_error *err)
+{
+    const struct slc_contract_report *report = &product->report;
+    const bool sorts = product->contract.output != NULL && !report->ordered;
+    const struct forecast_product expected = {.store = product->contract.store,
+                                              .layout = report->layout,
+                                              .mode = report->layout_mode,
+                                              .output = product->contract.output,
+                                              .memory_bytes = product->contract.memory_bytes,
+                                              .threads = report->threads > 0 ? report->threads : 1,
+                                              .decodings =
+                                                  sorts ? SORTED_DECODINGS : ORDERED_DECODINGS};
+
+    /* What a device multiplies, it does not decode as the processor does. */
+    return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+}
+
 static enum slc_status print_result(const struct product *product, struct slc_error *err)
 {
     const struct arguments *args = &product->args;
@@ -411,7 +434,7 @@ static enum slc_status print_result(const struct product *product, struct slc_er
     }
     if (args->dry_run) {
         print_dry_run(product);
-        return SLC_OK;
+        return expect_time(product, err);
     }
     if (is_number) {
         char number[32];
