@@ -8,6 +8,7 @@
 #include "storage/folder_lock.h"
 #include "storage/outside.h"
 #include "storage/store.h"
+#include "storage/stripes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +48,10 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
 
 struct census {
     char foreign[256]; /* the first name that no run of the builder writes; "" without any */
+    char striped[256]; /* the first list of stripes, which lie elsewhere; "" without any */
     bool store;        /* a manifest */
+    const struct slc_files *files;
+    const char *path;
 };
 
 static bool is_one_of(const char *name, const char *const *list, size_t count)
@@ -81,7 +85,9 @@ is_numbered(const char *name, const char *prefix, const char *const *suffixes, s
 static bool is_of_a_mode(const char *name)
 {
     static const char *const numbers[] = {".bin", ".bin.tmp"};
-    static const char *const layouts[] = {".blk", ".blk.tmp", ".blk.tmp.journal"};
+    static const char *const layouts[] = {".blk",          ".blk.tmp",         ".blk.tmp.journal",
+                                          ".blk.stripes",  ".blk.unstripe",    ".blk.stripes.tmp",
+                                          ".blk.gathered", ".blk.unstripe.tmp"};
 
     return is_numbered(name, "perm-", numbers, sizeof numbers / sizeof numbers[0]) ||
            is_numbered(name, "names-", numbers, sizeof numbers / sizeof numbers[0]) ||
@@ -89,20 +95,51 @@ static bool is_of_a_mode(const char *name)
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
+/* Whether stripes elsewhere belong to the folder. What is no sound list stands for none. */
+static bool is_list_of_stripes(const struct census *census, const char *name)
+{
+    struct slc_stripe_list list = {.shape = {0}};
+    struct slc_error ignored = SLC_ERROR_INIT;
+    char *path = strstr(name, ".blk") != NULL ? slc_path_join(census->path, name) : NULL;
+    bool found = false;
+
+    if (path != NULL &&
+        slc_stripe_list_load(census->files, path, &list, &found, &ignored) != SLC_OK) {
+        found = false;
+    }
+    slc_stripe_list_clear(&list);
+    slc_free(path);
+    return found;
+}
+
 static int count_name(void *context, const char *name, char kind)
 {
-    static const char *const files[] = {SLC_BLCO_NAME,           SLC_BLCO_NAME ".tmp",
-                                        SLC_MANIFEST_NAME,       SLC_MANIFEST_NAME ".tmp",
-                                        SLC_SPILL_NAME,          SLC_BLCO_NAME ".journal",
-                                        SLC_PUSHED_STATE_NAME,   SLC_PUSHED_STATE_NAME ".tmp",
-                                        SLC_SORTED_STATE_NAME,   SLC_SORTED_STATE_NAME ".tmp",
-                                        SLC_COMPLETE_STATE_NAME, SLC_COMPLETE_STATE_NAME ".tmp"};
+    static const char *const files[] = {SLC_BLCO_NAME,
+                                        SLC_BLCO_NAME ".tmp",
+                                        SLC_MANIFEST_NAME,
+                                        SLC_MANIFEST_NAME ".tmp",
+                                        SLC_SPILL_NAME,
+                                        SLC_BLCO_NAME ".journal",
+                                        SLC_PUSHED_STATE_NAME,
+                                        SLC_PUSHED_STATE_NAME ".tmp",
+                                        SLC_SORTED_STATE_NAME,
+                                        SLC_SORTED_STATE_NAME ".tmp",
+                                        SLC_COMPLETE_STATE_NAME,
+                                        SLC_COMPLETE_STATE_NAME ".tmp",
+                                        SLC_BLCO_NAME ".stripes",
+                                        SLC_BLCO_NAME ".stripes.tmp",
+                                        SLC_BLCO_NAME ".unstripe",
+                                        SLC_BLCO_NAME ".unstripe.tmp",
+                                        SLC_BLCO_NAME ".gathered"};
     static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
     struct census *census = context;
     bool known = kind == 'f'
                      ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_of_a_mode(name)
                      : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
 
+    if (kind == 'f' && census->striped[0] == '\0' && is_list_of_stripes(census, name)) {
+        (void)snprintf(census->striped, sizeof census->striped, "%s", name);
+    }
     census->store = census->store || strcmp(name, SLC_MANIFEST_NAME) == 0;
     if (!known && census->foreign[0] == '\0') {
         (void)snprintf(census->foreign, sizeof census->foreign, "%s", name);
@@ -117,7 +154,7 @@ static enum slc_status take_census(const struct slc_files *files,
 {
     int code;
 
-    *census = (struct census){.store = false};
+    *census = (struct census){.files = files, .path = path};
     code = files->list_folder(files->self, path, count_name, census);
     if (code < 0) {
         return slc_fail_errno(err, -code, path, "listing the folder");
@@ -283,6 +320,11 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
                               "the store is not overwritten, for it holds %s, which is none of a "
                               "store's files: move that elsewhere first",
                               census.foreign);
+        } else if (status == SLC_OK && census.striped[0] != '\0') {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the store is not replaced, for %s lies in stripes elsewhere, which "
+                              "would stay: 'sluice layout %s --gather' first",
+                              census.striped, folder->output);
         }
     }
     slc_error_locate_file(err, folder->output);

@@ -13,6 +13,7 @@
 #include "convert/input_numbers.h"
 #include "convert/store_trial.h"
 #include "convert/text_output.h"
+#include "storage/block_file.h"
 #include "storage/store.h"
 
 #include <fcntl.h>
@@ -34,7 +35,7 @@ struct export
     const struct slc_files *files;
     struct slc_store store;
     struct slc_input_numbers numbers;
-    int fd;
+    struct slc_block_file file;
     struct slc_buffer block;
     unsigned workers;
     struct slc_decoder **decoders;
@@ -153,22 +154,20 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
 
 static enum slc_status export_block(struct export *export, uint64_t block, struct slc_error *err)
 {
-    const char *path = slc_reader_path(export->store.reader);
     struct slc_block_entry entry;
     enum slc_status status;
     unsigned i;
 
     slc_reader_entry(export->store.reader, block, &entry);
-    status = slc_file_read_at(export->files, export->fd, path, export->block.data,
-                              entry.padded_bytes, entry.offset, err);
+    status = slc_block_file_read(&export->file, export->block.data, entry.padded_bytes,
+                                 entry.offset, err);
     if (status != SLC_OK) {
         return status;
     }
     /* It will not be read again; the next one can be fetched while this one is formatted. */
-    export->files->advise_file(export->files->self, export->fd, entry.offset, entry.padded_bytes,
-                               POSIX_FADV_DONTNEED);
-    export->files->advise_file(export->files->self, export->fd, entry.offset + entry.padded_bytes,
-                               entry.padded_bytes, POSIX_FADV_WILLNEED);
+    slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
+    slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
+                          POSIX_FADV_WILLNEED);
     status =
         slc_block_open(export->store.reader, block, export->block.data, false, &export->view, err);
     if (status == SLC_OK) {
@@ -231,8 +230,7 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
 {
     struct export export = {.options = options,
                             .files = slc_files_or_system(options->files),
-                            .workers = options->threads,
-                            .fd = -1};
+                            .workers = options->threads};
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
     struct slc_store_trial trial = {.nnz = 0};
     size_t text_bytes = 0;
@@ -306,12 +304,8 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
         status = slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
-        const char *path = slc_reader_path(export->store.reader);
-
-        export->fd = export->files->open(export->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-        if (export->fd < 0) {
-            status = slc_fail_errno(err, -export->fd, path, "opening the block file");
-        }
+        status = slc_block_file_open(export->files, slc_reader_path(export->store.reader),
+                                     "opening the block file", &export->file, err);
     }
     if (status == SLC_OK) {
         status = slc_text_output_open(&export->text, export->files, options->output,
@@ -328,9 +322,7 @@ static void end(struct export *export)
     for (i = 0; i < export->workers && export->decoders != NULL; i++) {
         slc_decoder_destroy(export->decoders[i]);
     }
-    if (export->fd >= 0) {
-        export->files->close(export->files->self, export->fd);
-    }
+    slc_block_file_close(&export->file);
     slc_input_numbers_destroy(&export->numbers);
     slc_buffer_destroy(&export->block);
     slc_free(export->decoders);
@@ -343,7 +335,6 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
 {
     struct export export = {.options = options,
                             .files = slc_files_or_system(options->files),
-                            .fd = -1,
                             .text = {.fd = -1},
                             .workers = options->threads};
     enum slc_status status = SLC_OK;

@@ -7,6 +7,7 @@
 #include "convert/relayout.h"
 
 #include "base/memory.h"
+#include "convert/restripe_settle.h"
 #include "storage/folder_lock.h"
 
 #include <errno.h>
@@ -120,6 +121,9 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
         /* What a run that was killed changed last may not be on the drive: it is built upon here.
          */
         status = sync_store(&opened, err);
+    }
+    if (status == SLC_OK && !options->reads_only) {
+        status = slc_restripe_settle(opened.options.files, options->store, err);
     }
     if (status == SLC_OK) {
         /* Only now: another run may have changed or replaced it before this one had the lock. */
@@ -350,6 +354,10 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     options = build_options(layouts, kind, mode, names.part);
     status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
+        /* Of one that was dropped: nothing to go on with. */
+        status = slc_restripe_discard(layouts->options.files, names.path, err);
+    }
+    if (status == SLC_OK) {
         status = take_finished(&options, &names, report, &in_place, &finished, err);
     }
     if (status == SLC_OK && !finished) {
@@ -411,6 +419,9 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
         status = write_manifest(layouts, manifest, err);
     }
     slc_free(manifest);
+    if (status == SLC_OK) {
+        status = slc_restripe_discard(files, names.path, err);
+    }
     if (status == SLC_OK) {
         status = remove_file(files, names.path, &found, err);
     }

@@ -18,6 +18,7 @@ struct slc_relayout_options {
     const char *store;             /* X.slc */
     uint64_t memory_bytes;         /* everything the process holds */
     unsigned workers;
+    uint64_t stripe_unit;        /* whole pages; 0: SLC_STRIPE_UNIT */
     bool reads_only;             /* for plans alone: nothing is locked, synced or changed */
     bool locked;                 /* the caller has the store locked */
     const struct slc_stop *stop; /* may be NULL */

@@ -4,17 +4,17 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "convert/format.h"
+#include "storage/block_file.h"
 
 #include <string.h>
 
 enum { CHUNK_NNZ = 1024, BLOCKS = 8, TILES = 8, BLOCK_BYTES_MOST = 64 << 20 };
 
 struct work {
-    const struct slc_files *files;
     const struct slc_reader *reader;
     struct slc_decoder *decoder;
     struct slc_buffer block;
-    int fd;
+    struct slc_block_file file;
     uint64_t nnz, text_bytes, decode_ns, format_ns;
 };
 
@@ -57,15 +57,14 @@ static enum slc_status try_tile(struct work *work,
 
 static enum slc_status try_block(struct work *work, uint64_t block, struct slc_error *err)
 {
-    const char *path = slc_reader_path(work->reader);
     struct slc_block_entry entry;
     struct slc_block_view view;
     uint64_t start_ns;
     enum slc_status status;
 
     slc_reader_entry(work->reader, block, &entry);
-    status = slc_file_read_at(work->files, work->fd, path, work->block.data, entry.padded_bytes,
-                              entry.offset, err);
+    status =
+        slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -109,18 +108,17 @@ enum slc_status slc_store_trial(const struct slc_files *files,
                                 struct slc_store_trial *trial,
                                 struct slc_error *err)
 {
-    struct work work = {
-        .files = slc_files_or_system(files), .reader = reader, .block = SLC_BUFFER_INIT, .fd = -1};
-    const char *path = slc_reader_path(reader);
+    struct work work = {.reader = reader, .block = SLC_BUFFER_INIT};
     enum slc_status status;
 
     *trial = (struct slc_store_trial){.nnz = 0};
     if (slc_reader_info(reader)->max_block_bytes > BLOCK_BYTES_MOST) {
         return SLC_OK;
     }
-    work.fd = work.files->open(work.files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (work.fd < 0) {
-        return slc_fail_errno(err, -work.fd, path, "opening the block file");
+    status = slc_block_file_open(files, slc_reader_path(reader), "opening the block file",
+                                 &work.file, err);
+    if (status != SLC_OK) {
+        return status;
     }
     status = try_blocks(&work, seconds, err);
     if (status == SLC_OK && work.nnz > 0) {
@@ -131,6 +129,6 @@ enum slc_status slc_store_trial(const struct slc_files *files,
     }
     slc_decoder_destroy(work.decoder);
     slc_buffer_destroy(&work.block);
-    (void)work.files->close(work.files->self, work.fd);
+    slc_block_file_close(&work.file);
     return status;
 }

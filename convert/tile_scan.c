@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/team.h"
+#include "storage/block_file.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,7 +32,7 @@ struct scan {
     const struct slc_tile_scan_options *options;
     const struct slc_tile_steps *steps;
     const struct slc_layout_info *info;
-    int fd;
+    struct slc_block_file file;
     struct slot *slots;           /* one per worker */
     struct slc_decoder **decoder; /* the same */
     pthread_mutex_t lock;         /* guards what follows, and the slots' states */
@@ -92,9 +93,8 @@ static enum slc_status read_block(const struct scan *scan,
                                   struct slc_error *err)
 {
     const struct slc_reader *reader = scan->options->reader;
-    enum slc_status status =
-        slc_file_read_at(scan->options->files, scan->fd, slc_reader_path(reader), slot->memory.data,
-                         entry->padded_bytes, entry->offset, err);
+    enum slc_status status = slc_block_file_read(&scan->file, slot->memory.data,
+                                                 entry->padded_bytes, entry->offset, err);
 
     if (status == SLC_OK) {
         status = slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
@@ -262,12 +262,9 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                               const struct slc_tile_steps *steps,
                               struct slc_error *err)
 {
-    const struct slc_files *files = options->files;
-    const char *path = slc_reader_path(options->reader);
     struct scan scan = {.options = options,
                         .steps = steps,
                         .info = slc_reader_info(options->reader),
-                        .fd = -1,
                         .fault = SLC_ERROR_INIT};
     enum slc_status status = take_memory(&scan, err);
 
@@ -275,10 +272,8 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
     pthread_mutex_init(&scan.lock, NULL);
     pthread_cond_init(&scan.changed, NULL);
     if (status == SLC_OK) {
-        scan.fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-        if (scan.fd < 0) {
-            status = slc_fail_errno(err, -scan.fd, path, "opening the block file");
-        }
+        status = slc_block_file_open(options->files, slc_reader_path(options->reader),
+                                     "opening the block file", &scan.file, err);
     }
     if (status == SLC_OK) {
         status = slc_team_run(options->workers, scan_worker, &scan, err);
@@ -289,9 +284,7 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
             *err = scan.fault;
         }
     }
-    if (scan.fd >= 0) {
-        (void)files->close(files->self, scan.fd);
-    }
+    slc_block_file_close(&scan.file);
     pthread_cond_destroy(&scan.changed);
     pthread_mutex_destroy(&scan.lock);
     release_memory(&scan);

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/placement.h"
+#include "storage/block_file.h"
 #include "storage/io_impl.h"
 
 #include <errno.h>
@@ -70,13 +71,13 @@ void slc_io_note(struct slc_io *io, const char *format, ...)
 void slc_io_fail_request(const struct slc_io *io,
                          struct slc_io_request *request,
                          int system_errno,
-                         uint64_t offset)
+                         uint64_t done)
 {
-    const char *path = slc_io_file_of(io, request)->path;
+    const struct slc_io_place place = slc_io_place(io, request, done);
 
-    request->status = slc_fail_errno(&request->error, system_errno, path,
+    request->status = slc_fail_errno(&request->error, system_errno, place.file->path,
                                      "reading %" PRIu64 " bytes", request->bytes);
-    slc_error_locate_block(&request->error, path, SLC_NOWHERE, offset);
+    slc_error_locate_block(&request->error, place.file->path, SLC_NOWHERE, place.offset);
     request->data = NULL;
 }
 
@@ -86,13 +87,13 @@ bool slc_io_advance(const struct slc_io *io,
                     const void *data,
                     int64_t result)
 {
-    uint64_t at = request->offset + progress->done;
+    const struct slc_io_place place = slc_io_place(io, request, progress->done);
 
     if ((result == -EINTR || result == -EAGAIN) && ++progress->interruptions < MAX_INTERRUPTIONS) {
         return false;
     }
     if (result < 0) {
-        slc_io_fail_request(io, request, (int)-result, at);
+        slc_io_fail_request(io, request, (int)-result, progress->done);
         return true;
     }
     if (result == 0) {
@@ -100,13 +101,13 @@ bool slc_io_advance(const struct slc_io *io,
             slc_fail(&request->error, SLC_ERR_DAMAGED,
                      "the file ends at byte %" PRIu64 ", but %" PRIu64
                      " more bytes should follow: it was cut; restore or convert it again",
-                     at, request->bytes - progress->done);
-        slc_error_locate_block(&request->error, slc_io_file_of(io, request)->path, SLC_NOWHERE, at);
+                     place.offset, place.bytes);
+        slc_error_locate_block(&request->error, place.file->path, SLC_NOWHERE, place.offset);
         request->data = NULL;
         return true;
     }
     progress->interruptions = 0;
-    progress->done += slc_min_u64((uint64_t)result, request->bytes - progress->done);
+    progress->done += slc_min_u64((uint64_t)result, place.bytes);
     if (progress->done < request->bytes) {
         return false;
     }
@@ -117,12 +118,15 @@ bool slc_io_advance(const struct slc_io *io,
 
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request)
 {
-    const struct slc_io_file *file = slc_io_file_of(io, request);
+    for (uint64_t done = 0; done < request->bytes;) {
+        const struct slc_io_place place = slc_io_place(io, request, done);
 
-    if (!file->direct) {
-        /* Advice: a refusal costs page cache, nothing else. */
-        (void)io->files->advise_file(io->files->self, file->fd, request->offset, request->bytes,
-                                     POSIX_FADV_DONTNEED);
+        if (!place.file->direct) {
+            /* Advice: a refusal costs page cache, nothing else. */
+            (void)io->files->advise_file(io->files->self, place.file->fd, place.offset, place.bytes,
+                                         POSIX_FADV_DONTNEED);
+        }
+        done += place.bytes;
     }
 }
 
@@ -140,32 +144,6 @@ static enum slc_status check_options(const struct slc_io_options *options, struc
         return slc_fail(err, SLC_ERR_USAGE,
                         "slots of %" PRIu64 " bytes; expected a multiple of %d up to %" PRIu64,
                         options->slot_bytes, (int)SLC_PAGE_BYTES, SLC_MAX_BLOCK_BYTES);
-    }
-    return SLC_OK;
-}
-
-/* Opens the file for buffered reads and learns what it is. */
-static enum slc_status open_buffered(const struct slc_io *io,
-                                     struct slc_io_file *file,
-                                     struct slc_file_stat *stat,
-                                     struct slc_error *err)
-{
-    enum slc_status status;
-    int rc;
-
-    file->buffered_fd = io->files->open(io->files->self, file->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (file->buffered_fd < 0) {
-        return slc_fail_errno(err, -file->buffered_fd, file->path, "opening the file");
-    }
-    file->fd = file->buffered_fd;
-    rc = io->files->stat_fd(io->files->self, file->buffered_fd, stat);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
-    }
-    if (stat->kind != 'f') {
-        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
-        slc_error_locate_file(err, file->path);
-        return status;
     }
     return SLC_OK;
 }
@@ -192,15 +170,17 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
  * Opens a second descriptor with O_DIRECT where that is real. A refusal leaves buffered reads; only
  * a file that was replaced between the two openings, or may have been, is an error.
  */
-static enum slc_status open_direct(struct slc_io *io,
-                                   struct slc_io_file *file,
-                                   const struct slc_file_stat *stat,
-                                   struct slc_error *err)
+static enum slc_status
+open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
 {
-    struct slc_file_stat again;
+    struct slc_file_stat buffered, again;
+    const struct slc_file_stat *stat = &buffered;
     enum slc_status status;
-    int fd, rc;
+    int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &buffered);
 
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
+    }
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
     }
@@ -234,6 +214,44 @@ static enum slc_status open_direct(struct slc_io *io,
     return SLC_OK;
 }
 
+/* Opens a block file for buffered reads; its parts become files of `io`. */
+static enum slc_status open_source(struct slc_io *io, const char *path, struct slc_error *err)
+{
+    struct slc_io_source *source = &io->sources[io->source_count];
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    struct slc_io_file *opened;
+    enum slc_status status = slc_block_file_open(io->files, path, "opening the file", &file, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (io->kind == SLC_IO_MMAP && file.part_count > 1) {
+        slc_block_file_close(&file);
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "a layout in several stripes cannot be mapped: use --io uring or pread");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    opened = slc_calloc(io->file_count + file.part_count, sizeof *opened);
+    if (opened == NULL) {
+        slc_block_file_close(&file);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block reader");
+    }
+    if (io->file_count > 0) {
+        memcpy(opened, io->opened, io->file_count * sizeof *opened);
+    }
+    slc_free(io->opened);
+    io->opened = opened;
+    *source = (struct slc_io_source){io->file_count, file.part_count, file.shape};
+    io->source_count++;
+    for (unsigned k = 0; k < file.part_count; k++) {
+        /* Handed over: the path, too. */
+        io->opened[io->file_count++] = (struct slc_io_file){
+            .path = file.parts[k].path, .fd = file.parts[k].fd, .buffered_fd = file.parts[k].fd};
+    }
+    return SLC_OK;
+}
+
 /* Opens all files, with O_DIRECT where `direct` asks for it. */
 static enum slc_status
 open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_error *err)
@@ -243,19 +261,13 @@ open_files(struct slc_io *io, const struct slc_io_options *options, struct slc_e
 
     io->stats.direct = direct;
     for (unsigned f = 0; f < options->file_count && status == SLC_OK; f++) {
-        struct slc_io_file *file = &io->opened[io->file_count++];
-        struct slc_file_stat stat;
+        const unsigned first = io->file_count;
 
-        *file = (struct slc_io_file){.fd = -1, .buffered_fd = -1};
-        file->path = slc_strdup(options->paths[f]);
-        if (file->path == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        status = open_source(io, options->paths[f], err);
+        for (unsigned k = first; k < io->file_count && status == SLC_OK && direct; k++) {
+            status = open_direct(io, &io->opened[k], err);
+            io->stats.direct = io->stats.direct && io->opened[k].direct;
         }
-        status = open_buffered(io, file, &stat, err);
-        if (status == SLC_OK && direct) {
-            status = open_direct(io, file, &stat, err);
-        }
-        io->stats.direct = io->stats.direct && file->direct;
     }
     return status;
 }
@@ -308,6 +320,7 @@ static void close_files(struct slc_io *io)
         slc_free(file->path);
     }
     slc_free(io->opened);
+    slc_free(io->sources);
 }
 
 enum slc_status slc_io_open(enum slc_io_kind kind,
@@ -322,7 +335,8 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
         return status;
     }
     io = slc_calloc(1, sizeof *io);
-    if (io == NULL || (io->opened = slc_calloc(options->file_count, sizeof *io->opened)) == NULL) {
+    if (io == NULL ||
+        (io->sources = slc_calloc(options->file_count, sizeof *io->sources)) == NULL) {
         slc_free(io);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block reader");
     }
@@ -356,14 +370,15 @@ slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_erro
 {
     enum slc_status status;
 
-    if (request->file >= io->file_count || request->slot >= io->slot_count || request->bytes == 0 ||
-        request->bytes > io->slot_bytes || request->bytes % SLC_PAGE_BYTES != 0 ||
-        request->offset % SLC_PAGE_BYTES != 0 || request->offset > INT64_MAX - request->bytes) {
+    if (request->file >= io->source_count || request->slot >= io->slot_count ||
+        request->bytes == 0 || request->bytes > io->slot_bytes ||
+        request->bytes % SLC_PAGE_BYTES != 0 || request->offset % SLC_PAGE_BYTES != 0 ||
+        request->offset > INT64_MAX - request->bytes) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a read of %" PRIu64 " bytes at offset %" PRIu64
                         " of file %u of %u into slot %u of %u "
                         "slots of %" PRIu64 " bytes",
-                        request->bytes, request->offset, request->file, io->file_count,
+                        request->bytes, request->offset, request->file, io->source_count,
                         request->slot, io->slot_count, io->slot_bytes);
     }
     request->data = NULL;

@@ -1,6 +1,6 @@
 /*
- * What the three block readers share: the open file, the slots, and the one place that decides what
- * the result of a transfer means. Private to storage/io*.c.
+ * What the three block readers share: the open files, the slots, and the one place that decides
+ * what the result of a transfer means. Private to storage/io*.c.
  */
 #ifndef SLC_STORAGE_IO_IMPL_H
 #define SLC_STORAGE_IO_IMPL_H
@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 #include "storage/io.h"
+#include "storage/stripes.h"
 
 struct slc_io_ops {
     enum slc_status (*submit)(struct slc_io *io,
@@ -25,7 +26,7 @@ struct slc_io_ops {
     void (*close)(struct slc_io *io);
 };
 
-/* One open file. */
+/* One open file on a drive: a block file, or a stripe of one. */
 struct slc_io_file {
     char *path;
     int fd;          /* of transfers at page-aligned offsets; O_DIRECT where `direct` */
@@ -33,11 +34,20 @@ struct slc_io_file {
     bool direct;
 };
 
+/* A block file: one of the open files, or stripes of it, one after another. */
+struct slc_io_source {
+    unsigned first; /* of the open files */
+    unsigned count;
+    struct slc_stripe_shape shape; /* count 0: not in stripes */
+};
+
 struct slc_io {
     const struct slc_io_ops *ops;
     enum slc_io_kind kind;
     void *backend; /* the implementation's own state */
     const struct slc_files *files;
+    struct slc_io_source *sources; /* as requests number them */
+    unsigned source_count;
     struct slc_io_file *opened;
     unsigned file_count;
     unsigned slot_count;
@@ -59,10 +69,32 @@ static inline void *slc_io_slot(const struct slc_io *io, unsigned slot)
     return (char *)io->slots.data + (uint64_t)slot * io->slot_bytes;
 }
 
-static inline const struct slc_io_file *slc_io_file_of(const struct slc_io *io,
-                                                       const struct slc_io_request *request)
+/* Where a part of a request lies. */
+struct slc_io_place {
+    const struct slc_io_file *file;
+    unsigned number; /* of the open file */
+    uint64_t offset; /* in it */
+    uint64_t bytes;  /* of the request from there on, as far as they lie in this file */
+};
+
+/* Where the rest of a request lies, of which `done` bytes are there. */
+static inline struct slc_io_place
+slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
-    return &io->opened[request->file];
+    const struct slc_io_source *source = &io->sources[request->file];
+    struct slc_io_place place = {
+        .number = source->first, .offset = request->offset + done, .bytes = request->bytes - done};
+
+    if (source->shape.count > 0) {
+        unsigned stripe;
+        const uint64_t most =
+            slc_stripe_place(&source->shape, request->offset + done, &stripe, &place.offset);
+
+        place.number += stripe;
+        place.bytes = place.bytes < most ? place.bytes : most;
+    }
+    place.file = &io->opened[place.number];
+    return place;
 }
 
 /* Whether the next transfer at `offset` is a direct one: direct I/O takes whole pages only. */
@@ -87,11 +119,11 @@ bool slc_io_advance(const struct slc_io *io,
                     const void *data,
                     int64_t result);
 
-/* Ends a request with a failed system call at `offset`. */
+/* Ends a request with a failed system call behind `done` bytes of it. */
 void slc_io_fail_request(const struct slc_io *io,
                          struct slc_io_request *request,
                          int system_errno,
-                         uint64_t offset);
+                         uint64_t done);
 
 /* Where reads go through the page cache: drops what this request left there. */
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request);

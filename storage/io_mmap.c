@@ -16,6 +16,8 @@
  * The system's pages may be longer than those of the file (16 or 64 KiB on Arm): a map begins at
  * the system's page that holds the first byte, and a cut inside the last one is found by the file's
  * length alone, because what lies behind it in the page reads as zeros.
+ *
+ * A file in several stripes is refused when it is opened, so a range lies in one piece.
  */
 #include "storage/io_impl.h"
 
@@ -74,9 +76,10 @@ static int64_t bytes_left(const struct slc_io *io,
                           uint64_t done,
                           int64_t *modified_ns)
 {
-    const uint64_t from = request->offset + done;
+    const struct slc_io_place place = slc_io_place(io, request, done);
+    const uint64_t from = place.offset;
     struct slc_file_stat stat;
-    int rc = io->files->stat_fd(io->files->self, slc_io_file_of(io, request)->fd, &stat);
+    int rc = io->files->stat_fd(io->files->self, place.file->fd, &stat);
 
     if (rc < 0) {
         return rc;
@@ -90,11 +93,12 @@ static void window_map(const struct slc_io *io, struct window *window)
 {
     struct slc_io_request *request = window->request;
     struct slc_guarded_range *range = range_of(io, window);
+    const struct slc_io_place place = slc_io_place(io, request, 0);
     const int64_t left = bytes_left(io, request, 0, &window->modified_ns);
     int rc;
 
     if (left < 0) {
-        slc_io_fail_request(io, request, (int)-left, request->offset);
+        slc_io_fail_request(io, request, (int)-left, 0);
         return;
     }
     if ((uint64_t)left < request->bytes) {
@@ -103,13 +107,13 @@ static void window_map(const struct slc_io *io, struct window *window)
         (void)slc_io_advance(io, request, &progress, NULL, 0);
         return;
     }
-    window->lead = request->offset % slc_memory_page_bytes();
+    window->lead = place.offset % slc_memory_page_bytes();
     window->bytes = window->lead + request->bytes;
-    rc = io->files->map(io->files->self, slc_io_file_of(io, request)->fd, window->bytes,
-                        request->offset - window->lead, &window->address);
+    rc = io->files->map(io->files->self, place.file->fd, window->bytes, place.offset - window->lead,
+                        &window->address);
     if (rc < 0) {
         window->address = NULL;
-        slc_io_fail_request(io, request, -rc, request->offset);
+        slc_io_fail_request(io, request, -rc, 0);
         return;
     }
     atomic_store(&range->faulted, false);
@@ -125,12 +129,13 @@ static void window_map(const struct slc_io *io, struct window *window)
 static int64_t
 touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
+    const struct slc_io_place place = slc_io_place(io, request, 0);
     uint64_t at = done - done % SLC_PAGE_BYTES;
 
     for (; at < request->bytes; at += SLC_PAGE_BYTES) {
         char byte;
-        int64_t got = io->files->read_at(io->files->self, slc_io_file_of(io, request)->fd, &byte, 1,
-                                         request->offset + at);
+        int64_t got =
+            io->files->read_at(io->files->self, place.file->fd, &byte, 1, place.offset + at);
 
         if (got <= 0) {
             /* What lies before is good: it is reported first, the fault by the next call. */
@@ -143,6 +148,7 @@ touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint6
 static int64_t make_resident(const struct slc_io *io, const struct window *window, uint64_t done)
 {
     const struct slc_io_request *request = window->request;
+    const struct slc_io_place place = slc_io_place(io, request, done);
     const uint64_t at = window->lead + done, from = at - at % slc_memory_page_bytes();
     int64_t result, modified_ns;
 
@@ -153,8 +159,7 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
         /* A page that the file ends in is resident, and an emulator may not have done anything. */
         result = bytes_left(io, request, done, &modified_ns);
     }
-    return io->files->completed(io->files->self, slc_io_file_of(io, request)->fd,
-                                request->offset + done, request->bytes - done, result);
+    return io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes, result);
 }
 
 static enum slc_status
@@ -208,6 +213,7 @@ static enum slc_status
 mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
 {
     const struct mmap_backend *mmap = io->backend;
+    const struct slc_io_place place = slc_io_place(io, request, 0);
     int64_t modified_ns = mmap->windows[request->slot].modified_ns;
     const int64_t left = bytes_left(io, request, 0, &modified_ns);
     enum slc_status status;
@@ -217,21 +223,20 @@ mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct
                           "of its mapped part at bytes %" PRIu64 " to %" PRIu64
                           " the file now has only %" PRId64
                           " bytes: it was cut while in use; restore or convert it again",
-                          request->offset, request->offset + request->bytes, left);
+                          place.offset, place.offset + request->bytes, left);
     } else if (modified_ns != mmap->windows[request->slot].modified_ns) {
         status = slc_fail(err, SLC_ERR_IO,
                           "the file was changed while bytes %" PRIu64 " to %" PRIu64
                           " of it were mapped and in use: what was read may be neither the old nor "
                           "the new; give the same command again once nobody changes it, or read "
                           "another way (--io pread)",
-                          request->offset, request->offset + request->bytes);
+                          place.offset, place.offset + request->bytes);
     } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
     } else {
-        status = slc_fail_errno(err, EIO, slc_io_file_of(io, request)->path,
-                                "reading a mapped part of the file");
+        status = slc_fail_errno(err, EIO, place.file->path, "reading a mapped part of the file");
     }
-    slc_error_locate_block(err, slc_io_file_of(io, request)->path, SLC_NOWHERE, request->offset);
+    slc_error_locate_block(err, place.file->path, SLC_NOWHERE, place.offset);
     return status;
 }
 

@@ -52,16 +52,15 @@ static struct slc_io_request *queue_get(struct queue *queue, unsigned capacity)
 
 static void read_request(const struct slc_io *io, struct slc_io_request *request)
 {
-    const struct slc_io_file *file = slc_io_file_of(io, request);
     char *slot = slc_io_slot(io, request->slot);
     struct slc_io_progress progress = {0, 0};
     int64_t result;
 
     do {
-        uint64_t at = request->offset + progress.done;
+        const struct slc_io_place place = slc_io_place(io, request, progress.done);
 
-        result = io->files->read_at(io->files->self, slc_io_fd_at(file, at), slot + progress.done,
-                                    request->bytes - progress.done, at);
+        result = io->files->read_at(io->files->self, slc_io_fd_at(place.file, place.offset),
+                                    slot + progress.done, place.bytes, place.offset);
     } while (!slc_io_advance(io, request, &progress, slot, result));
     slc_io_drop_behind(io, request);
 }

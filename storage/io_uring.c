@@ -41,16 +41,17 @@ static void queue_read(struct slc_io *io, unsigned slot)
 {
     struct uring_backend *uring = io->backend;
     struct uring_slot *state = &uring->slots[slot];
-    uint64_t done = state->progress.done;
-    uint64_t at = state->request->offset + done;
+    const uint64_t done = state->progress.done;
+    const struct slc_io_place place = slc_io_place(io, state->request, done);
+    const uint64_t at = place.offset;
     char *memory = (char *)slc_io_slot(io, slot) + done;
-    unsigned bytes = (unsigned)(state->request->bytes - done);
-    int fd = slc_io_fd_at(slc_io_file_of(io, state->request), at);
+    const unsigned bytes = (unsigned)place.bytes;
+    int fd = slc_io_fd_at(place.file, at);
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 
     /* There are as many entries as slots, and a slot queues one read at a time. */
     if (uring->registered_files) {
-        fd = (int)(2 * state->request->file) + !slc_io_whole_pages(at);
+        fd = (int)(2 * place.number) + !slc_io_whole_pages(at);
     }
     if (slot < uring->registered_slots) {
         io_uring_prep_read_fixed(sqe, fd, memory, bytes, at, (int)slot);
@@ -122,6 +123,7 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         struct io_uring_cqe *cqe;
         struct uring_slot *state;
         struct slc_io_request *asked;
+        struct slc_io_place place;
         int64_t result;
         int rc = next_completion(uring, &cqe);
 
@@ -133,9 +135,9 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         result = cqe->res;
         io_uring_cqe_seen(&uring->ring, cqe);
         uring->in_kernel--;
-        result = io->files->completed(io->files->self, slc_io_file_of(io, asked)->fd,
-                                      asked->offset + state->progress.done,
-                                      asked->bytes - state->progress.done, result);
+        place = slc_io_place(io, asked, state->progress.done);
+        result = io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes,
+                                      result);
         if (slc_io_advance(io, asked, &state->progress, slc_io_slot(io, asked->slot), result)) {
             slc_io_drop_behind(io, asked);
             *request = asked;

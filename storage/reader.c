@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "storage/block_file.h"
 #include "storage/block_layout.h"
 #include "storage/file_layout.h"
 #include "storage/partitions.h"
@@ -30,53 +31,48 @@ struct slc_reader {
     struct slc_partitions partitions;
 };
 
-/* Opens `path` and reads its header; on success *fd is open and the header agrees with the file. */
+/* Opens `path` and reads its header; on success *file is open and the header agrees with it. */
 static enum slc_status open_header(const struct slc_files *files,
                                    const char *path,
-                                   int *fd,
+                                   struct slc_block_file *file,
                                    struct slc_file_header *header,
                                    struct slc_error *err)
 {
     uint8_t page[SLC_PAGE_BYTES] = {0};
-    struct slc_file_stat stat;
-    enum slc_status status;
-    int rc;
+    enum slc_status status = slc_block_file_open(files, path, "opening a block file", file, err);
 
-    *fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (*fd < 0) {
-        return slc_fail_errno(err, -*fd, path, "opening a block file");
+    if (status != SLC_OK) {
+        return status;
     }
-    rc = files->stat_fd(files->self, *fd, &stat);
-    if (rc < 0) {
-        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
-        goto fail;
-    }
-    if (stat.kind != 'f') {
-        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
-        goto fail;
-    }
-    status = slc_file_read_at(files, *fd, path, page, slc_min_u64(stat.bytes, sizeof page), 0, err);
+    status = slc_block_file_read(file, page, slc_min_u64(file->bytes, sizeof page), 0, err);
     if (status != SLC_OK) {
         goto fail;
     }
     /* A file that is too short is damaged if it once was ours, and foreign otherwise. */
     if (memcmp(page, SLC_FILE_MAGIC, SLC_MAGIC_BYTES) == 0 &&
-        (stat.bytes % SLC_PAGE_BYTES != 0 || stat.bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
+        (file->bytes % SLC_PAGE_BYTES != 0 || file->bytes < SLC_HEADER_BYTES + SLC_CLOSING_BYTES)) {
         status =
             slc_fail(err, SLC_ERR_DAMAGED,
                      "the file has %" PRIu64 " bytes, but a block file consists of two or more "
                      "whole pages of %d: it was cut or extended",
-                     stat.bytes, SLC_PAGE_BYTES);
-        slc_error_locate_block(err, path, SLC_NOWHERE, stat.bytes);
+                     file->bytes, SLC_PAGE_BYTES);
+        slc_error_locate_block(err, path, SLC_NOWHERE, file->bytes);
         goto fail;
     }
-    status = slc_header_decode(page, stat.bytes, header, err);
+    status = slc_header_decode(page, file->bytes, header, err);
+    if (status == SLC_OK && file->shape.count > 0 &&
+        header->info.header_hash != file->shape.header_hash) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "the stripes hold a block file of checksum %016" PRIx64
+                          ", the list of stripes says %016" PRIx64,
+                          header->info.header_hash, file->shape.header_hash);
+    }
     if (status == SLC_OK) {
         return SLC_OK;
     }
 fail:
     slc_error_locate_file(err, path);
-    (void)files->close(files->self, *fd);
+    slc_block_file_close(file);
     return status;
 }
 
@@ -258,8 +254,7 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
  * where a file is a hole, which takes no room on the drive, no block lies where it should.
  */
 static enum slc_status read_index(const struct slc_reader *reader,
-                                  const struct slc_files *files,
-                                  int fd,
+                                  const struct slc_block_file *file,
                                   struct slc_error *err)
 {
     const struct slc_file_header *header = &reader->header;
@@ -270,8 +265,8 @@ static enum slc_status read_index(const struct slc_reader *reader,
 
     for (uint64_t at = 0, more; at < header->index_bytes && status == SLC_OK; at += more) {
         more = slc_min_u64(header->index_bytes - at, FREE_INDEX_BYTES);
-        status = slc_file_read_at(files, fd, reader->path, (char *)reader->index.data + at, more,
-                                  header->index_offset + at, err);
+        status = slc_block_file_read(file, (char *)reader->index.data + at, more,
+                                     header->index_offset + at, err);
         for (; at + more < header->index_bytes && (block + 1) * entry_bytes <= at + more &&
                status == SLC_OK;
              block++) {
@@ -291,13 +286,13 @@ static enum slc_status read_index(const struct slc_reader *reader,
 
 /* Reads closing page and index. */
 static enum slc_status
-load_index(struct slc_reader *reader, const struct slc_files *files, int fd, struct slc_error *err)
+load_index(struct slc_reader *reader, const struct slc_block_file *file, struct slc_error *err)
 {
     struct slc_file_header *header = &reader->header;
     uint8_t page[SLC_PAGE_BYTES];
     uint64_t hash;
-    enum slc_status status = slc_file_read_at(files, fd, reader->path, page, sizeof page,
-                                              header->info.file_bytes - SLC_CLOSING_BYTES, err);
+    enum slc_status status = slc_block_file_read(file, page, sizeof page,
+                                                 header->info.file_bytes - SLC_CLOSING_BYTES, err);
 
     if (status == SLC_OK) {
         status = slc_closing_check(page, header, err);
@@ -306,7 +301,7 @@ load_index(struct slc_reader *reader, const struct slc_files *files, int fd, str
         status = slc_buffer_create(&reader->index, header->index_bytes, SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
-        status = read_index(reader, files, fd, err);
+        status = read_index(reader, file, err);
     }
     if (status == SLC_OK) {
         hash = slc_hash64(reader->index.data, header->index_bytes);
@@ -344,15 +339,14 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
 {
     struct slc_reader *opened = slc_calloc(1, sizeof *opened);
     uint64_t need;
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
     enum slc_status status;
-    int fd;
 
-    files = files != NULL ? files : slc_files_system();
     if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
         slc_free(opened);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the reader of %s", path);
     }
-    status = open_header(files, path, &fd, &opened->header, err);
+    status = open_header(files, path, &file, &opened->header, err);
     if (status == SLC_OK) {
         need = memory_bytes_of(path, &opened->header);
         if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {
@@ -361,9 +355,9 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
                                 opened->header.info.block_count);
             slc_error_locate_file(err, path);
         } else {
-            status = load_index(opened, files, fd, err);
+            status = load_index(opened, &file, err);
         }
-        (void)files->close(files->self, fd);
+        slc_block_file_close(&file);
     }
     if (status != SLC_OK) {
         slc_reader_close(opened);

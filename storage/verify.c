@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "storage/block_file.h"
 #include "storage/labels.h"
 #include "storage/names.h"
 #include "storage/reader.h"
@@ -103,7 +104,7 @@ struct worker {
 struct file_check {
     struct verifier *verifier;
     const struct slc_reader *reader;
-    int fd;
+    struct slc_block_file file;
     struct worker *workers;
     unsigned worker_count;
 };
@@ -191,8 +192,8 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     uint64_t nnz = 0;
 
     slc_reader_entry(check->reader, block, &entry);
-    status = slc_file_read_at(verifier->files, check->fd, path, worker->block.data,
-                              entry.padded_bytes, entry.offset, &fault);
+    status = slc_block_file_read(&check->file, worker->block.data, entry.padded_bytes, entry.offset,
+                                 &fault);
     slc_error_locate_block(status == SLC_OK ? NULL : &fault, path, block, entry.offset);
     if (status == SLC_OK) {
         status = slc_block_open(check->reader, block, worker->block.data, false, &view, &fault);
@@ -287,7 +288,6 @@ static void destroy_workers(struct file_check *check)
 static enum slc_status
 check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct slc_error *err)
 {
-    const struct slc_files *files = verifier->files;
     struct file_check check = {.verifier = verifier, .reader = reader};
     uint64_t blocks = slc_reader_info(reader)->block_count;
     unsigned workers = 0;
@@ -300,16 +300,17 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     if (status != SLC_OK) {
         return status;
     }
-    check.fd = files->open(files->self, slc_reader_path(reader), O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (check.fd < 0) {
-        return slc_fail_errno(err, -check.fd, slc_reader_path(reader), "opening a block file");
+    status = slc_block_file_open(verifier->files, slc_reader_path(reader), "opening a block file",
+                                 &check.file, err);
+    if (status != SLC_OK) {
+        return status;
     }
     status = create_workers(&check, workers, err);
     if (status == SLC_OK) {
         status = slc_team_for(workers, blocks, 1, check_range, &check, err);
     }
     destroy_workers(&check);
-    (void)files->close(files->self, check.fd);
+    slc_block_file_close(&check.file);
     return status;
 }
 
@@ -436,16 +437,24 @@ static bool is_listed(const struct verifier *verifier, const char *name)
 
 /*
  * Whether an interrupted change of layouts leaves a file of that name: the file or the journal of
- * one that is not finished, a finished one that was not listed yet, or a manifest that was not in
- * its place yet. The leftover says which layout it is of.
+ * one that is not finished, a finished one that was not listed yet, a manifest that was not in its
+ * place yet, or what tells of stripes that come or go. The leftover says which layout it is of.
  */
 static bool is_leftover(const struct verifier *verifier, const char *name, struct slc_leftover *of)
 {
     static const char *const suffixes[] = {"", ".tmp", ".tmp.journal"};
+    static const char *const stripes[] = {".blk.stripes", ".blk.unstripe", ".blk.gathered",
+                                          ".blk.stripes.tmp", ".blk.unstripe.tmp"};
+    const char *dot = strchr(name, '.');
 
     *of = (struct slc_leftover){.name = name, .layout = SLC_LAYOUT_BLCO};
     if (strcmp(name, SLC_MANIFEST_NAME ".tmp") == 0 || strcmp(name, SLC_COMPLETE_STATE_NAME) == 0) {
         return true;
+    }
+    for (size_t k = 0; dot != NULL && k < sizeof stripes / sizeof stripes[0]; k++) {
+        if (strcmp(dot, stripes[k]) == 0) {
+            return true;
+        }
     }
     for (unsigned i = 0; i < 2 * verifier->manifest.order; i++) {
         char file[64];

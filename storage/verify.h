@@ -16,7 +16,7 @@
 /* A file in the folder of a store that is no part of it, yet comes from this program. */
 struct slc_leftover {
     const char *name;
-    enum slc_layout_kind layout; /* SLC_LAYOUT_BLCO: a manifest, of no layout */
+    enum slc_layout_kind layout; /* SLC_LAYOUT_BLCO: a manifest, or of stripes */
     unsigned mode;
 };
 

@@ -8,6 +8,7 @@
 #include "json_out.h"
 #include "log_json.h"
 #include "session.h"
+#include "storage/block_file.h"
 #include "storage/labels.h"
 
 #include <inttypes.h>
@@ -38,6 +39,7 @@ struct layout_stats {
 struct findings {
     struct used_range ranges[SLC_MAX_ORDER]; /* for people only */
     struct layout_stats layouts[SLC_MAX_LAYOUTS];
+    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open: for where their stripes lie */
 };
 
 static const struct option options[] = {{.name = "json",
@@ -141,6 +143,24 @@ static enum slc_status look_into(const struct slc_store *store,
     return SLC_OK;
 }
 
+/* Opens the file of a layout, to tell where its stripes are. */
+static enum slc_status find_file(const struct slc_store *store,
+                                 const struct slc_store_layout *layout,
+                                 struct slc_block_file *file,
+                                 struct slc_error *err)
+{
+    char *path = slc_path_join(store->path, layout->file);
+    enum slc_status status =
+        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                     : slc_block_file_open(store->files, path, "opening a block file", file, err);
+
+    slc_free(path);
+    for (unsigned k = 0; status == SLC_OK && k < file->part_count; k++) {
+        slc_text_make_plain(file->parts[k].path);
+    }
+    return status;
+}
+
 /* Everything that the manifest does not tell. */
 static enum slc_status
 find_out(const struct slc_store *store, bool json, struct findings *findings, struct slc_error *err)
@@ -154,13 +174,17 @@ find_out(const struct slc_store *store, bool json, struct findings *findings, st
         } else {
             status = look_into(store, &manifest->layouts[i], &findings->layouts[i], err);
         }
+        if (status == SLC_OK) {
+            status = find_file(store, &manifest->layouts[i], &findings->files[i], err);
+        }
     }
     return status;
 }
 
 static json_t *layout_to_json(const struct slc_manifest *manifest,
                               const struct slc_store_layout *layout,
-                              const struct layout_stats *stats)
+                              const struct layout_stats *stats,
+                              const struct slc_block_file *file)
 {
     json_t *object = json_pack(
         "{s:s, s:s, s:I, s:s, s:I, s:I, s:f, s:I, s:I, s:o}", "file", layout->file, "layout",
@@ -171,6 +195,14 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         "fiber_mode", (json_int_t)(stats->run.bits > 0 ? stats->run.mode + 1 : 0), "fiber_bits",
         (json_int_t)stats->run.bits, "header_hash", json_hex(layout->header_hash));
 
+    if (object != NULL && file->shape.count > 0) {
+        json_t *stripes = json_array();
+
+        for (unsigned k = 0; k < file->part_count; k++) {
+            (void)json_array_append_new(stripes, json_string(file->parts[k].path));
+        }
+        (void)json_object_set_new(object, "stripes", stripes);
+    }
     if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
         (void)json_object_set_new(object, "fibers", json_integer((json_int_t)stats->fibers));
     }
@@ -243,8 +275,9 @@ static int print_json(const struct slc_store *store, const struct findings *find
     struct slc_error err = SLC_ERROR_INIT;
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
-        (void)json_array_append_new(
-            layouts, layout_to_json(manifest, &manifest->layouts[i], &findings->layouts[i]));
+        (void)json_array_append_new(layouts,
+                                    layout_to_json(manifest, &manifest->layouts[i],
+                                                   &findings->layouts[i], &findings->files[i]));
     }
     object = json_pack(
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
@@ -368,6 +401,10 @@ static void print_text(const struct slc_store *store, const struct findings *fin
            manifest->content_sum);
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         print_layout(manifest, i, &findings->layouts[i]);
+        for (unsigned k = 0; k < findings->files[i].shape.count; k++) {
+            printf("  %-12s stripe %u of %u: %s\n", "", k + 1, findings->files[i].shape.count,
+                   findings->files[i].parts[k].path);
+        }
     }
     printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
@@ -406,6 +443,9 @@ static int run(const struct command *command, int argc, char **argv)
     } else {
         print_text(&session.store, &findings);
         code = 0;
+    }
+    for (unsigned i = 0; i < SLC_MAX_LAYOUTS; i++) {
+        slc_block_file_close(&findings.files[i]);
     }
     session_close(&session);
     return code;

@@ -5,20 +5,27 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/relayout.h"
+#include "convert/restripe.h"
 #include "convert/store_trial.h"
 #include "forecast.h"
 #include "format.h"
 #include "progress.h"
 #include "signals.h"
+#include "storage/stripes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
     const char *sorted;
     const char *fiber;
     const char *drop;
+    const char *stripe;
+    const char *of;
+    bool gather;
     bool dry_run;
     uint64_t memory;
     uint64_t threads;
@@ -44,6 +51,20 @@ static const struct option options[] = {
      .value = "LAYOUTS",
      .help = "remove layouts, before others are added: sorted-1,fiber-2",
      .offset = offsetof(struct arguments, drop)},
+    {.name = "stripe",
+     .kind = OPTION_STRING,
+     .value = "FOLDERS",
+     .help = "move layouts out of the store, in stripes to these folders: /mnt/a,/mnt/b",
+     .offset = offsetof(struct arguments, stripe)},
+    {.name = "gather",
+     .kind = OPTION_FLAG,
+     .help = "move layouts back into the store",
+     .offset = offsetof(struct arguments, gather)},
+    {.name = "of",
+     .kind = OPTION_STRING,
+     .value = "LAYOUTS",
+     .help = "with --stripe and --gather, only these: blco,sorted-1; default: all",
+     .offset = offsetof(struct arguments, of)},
     {.name = "dry-run",
      .kind = OPTION_FLAG,
      .help = "count rows and tell what would be built, read and written; change nothing",
@@ -68,6 +89,8 @@ static const enum slc_layout_kind kinds[KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_
 struct wish {
     uint32_t add[KINDS];
     uint32_t drop[KINDS];
+    uint32_t move[KINDS]; /* further layouts to be striped or gathered .. */
+    bool move_blco;       /* .. and the first */
 };
 
 /* A mode from 1 to `order`, up to a comma or the end; 0 where it is something else. */
@@ -108,30 +131,43 @@ static enum slc_status parse_modes(
     return SLC_OK;
 }
 
-/* Layouts by their names. Errors: SLC_ERR_USAGE. */
-static enum slc_status
-parse_layouts(const char *list, unsigned order, struct wish *wish, struct slc_error *err)
+/* Layouts by their names; *blco, which may be NULL, for the first. Errors: SLC_ERR_USAGE. */
+static enum slc_status parse_layouts(const char *option,
+                                     const char *list,
+                                     unsigned order,
+                                     uint32_t *modes,
+                                     bool *blco,
+                                     struct slc_error *err)
 {
     const char *text = list;
 
     while (*text != '\0') {
+        const size_t first = blco == NULL                     ? 0
+                             : strncmp(text, "blco,", 5) == 0 ? 5
+                             : strcmp(text, "blco") == 0      ? 4
+                                                              : 0;
         unsigned mode = 0;
 
+        text += first;
+        if (first > 0) {
+            *blco = true;
+            continue;
+        }
         for (unsigned k = 0; k < KINDS && mode == 0; k++) {
             const char *name = slc_layout_name(kinds[k]);
 
             if (strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '-') {
                 text += strlen(name) + 1;
                 mode = parse_mode(&text, order);
-                wish->drop[k] |= mode > 0 ? UINT32_C(1) << (mode - 1) : 0;
+                modes[k] |= mode > 0 ? UINT32_C(1) << (mode - 1) : 0;
                 break;
             }
         }
         if (mode == 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--drop '%s': modes from 1 to %u, each as sorted-K or fiber-K, with "
-                            "commas between",
-                            list, order);
+                            "--%s '%s': modes from 1 to %u, each as sorted-K or fiber-K, with "
+                            "commas between%s",
+                            option, list, order, blco != NULL ? ", or blco" : "");
         }
     }
     return SLC_OK;
@@ -149,7 +185,15 @@ parse_wish(const struct arguments *args, unsigned order, struct wish *wish, stru
         status = parse_modes("fiber", args->fiber, order, &wish->add[1], err);
     }
     if (status == SLC_OK && args->drop != NULL) {
-        status = parse_layouts(args->drop, order, wish, err);
+        status = parse_layouts("drop", args->drop, order, wish->drop, NULL, err);
+    }
+    if (status == SLC_OK && args->of != NULL) {
+        status = parse_layouts("of", args->of, order, wish->move, &wish->move_blco, err);
+    }
+    if (status == SLC_OK && ((args->stripe != NULL) + args->gather > 1 ||
+                             (args->of != NULL && args->stripe == NULL && !args->gather))) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "--of goes with one of --stripe and --gather, which do not go together");
     }
     if (status == SLC_OK &&
         ((wish->add[0] & wish->drop[0]) != 0 || (wish->add[1] & wish->drop[1]) != 0)) {
@@ -377,6 +421,106 @@ static enum slc_status drop_layout(struct slc_relayout *layouts,
     return status;
 }
 
+/* Folders as they are to be listed: absolute. At most SLC_MAX_STRIPES. Errors: SLC_ERR_USAGE. */
+static enum slc_status
+parse_folders(const char *text, char **folders, unsigned *count, struct slc_error *err)
+{
+    for (*count = 0; *text != '\0'; text += *text == ',') {
+        const size_t length = strcspn(text, ",");
+        char *folder = length == 0 ? NULL : strndup(text, length);
+
+        if (*count == SLC_MAX_STRIPES || folder == NULL) {
+            free(folder);
+            return slc_fail(err, SLC_ERR_USAGE, "--stripe: 1 to %d folders, with commas between",
+                            (int)SLC_MAX_STRIPES);
+        }
+        folders[*count] = realpath(folder, NULL);
+        if (folders[*count] == NULL) {
+            (void)slc_fail_errno(err, errno, folder, "looking for a folder for stripes");
+            free(folder);
+            return SLC_ERR_IO;
+        }
+        free(folder);
+        ++*count;
+        text += length;
+    }
+    return SLC_OK;
+}
+
+/* Stripes or gathers one layout, or tells that it would. */
+static enum slc_status move_layout(struct slc_relayout *layouts,
+                                   const struct arguments *args,
+                                   const struct slc_store_layout *layout,
+                                   char *const *folders,
+                                   unsigned count,
+                                   struct slc_error *err)
+{
+    char file[sizeof layout->file];
+    enum slc_status status = SLC_OK;
+    bool changed = true;
+
+    memcpy(file, layout->file, sizeof file);
+    if (!args->dry_run) {
+        status =
+            args->gather
+                ? slc_relayout_gather(layouts, layout->layout, layout->layout_mode, &changed, err)
+                : slc_relayout_stripe(layouts, layout->layout, layout->layout_mode,
+                                      (const char *const *)folders, count, &changed, err);
+    }
+    console_settle();
+    if (status == SLC_OK && !args->quiet) {
+        printf("%s: %s%s", file,
+               !changed        ? "is already "
+               : args->dry_run ? "would be moved "
+                               : "",
+               args->gather ? "in the store\n" : "");
+        if (!args->gather) {
+            printf("in %u stripe%s\n", count, count == 1 ? "" : "s");
+        }
+        (void)fflush(stdout);
+    }
+    return status;
+}
+
+static bool is_wanted(const struct arguments *args,
+                      const struct wish *wish,
+                      const struct slc_store_layout *layout)
+{
+    if (args->of == NULL) {
+        return true;
+    }
+    return layout->layout == SLC_LAYOUT_BLCO
+               ? wish->move_blco
+               : has_mode(wish->move[layout->layout == SLC_LAYOUT_FIBER], layout->layout_mode);
+}
+
+/* Stripes or gathers what is asked for. */
+static enum slc_status move_layouts(struct slc_relayout *layouts,
+                                    const struct arguments *args,
+                                    const struct wish *wish,
+                                    struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &layouts->store.manifest;
+    char *folders[SLC_MAX_STRIPES] = {NULL};
+    unsigned count = 0, found = 0;
+    enum slc_status status =
+        args->stripe == NULL ? SLC_OK : parse_folders(args->stripe, folders, &count, err);
+
+    for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
+        if (is_wanted(args, wish, &manifest->layouts[i])) {
+            found++;
+            status = move_layout(layouts, args, &manifest->layouts[i], folders, count, err);
+        }
+    }
+    if (status == SLC_OK && found == 0) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has none of the layouts '%s'", args->of);
+    }
+    for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
+        free(folders[k]);
+    }
+    return status;
+}
+
 static enum slc_status
 change(struct slc_relayout *layouts, const struct arguments *args, struct slc_error *err)
 {
@@ -393,6 +537,9 @@ change(struct slc_relayout *layouts, const struct arguments *args, struct slc_er
         if (has_mode(wish.add[i / order], i % order)) {
             status = add_layout(layouts, args, kinds[i / order], i % order, err);
         }
+    }
+    if (status == SLC_OK && (args->stripe != NULL || args->gather)) {
+        status = move_layouts(layouts, args, &wish, err);
     }
     return status;
 }
@@ -440,7 +587,8 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(args.progress, args.quiet);
     status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {
-        status = args.sorted == NULL && args.fiber == NULL && args.drop == NULL
+        status = args.sorted == NULL && args.fiber == NULL && args.drop == NULL &&
+                         args.stripe == NULL && args.of == NULL && !args.gather
                      ? list_layouts(operands.text[0], &err)
                      : change_store(&args, operands.text[0], &err);
     }
@@ -459,7 +607,8 @@ const struct command command_layout = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Without --sorted, --fiber and --drop: tells which layouts there are.\n"
-             "A command that was stopped goes on when it is given again.",
+    .notes =
+        "Without --sorted, --fiber, --drop, --stripe and --gather: tells which layouts there are.\n"
+        "A command that was stopped goes on when it is given again.",
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "format.h"
 #include "json_out.h"
+#include "storage/block_file.h"
 #include "storage/files.h"
 
 #include <stdio.h>
@@ -64,23 +65,30 @@ static void folder_of(const char *path, char folder[PATH_BYTES])
     }
 }
 
-/* Bytes a second of reading the file from its beginning, past the page cache where that can be. */
+/*
+ * Bytes a second of reading the file from its beginning, past the page cache where that can be; of
+ * one in stripes, of the first: more of them may lie on one drive.
+ */
 static double try_reading(const char *path, void *piece)
 {
     const struct slc_files *files = slc_files_system();
     const uint64_t start_ns = slc_clock_ns();
     struct slc_file_stat stat;
     uint64_t done = 0, end = 0;
-    int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0), direct = -1;
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    const struct slc_block_part *part = &file.parts[0];
+    int direct = -1;
     double rate = 0;
 
-    if (fd >= 0 && files->stat_fd(files->self, fd, &stat) == 0 && stat.kind == 'f' &&
-        slc_file_open_direct(files, fd, path, O_RDONLY | O_CLOEXEC, &direct, NULL) == SLC_OK) {
+    if (slc_block_file_open(files, path, "opening it", &file, NULL) == SLC_OK &&
+        files->stat_fd(files->self, part->fd, &stat) == 0 &&
+        slc_file_open_direct(files, part->fd, part->path, O_RDONLY | O_CLOEXEC, &direct, NULL) ==
+            SLC_OK) {
         end = slc_min_u64(stat.bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
     }
     while (done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS &&
-           slc_file_read_pages(files, direct, fd, path, piece, TRIAL_PIECE_BYTES, done, NULL) ==
-               SLC_OK) {
+           slc_file_read_pages(files, direct, part->fd, part->path, piece, TRIAL_PIECE_BYTES, done,
+                               NULL) == SLC_OK) {
         done += TRIAL_PIECE_BYTES;
     }
     if (done > 0) {
@@ -89,9 +97,7 @@ static double try_reading(const char *path, void *piece)
     if (direct >= 0) {
         (void)files->close(files->self, direct);
     }
-    if (fd >= 0) {
-        (void)files->close(files->self, fd);
-    }
+    slc_block_file_close(&file);
     return rate;
 }
 

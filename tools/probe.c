@@ -7,6 +7,7 @@
 #include "console.h"
 #include "engine/mttkrp.h"
 #include "signals.h"
+#include "storage/block_file.h"
 #include "storage/files.h"
 #include "storage/reader.h"
 
@@ -200,32 +201,39 @@ static enum slc_status check(const struct session *session, struct slc_error *er
     return SLC_OK;
 }
 
-/* Bytes a second of reading from the start of a file, past the page cache where that can be. */
+/*
+ * Bytes a second of reading from the start of a file, past the page cache where that can be; of one
+ * in stripes, of the first: more of them may lie on one drive.
+ */
 static enum slc_status
 try_drive(const struct slc_reader *reader, double *rate, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    const char *path = slc_reader_path(reader);
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct slc_buffer piece = SLC_BUFFER_INIT;
-    uint64_t end, done = 0;
-    int fd = -1, direct = -1;
+    uint64_t end, done = 0, at = 0;
+    unsigned part = 0;
+    int direct = -1;
     struct slc_block_entry entry;
     enum slc_status status = slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, err);
 
     *rate = 0;
     slc_reader_entry(reader, 0, &entry);
     end = slc_min_u64(entry.padded_bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
-    if (status == SLC_OK &&
-        (fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0)) < 0) {
-        status = slc_fail_errno(err, -fd, path, "opening for a trial of the drive");
+    if (status == SLC_OK) {
+        status = slc_block_file_open(files, slc_reader_path(reader),
+                                     "opening for a trial of the drive", &file, err);
     }
     if (status == SLC_OK) {
-        status = slc_file_open_direct(files, fd, path, O_RDONLY | O_CLOEXEC, &direct, err);
+        end = slc_min_u64(end, slc_block_file_place(&file, entry.offset, &part, &at)) /
+              TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
+        status = slc_file_open_direct(files, file.parts[part].fd, file.parts[part].path,
+                                      O_RDONLY | O_CLOEXEC, &direct, err);
     }
     while (status == SLC_OK && done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS) {
-        status = slc_file_read_pages(files, direct, fd, path, piece.data, TRIAL_PIECE_BYTES,
-                                     entry.offset + done, err);
+        status = slc_file_read_pages(files, direct, file.parts[part].fd, file.parts[part].path,
+                                     piece.data, TRIAL_PIECE_BYTES, at + done, err);
         done += TRIAL_PIECE_BYTES;
     }
     if (status == SLC_OK && done > 0) {
@@ -234,9 +242,7 @@ try_drive(const struct slc_reader *reader, double *rate, struct slc_error *err)
     if (direct >= 0) {
         (void)files->close(files->self, direct);
     }
-    if (fd >= 0) {
-        (void)files->close(files->self, fd);
-    }
+    slc_block_file_close(&file);
     slc_buffer_destroy(&piece);
     return status;
 }

@@ -223,6 +223,75 @@ def replaced(folder):
     check(second.wait(timeout=60) == 0 and sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
 
 
+def stripes(*folders):
+    return sorted(name for folder in folders for name in os.listdir(folder))
+
+
+def striped(folder):
+    """Layouts in stripes elsewhere: the same bits; what is missing or wrong is refused by name; and back again."""
+    store, a, b, c = made(folder, nnz=2000000), *(os.path.join(folder, name) for name in "abc")
+    for path in (a, b, c):
+        os.mkdir(path)
+    sluice("layout", store, "--sorted", "1", "-q")
+    before = {name: whole(os.path.join(store, name)) for name in os.listdir(store)}
+    bits = []
+    for io in ("pread", "auto"):
+        for name, more in (("in", []), ("out", ["--stripe", f"{a},{b}"])):
+            if more:
+                check(layout(store, *more).returncode == 0, "striping failed")
+            out = os.path.join(folder, f"{name}-{io}")
+            sluice("cpd", store, "-r", 3, "-i", 2, "--deterministic", "--memory", "80MiB", "--io", io, "-o", out, "-q")
+            bits.append([whole(os.path.join(out, f"mode-{m}.npy")) for m in (1, 2, 3)])
+        check(bits[0] == bits[-1] == bits[-2], "other factors")
+        check(len(stripes(a, b)) == 4 and sum(os.path.getsize(os.path.join(store, n)) for n in os.listdir(store)) < 20000,
+              (os.listdir(store), stripes(a, b)))
+        sluice("check", store, "-q")
+        told = json.loads(sluice("info", store, "--json")[0])["layouts"]
+        check([os.path.dirname(path) for path in told[0]["stripes"]] == [a, b], told)
+        text = os.path.join(folder, "out.tns")
+        sluice("export", store, text, "-q", "-f")
+        kept = whole(text)
+        check(layout(store, "--gather").returncode == 0 and stripes(a, b, c) == [], stripes(a, b, c))
+        check({name: whole(os.path.join(store, name)) for name in os.listdir(store)} == before, "other bytes")
+        sluice("export", store, text, "-q", "-f")
+        check(whole(text) == kept, "another export")
+    # One layout on another drive; moved on; wrong, missing, swapped and moved stripes.
+    sluice("layout", store, "--stripe", c, "--of", "sorted-1", "-q")
+    sluice("layout", store, "--stripe", f"{a},{b}", "--of", "blco", "-q")
+    check((len(stripes(a)), len(stripes(b)), len(stripes(c))) == (1, 1, 1), stripes(a, b, c))
+    one, other = (os.path.join(path, stripes(path)[0]) for path in (a, b))
+    refused = sluice("append", store, "-", "-q", input="1 1 1 1\n", status=5)[1]
+    check("--gather" in refused, refused)
+    refused = sluice("cpd", store, "-r", 2, "-i", 1, "--io", "mmap", "--layouts", "blco", "-o", os.path.join(folder, "m"), status=3)[1]
+    check("--io uring or pread" in refused, refused)
+    os.rename(other, os.path.join(a, os.path.basename(other)))
+    sluice("check", store, "-q")
+    os.rename(os.path.join(a, os.path.basename(other)), os.path.join(folder, os.path.basename(other)))
+    refused = sluice("check", store, status=5)
+    check(other in "".join(refused) and "SLUICE_STRIPES" in "".join(refused), refused)
+    sluice("check", store, "-q", env=os.environ | {"SLUICE_STRIPES": folder})
+    shutil.copy(one, other)
+    refused = "".join(sluice("check", store, status=5))
+    check(other in refused and "stripe 1 of 2" in refused, refused)
+    os.unlink(other)
+    os.rename(os.path.join(folder, os.path.basename(other)), other)
+    # Moved by hand, and listed anew without a copy.
+    moved = [os.path.join(folder, "moved", name) for name in "ab"]
+    shutil.move(a, moved[0])
+    shutil.move(b, moved[1])
+    inodes = [os.stat(os.path.join(path, stripes(path)[0])).st_ino for path in moved]
+    sluice("layout", store, "--stripe", ",".join(moved), "--of", "blco", "-q",
+           env=os.environ | {"SLUICE_STRIPES": ":".join(moved)})
+    check(inodes == [os.stat(os.path.join(path, stripes(path)[0])).st_ino for path in moved], "copied")
+    sluice("check", store, "-q")
+    # Dropping takes stripes along.
+    sluice("layout", store, "--drop", "sorted-1", "-q")
+    check(stripes(c) == [], stripes(c))
+    for words in (["--of", "blco"], ["--stripe", c, "--gather"], ["--stripe", c, "--of", "sorted-1"], ["--stripe", ","]):
+        check(layout(store, *words).returncode == 2, words)
+    check(layout(store, "--stripe", os.path.join(folder, "none")).returncode == 5, "a folder that is not there")
+
+
 run([
     ("layouts are added, listed and dropped", add_list_drop),
     ("whole fibers", fibers),
@@ -234,4 +303,5 @@ run([
     ("two at once", two),
     ("what only reads", only_read),
     ("a store that is being replaced", replaced),
+    ("stripes in other folders", striped),
 ])
