@@ -216,7 +216,7 @@ static int make_run(struct sweep *sweep, uint32_t rank, uint64_t seed, struct sl
         }
         return remove_checkpoint(folder, err) == SLC_OK ? 0 : console_error(err);
     }
-    if (*signals_stop() != 0) {
+    if (signals_stop_wanted()) {
         return signals_exit_code();
     }
     if (time_is_up(sweep)) {

@@ -63,7 +63,7 @@ static void *watch_clock(void *context)
     const struct timespec nap = {.tv_nsec = LOOK_NS};
 
     while (!atomic_load(&probe->over)) {
-        if (estimator_seconds(&probe->estimator) >= probe->seconds || *signals_stop() != 0) {
+        if (estimator_seconds(&probe->estimator) >= probe->seconds || signals_stop_wanted()) {
             stop(probe);
         }
         (void)nanosleep(&nap, NULL);
@@ -355,7 +355,7 @@ static enum slc_status run(struct session *session,
         estimator_judge(&probe.estimator, iterations, estimate);
     }
     session_stop(session);
-    return status == SLC_OK && *signals_stop() != 0
+    return status == SLC_OK && signals_stop_wanted()
                ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal")
                : status;
 }

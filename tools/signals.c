@@ -97,7 +97,7 @@ static void *signal_thread(void *unused)
         }
         if (arrival.number == SIGUSR1) {
             progress_print_state();
-        } else if (stop_signal == 0) {
+        } else if (!signals_stop_wanted()) {
             first_ns = arrival.at_ns;
             first_stop((int)arrival.number);
         } else if (arrival.at_ns > first_ns + SAME_WISH_NS) {
@@ -165,7 +165,14 @@ const volatile int *signals_stop(void)
     return &stop_signal;
 }
 
+bool signals_stop_wanted(void)
+{
+    return __atomic_load_n(&stop_signal, __ATOMIC_ACQUIRE) != 0;
+}
+
 int signals_exit_code(void)
 {
-    return stop_signal != 0 ? 128 + stop_signal : 130;
+    const int number = __atomic_load_n(&stop_signal, __ATOMIC_ACQUIRE);
+
+    return number != 0 ? 128 + number : 130;
 }

@@ -10,6 +10,7 @@
 #define SLC_TOOLS_SIGNALS_H
 
 #include "base/error.h"
+#include <stdbool.h>
 
 /* `abandon`: NULL for operations that poll the stop flag. Call before any other thread starts. */
 enum slc_status
@@ -23,6 +24,8 @@ void signals_abandon_by(void (*abandon)(void *context), void *context);
 
 /* The stop flag: 0, or the number of the signal. */
 const volatile int *signals_stop(void);
+/* Whether it is non-zero. */
+bool signals_stop_wanted(void);
 
 /* The exit code of a run that a signal stopped: 130 or 143. */
 int signals_exit_code(void);

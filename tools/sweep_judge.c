@@ -104,7 +104,7 @@ static enum slc_status compare_runs(const struct judging *judging,
         }
         slc_matrix_destroy(&one);
         slc_matrix_destroy(&two);
-        if (status == SLC_OK && *signals_stop() != 0) {
+        if (status == SLC_OK && signals_stop_wanted()) {
             status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
         }
     }
