@@ -43,6 +43,7 @@ struct slc_field {
     bool big_endian;
     uint8_t band;
     uint32_t offset;
+    uint64_t origin; /* subtracted from every index, modulo 2^64 */
 };
 
 struct slc_band {

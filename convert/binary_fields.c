@@ -249,6 +249,9 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
 
         gather(index, field_at(binary, index, piece, piece_count, first),
                binary->bands[index->band].record_bytes, most, coords);
+        for (uint32_t i = 0; index->origin != 0 && i < most; i++) {
+            coords[i] -= index->origin;
+        }
         if (index->kind != SLC_FIELD_SIGNED) {
             continue;
         }

@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "convert/build_complete.h"
 #include "convert/convert_internal.h"
+#include "convert/sheet.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -39,6 +40,11 @@ static enum slc_status check_options(const struct slc_convert_options *options,
     }
     if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
+    }
+    if (options->sheet && (options->values || options->names || options->append)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a table has values and names in its columns, and makes a store of its own");
     }
     if (options->index_base < -1 || options->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
@@ -520,6 +526,7 @@ done:
     slc_conversion_close_old(&c);
     destroy_parsers(&c.job);
     slc_row_source_close(c.job.source);
+    slc_sheet_destroy(c.sheet);
     slc_input_close(c.values);
     slc_input_close(c.input);
     return status;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "convert/builder.h"
 #include "convert/name_maps.h"
+#include "convert/sheet_spec.h"
 #include "storage/files.h"
 
 #include <stdbool.h>
@@ -31,7 +32,8 @@ enum slc_dialect {
     SLC_DIALECT_NPY,      /* coordinates; `values` has the values */
     SLC_DIALECT_NPY_ROWS, /* the same with a row of coordinates, or a column, per nonzero */
     SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_LAST = SLC_DIALECT_NPY_COLUMNS
+    SLC_DIALECT_CSV, /* a table: never found out, for `sheet` says what to make of it */
+    SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);
 bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
@@ -55,8 +57,9 @@ struct slc_convert_options {
     struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
-    uint64_t memory_bytes;             /* whole budget of the process */
-    const struct slc_name_maps *names; /* NULL: indices get no names */
+    uint64_t memory_bytes;              /* whole budget of the process */
+    const struct slc_sheet_spec *sheet; /* the input is a table; NULL: it is a tensor */
+    const struct slc_name_maps *names;  /* NULL: indices get no names */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;
@@ -88,6 +91,7 @@ struct slc_convert_report {
     uint64_t input_bytes;             /* as stored */
     uint64_t text_bytes;              /* decompressed */
     uint64_t lines;
+    uint64_t skipped; /* rows of a table that lack something */
     unsigned workers; /* parser threads: fewer than asked where the memory allows fewer */
     /* Seconds of threads are added up over them; what was moved meanwhile is in the byte counts. */
     double read_seconds;    /* of the reading thread, decompression included */

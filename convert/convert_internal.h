@@ -9,11 +9,13 @@
 #include "convert/convert_parse.h"
 
 struct slc_appending;
+struct slc_sheet;
 
 struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
     struct slc_input *input;
+    struct slc_sheet *sheet;  /* of a table, or NULL */
     struct slc_input *values; /* of .npy coordinates, or NULL */
     struct slc_input_info info;
     struct slc_text_header header;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "convert/binary.h"
 #include "convert/convert_internal.h"
+#include "convert/sheet.h"
 
 enum slc_status
 slc_conversion_blame(const struct slc_conversion *c, enum slc_status status, struct slc_error *err)
@@ -67,6 +68,48 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
     return slc_conversion_blame(c, status, err);
 }
 
+/* Translates a table; what comes of it is the source of rows. */
+static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *err)
+{
+    /* The pieces of the smallest conversion, and code that becomes resident. */
+    const uint64_t beside = c->resident_bytes + c->info.memory_bytes + (UINT64_C(12) << 20);
+    const uint64_t least = UINT64_C(4) << 20;
+    const struct slc_convert_options *options = c->options;
+    struct slc_piece *first = &c->job.pieces[0];
+    struct slc_sheet_request request = {.spec = options->sheet,
+                                        .input = c->input,
+                                        .spool = {.files = options->files,
+                                                  .folder = options->temp_folder,
+                                                  .output = options->output,
+                                                  .max_bytes = options->max_temp},
+                                        .room = first->buffer.data,
+                                        .room_bytes = SLC_PIECE_BYTES,
+                                        .progress = options->progress,
+                                        .context = options->context};
+    struct slc_sheet_report report;
+    enum slc_status status;
+
+    if (c->memory_bytes < beside + least) {
+        return slc_fail_budget(err, c->memory_bytes, beside + least, "this conversion");
+    }
+    request.memory_bytes = c->memory_bytes - beside;
+    status = slc_sheet_open(&request, &c->header, &c->sheet, &c->job.source, &report, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->report->skipped = report.skipped;
+    c->info.memory_bytes += report.memory_bytes;
+    c->build.attach = slc_sheet_attach;
+    c->build.attached = c->sheet;
+    if (options->max_temp > 0) {
+        c->build.max_temp = slc_max_u64(
+            options->max_temp - slc_min_u64(report.spooled_bytes, options->max_temp), 1);
+    }
+    status = slc_row_source_next(c->job.source, first, err);
+    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
+    return status;
+}
+
 /* Recognizes the dialect of a text from its first piece. */
 static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
 {
@@ -96,6 +139,11 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
         slc_buffer_create(&c->job.pieces[0].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
 
     if (status != SLC_OK) {
+        return status;
+    }
+    if (c->options->sheet) {
+        status = open_sheet(c, err);
+        c->job.read_seconds += slc_seconds_since(start_ns);
         return status;
     }
     if (dialect == SLC_DIALECT_AUTO) {

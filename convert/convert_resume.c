@@ -40,6 +40,7 @@ uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
         options->block_bytes,
         slc_hash64(options->input, strlen(options->input)),
         options->names ? options->names->identity : 0,
+        options->sheet ? slc_sheet_spec_hash(options->sheet) : 0,
         options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
         slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
 
@@ -185,6 +186,7 @@ void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state 
     slc_state_put(note, report->input_bytes);
     slc_state_put(note, report->text_bytes);
     slc_state_put(note, report->lines);
+    slc_state_put(note, report->skipped);
     slc_state_put(note, report->old_nnz);
     slc_state_put(note, report->entries);
 }
@@ -205,6 +207,7 @@ static bool get_report(struct slc_state *note, struct slc_convert_report *report
     report->input_bytes = slc_state_get(note, UINT64_MAX);
     report->text_bytes = slc_state_get(note, UINT64_MAX);
     report->lines = slc_state_get(note, UINT64_MAX);
+    report->skipped = slc_state_get(note, UINT64_MAX);
     report->old_nnz = slc_state_get(note, UINT64_MAX);
     report->entries = slc_state_get(note, UINT64_MAX);
     /* It is printed. */

@@ -31,6 +31,7 @@ static const struct {
     {SLC_DIALECT_NPY, "npy"},
     {SLC_DIALECT_NPY_ROWS, "npy-rows"},
     {SLC_DIALECT_NPY_COLUMNS, "npy-columns"},
+    {SLC_DIALECT_CSV, "csv"},
 };
 
 const char *slc_dialect_name(enum slc_dialect dialect)
@@ -56,7 +57,7 @@ bool slc_dialect_parse(const char *name, enum slc_dialect *dialect)
 
 bool slc_dialect_is_binary(enum slc_dialect dialect)
 {
-    return dialect >= SLC_DIALECT_SPLATT_BIN;
+    return dialect >= SLC_DIALECT_SPLATT_BIN && dialect <= SLC_DIALECT_NPY_COLUMNS;
 }
 
 unsigned slc_dialect_base(enum slc_dialect dialect)

@@ -123,7 +123,7 @@ slc_spool_append(struct slc_spool *spool, const void *data, uint64_t bytes, stru
     if (!slc_add_u64(spool->bytes, bytes, &after) ||
         (spool->max_bytes > 0 && after > spool->max_bytes)) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "the input has to be decompressed into a temporary file, which takes more "
+                        "the input has to be copied into a temporary file, which takes more "
                         "than the %" PRIu64 " bytes that --max-temp permits",
                         spool->max_bytes);
     }

@@ -25,6 +25,11 @@ struct arguments {
     double commit_seconds;
     struct option_strings transforms;
     struct option_strings labels;
+    const char *columns;
+    const char *value_column;
+    const char *delimiter;
+    const char *missing;
+    bool no_header;
     bool restart;
     struct forecast_options forecast;
 };
@@ -36,6 +41,8 @@ static const char *const dialect_choices[] = {
 static const char *const base_choices[] = {"auto", "0", "1", NULL};
 static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
 static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
+
+static const char *const missing_choices[] = {"error", "skip", "name", NULL};
 
 static const struct option options[] = {
     {.name = "format",
@@ -68,11 +75,11 @@ static const struct option options[] = {
      .help = "entries with equal coordinates: sum, error, keep-first or keep-last",
      .offset = offsetof(struct arguments, duplicates)},
     {.name = "value",
-     .kind = OPTION_CHOICE,
-     .value = "TYPE",
+     .kind = OPTION_STRING,
+     .value = "TYPE|NAME",
      .fallback = "auto",
-     .choices = value_choices,
-     .help = "type of values: auto loses nothing, f32 rounds, f64",
+     .help = "type of values: auto loses nothing, f32 rounds, f64; with --columns also the name of "
+             "the column with the values",
      .offset = offsetof(struct arguments, value)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     {.name = "labels",
@@ -81,6 +88,37 @@ static const struct option options[] = {
      .help =
          "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K",
      .offset = offsetof(struct arguments, labels)},
+    {.name = "columns",
+     .kind = OPTION_STRING,
+     .value = "LIST",
+     .help = "IN is a table (CSV, TSV), and each item a mode: NAME (its strings), int(NAME), "
+             "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]); minute, hour, weekday, day, month, year, "
+             "yearmonth, date, datehour or dateminute of (NAME)",
+     .offset = offsetof(struct arguments, columns)},
+    {.name = "value-column",
+     .kind = OPTION_STRING,
+     .value = "NAME",
+     .help = "column of the table with the values; without one rows are counted",
+     .offset = offsetof(struct arguments, value_column)},
+    {.name = "delimiter",
+     .kind = OPTION_STRING,
+     .value = "C",
+     .help = "between fields of the table: one character, or tab; a comma, but a tab for .tsv and "
+             ".tab files, if not given",
+     .offset = offsetof(struct arguments, delimiter)},
+    {.name = "no-header",
+     .kind = OPTION_FLAG,
+     .help = "the table's first line is a row, and its columns are called 1, 2, ..",
+     .offset = offsetof(struct arguments, no_header)},
+    {.name = "missing",
+     .kind = OPTION_CHOICE,
+     .value = "POLICY",
+     .fallback = "error",
+     .choices = missing_choices,
+     .help =
+         "rows of the table with an empty field in a column that is used: error, skip, or name, "
+         "which makes the empty string a name",
+     .offset = offsetof(struct arguments, missing)},
     {.name = "checkpoint-interval",
      .kind = OPTION_DOUBLE,
      .value = "S",
@@ -96,6 +134,73 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
+/* --value, which is a type or, of a table, may be a column. Returns the column, or NULL. */
+static enum slc_status read_value(const struct arguments *args,
+                                  struct slc_convert_options *out,
+                                  const char **column,
+                                  struct slc_error *err)
+{
+    static const enum slc_value_choice types[] = {SLC_VALUE_AUTO, SLC_VALUE_F64, SLC_VALUE_F32};
+
+    *column = args->value_column;
+    for (unsigned i = 0; value_choices[i] != NULL; i++) {
+        if (strcmp(args->value, value_choices[i]) == 0) {
+            out->value = types[i];
+            return SLC_OK;
+        }
+    }
+    if (args->columns == NULL || args->value_column != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--value is '%s', expected auto, f64 or f32%s; see sluice convert --help",
+                        args->value, args->columns ? "" : ", or a column with --columns");
+    }
+    out->value = SLC_VALUE_AUTO;
+    *column = args->value;
+    return SLC_OK;
+}
+
+/* What the table's columns become. */
+static enum slc_status fill_sheet(const struct arguments *args,
+                                  struct slc_convert_options *out,
+                                  struct slc_sheet_spec *sheet,
+                                  struct slc_error *err)
+{
+    const char *value, *delimiter = args->delimiter;
+    enum slc_status status = read_value(args, out, &value, err);
+
+    if (status == SLC_OK && args->columns == NULL &&
+        (delimiter != NULL || value != NULL || args->no_header || args->missing[0] != 'e')) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--value-column, --delimiter, --no-header and --missing go with --columns");
+    }
+    if (status != SLC_OK || args->columns == NULL) {
+        return status;
+    }
+    if (args->dialect[0] != 'a' || args->index_base[0] != 'a' || args->dims.order > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--format, --index-base and --dims do not go with --columns");
+    }
+    if (value != NULL && strlen(value) >= sizeof sheet->value) {
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the column of values is too long");
+    }
+    (void)snprintf(sheet->value, sizeof sheet->value, "%s", value != NULL ? value : "");
+    sheet->no_header = args->no_header;
+    sheet->missing = args->missing[0] == 'e'   ? SLC_SHEET_MISSING_ERROR
+                     : args->missing[0] == 's' ? SLC_SHEET_MISSING_SKIP
+                                               : SLC_SHEET_MISSING_NAME;
+    if (delimiter != NULL) {
+        sheet->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
+        if ((delimiter[0] != '\0' && delimiter[1] != '\0' && sheet->delimiter != '\t') ||
+            strchr("\"\r\n", sheet->delimiter) != NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--delimiter '%s': expected one character but a quote, or tab",
+                            delimiter);
+        }
+    }
+    out->sheet = sheet;
+    return slc_sheet_spec_parse(args->columns, sheet, err);
+}
+
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
@@ -107,9 +212,6 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
                         args->dialect, args->duplicates, args->build.codec);
     }
     out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
-    out->value = args->value == value_choices[0]   ? SLC_VALUE_AUTO
-                 : args->value == value_choices[1] ? SLC_VALUE_F64
-                                                   : SLC_VALUE_F32;
     out->dims_order = args->dims.order;
     for (unsigned n = 0; n < args->dims.order; n++) {
         out->dims[n] = args->dims.length[n];
@@ -133,7 +235,8 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
 /* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
 static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
 {
-    bool from_one = args->index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY;
+    bool from_one = args->index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
+                    report->dialect <= SLC_DIALECT_NPY_COLUMNS;
 
     for (unsigned n = 0; n < report->order; n++) {
         from_one = from_one && report->smallest[n] > 0 && report->smallest[n] < UINT64_MAX;
@@ -174,8 +277,15 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %s, compression %s, %s in %s %s\n", "input", slc_dialect_name(report->dialect),
            report->compression, format_data(&a, (double)report->text_bytes),
            format_count(&b, report->lines),
-           slc_dialect_is_binary(report->dialect) ? "nonzeros" : "lines");
-    printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+           slc_dialect_is_binary(report->dialect) ? "nonzeros"
+           : report->dialect == SLC_DIALECT_CSV   ? "rows"
+                                                  : "lines");
+    if (report->dialect != SLC_DIALECT_CSV) {
+        printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    } else if (report->skipped > 0) {
+        printf("  %-12s %s more rows, with empty fields\n", "skipped",
+               format_count(&a, report->skipped));
+    }
     printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
            report->dims_declared ? "declared" : "found in the data");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
@@ -338,6 +448,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_convert_options convert = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
     struct slc_name_maps names = {.files = NULL};
+    struct slc_sheet_spec sheet = {.order = 0};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -351,6 +462,7 @@ static int run(const struct command *command, int argc, char **argv)
     convert.names = args.labels.count > 0 ? &names : NULL;
     if (build_start(&args.build, args.forecast.dry_run ? "-" : convert.output, &err) != SLC_OK ||
         fill_options(&args, &convert, &err) != SLC_OK ||
+        fill_sheet(&args, &convert, &sheet, &err) != SLC_OK ||
         find_labels(&args.labels, &names, &err) != SLC_OK) {
         slc_name_maps_destroy(&names);
         return console_error(&err);

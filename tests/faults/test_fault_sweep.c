@@ -305,6 +305,10 @@ static const struct sweep_case cases[] = {
     {.name = "convert, labelled",
      .arguments = "convert ../in/t.tns out.slc -t 2 --memory 256MiB --labels 1=../in/names.map",
      .store = "out.slc/"},
+    {.name = "convert, a table",
+     .arguments = "convert ../in/t.tns out.slc -t 2 --memory 256MiB --no-header --delimiter ; "
+                  "--columns 1",
+     .store = "out.slc/"},
     {.name = "convert, spilling", .arguments = spilling, .store = "out.slc/"},
     {.name = "convert, resumed",
      .arguments = CONVERT_COMMITTING,

@@ -1,0 +1,56 @@
+/*
+ * A table (CSV, TSV) as a source of rows. It is read once, in order: of every record the modes'
+ * indices and the value go to a temporary file without a name, which then is read like any binary
+ * tensor, by several threads, and the strings of columns to dictionaries (sheet_names.h). Strings
+ * are numbered as they first appear: that takes one pass over the text, which so may be a pipe,
+ * needs no sort, and depends on nothing but the input.
+ */
+#ifndef SLC_CONVERT_SHEET_H
+#define SLC_CONVERT_SHEET_H
+
+#include "convert/binary.h"
+#include "convert/input.h"
+#include "convert/sheet_spec.h"
+#include "storage/store.h"
+
+struct slc_sheet;
+
+struct slc_sheet_request {
+    const struct slc_sheet_spec *spec;
+    struct slc_input *input;
+    struct slc_spool_options spool;
+    void *room; /* the text goes through it */
+    size_t room_bytes;
+    uint64_t memory_bytes; /* for dictionaries */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+struct slc_sheet_report {
+    uint64_t rows, skipped; /* of the table, and of these those that lack something */
+    uint64_t spooled_bytes;
+    uint64_t memory_bytes; /* that the sheet holds from now on, and its names take at the end */
+};
+
+/*
+ * Reads the table. Owns: slc_sheet_destroy, and slc_row_source_close before. Borrows the spec and
+ * the header. Errors: SLC_ERR_INPUT with file, line and column, the column's name and what is
+ * there; SLC_ERR_USAGE naming the column nearest to one that is not there; SLC_ERR_BUDGET; those of
+ * files.
+ */
+enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
+                               struct slc_text_header *header,
+                               struct slc_sheet **sheet,
+                               struct slc_row_source **source,
+                               struct slc_sheet_report *report,
+                               struct slc_error *err) SLC_NODISCARD;
+void slc_sheet_destroy(struct slc_sheet *sheet);
+
+/* Names of indices and titles of modes: `attach` of struct slc_builder_options, `sheet` its
+ * context. */
+enum slc_status slc_sheet_attach(void *sheet,
+                                 const char *folder,
+                                 struct slc_manifest *manifest,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+#endif

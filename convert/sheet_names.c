@@ -1,0 +1,289 @@
+/* See sheet_names.h. A string in the file: its number (8 bytes), its length (2), its bytes. */
+#include "convert/sheet_names.h"
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "storage/names.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    HEAD_BYTES = 10,
+    RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
+    TAIL_BYTES = 64 << 10, /* what is written at a time: many strings a system call */
+    FIRST_SLOTS = 4096
+};
+
+struct slot {
+    uint64_t hash;
+    uint64_t place; /* of the string in the file, plus 1; 0: none */
+};
+
+struct slc_dictionary {
+    const struct slc_files *files;
+    struct slc_spool *spool;
+    uint64_t *room_bytes;
+    uint64_t count;
+    uint64_t bytes; /* of the file, with what is not written yet */
+    struct slc_buffer table;
+    uint64_t slots;         /* a power of two */
+    struct slc_buffer text; /* the first bytes of the file */
+    uint64_t text_bytes;
+    uint64_t written;
+    uint8_t tail[TAIL_BYTES]; /* what follows `written` */
+    uint8_t record[RECORD_BYTES_MAX];
+};
+
+/* Takes `bytes` out of the room. */
+static enum slc_status take_room(const struct slc_dictionary *self,
+                                 struct slc_buffer *buffer,
+                                 uint64_t bytes,
+                                 struct slc_error *err)
+{
+    const uint64_t footprint = slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
+    enum slc_status status;
+
+    if (footprint > *self->room_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "after %" PRIu64 " different strings of a column a table of %" PRIu64
+                        " MiB is needed for more, and %" PRIu64
+                        " MiB of --memory are left: raise --memory by %" PRIu64 " MiB",
+                        self->count, footprint >> 20, *self->room_bytes >> 20,
+                        ((footprint - *self->room_bytes) >> 20) + 1);
+    }
+    status = slc_buffer_create(buffer, bytes, SLC_PAGES_SMALL, err);
+    *self->room_bytes -= status == SLC_OK ? footprint : 0;
+    return status;
+}
+
+static void give_room(const struct slc_dictionary *self, struct slc_buffer *buffer)
+{
+    *self->room_bytes += buffer->bytes;
+    slc_buffer_destroy(buffer);
+}
+
+enum slc_status slc_dictionary_create(const struct slc_dictionary_options *options,
+                                      struct slc_dictionary **dictionary,
+                                      struct slc_error *err)
+{
+    struct slc_dictionary *self = slc_calloc(1, sizeof *self);
+    enum slc_status status;
+
+    *dictionary = NULL;
+    if (!self) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the strings of a column");
+    }
+    self->files = slc_files_or_system(options->spool.files);
+    self->room_bytes = options->room_bytes;
+    self->slots = FIRST_SLOTS;
+    status = slc_spool_create(&options->spool, &self->spool, err);
+    if (status == SLC_OK) {
+        status = take_room(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&self->text, options->text_bytes, SLC_PAGES_SMALL, err);
+        self->text_bytes = options->text_bytes;
+    }
+    if (status != SLC_OK) {
+        slc_dictionary_destroy(self);
+        return status;
+    }
+    *dictionary = self;
+    return SLC_OK;
+}
+
+void slc_dictionary_destroy(struct slc_dictionary *self)
+{
+    if (self) {
+        slc_buffer_destroy(&self->table);
+        slc_buffer_destroy(&self->text);
+        slc_spool_destroy(self->spool);
+        slc_free(self);
+    }
+}
+
+static enum slc_status flush(struct slc_dictionary *self, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_spool_append(self->spool, self->tail, self->bytes - self->written, err);
+
+    self->written = status == SLC_OK ? self->bytes : self->written;
+    return status;
+}
+
+/* The record at `place`, as far as it takes to compare `bytes` bytes. */
+static enum slc_status record_at(struct slc_dictionary *self,
+                                 uint64_t place,
+                                 size_t bytes,
+                                 const uint8_t **record,
+                                 struct slc_error *err)
+{
+    const uint64_t wanted = HEAD_BYTES + bytes;
+
+    if (place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX) {
+        *record = (const uint8_t *)self->text.data + place;
+        return SLC_OK;
+    }
+    if (place >= self->written) {
+        *record = self->tail + (place - self->written);
+        return SLC_OK;
+    }
+    *record = self->record;
+    return slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file",
+                            self->record, slc_min_u64(wanted, self->written - place), place, err);
+}
+
+static enum slc_status grow(struct slc_dictionary *self, struct slc_error *err)
+{
+    struct slc_buffer larger = SLC_BUFFER_INIT;
+    const struct slot *old = self->table.data;
+    struct slot *slots;
+    enum slc_status status = take_room(self, &larger, 2 * self->slots * sizeof(struct slot), err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slots = larger.data;
+    for (uint64_t i = 0; i < self->slots; i++) {
+        uint64_t at = old[i].hash & (2 * self->slots - 1);
+
+        while (old[i].place != 0 && slots[at].place != 0) {
+            at = (at + 1) & (2 * self->slots - 1);
+        }
+        if (old[i].place != 0) {
+            slots[at] = old[i];
+        }
+    }
+    give_room(self, &self->table);
+    self->table = larger;
+    self->slots *= 2;
+    return SLC_OK;
+}
+
+/* Writes a new string and notes it in a slot. */
+static enum slc_status add(struct slc_dictionary *self,
+                           const char *text,
+                           size_t bytes,
+                           struct slot *slot,
+                           uint64_t hash,
+                           struct slc_error *err)
+{
+    uint8_t *to;
+
+    if (self->bytes - self->written + HEAD_BYTES + bytes > TAIL_BYTES) {
+        enum slc_status status = flush(self, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    to = self->tail + (self->bytes - self->written);
+    slc_store_u64(to, self->count);
+    slc_store_u16(to + 8, (uint16_t)bytes);
+    memcpy(to + HEAD_BYTES, text, bytes);
+    if (self->bytes < self->text_bytes) {
+        memcpy((uint8_t *)self->text.data + self->bytes, to,
+               slc_min_u64(HEAD_BYTES + bytes, self->text_bytes - self->bytes));
+    }
+    *slot = (struct slot){.hash = hash, .place = self->bytes + 1};
+    self->bytes += HEAD_BYTES + bytes;
+    self->count++;
+    return SLC_OK;
+}
+
+enum slc_status slc_dictionary_find(struct slc_dictionary *self,
+                                    const char *text,
+                                    size_t bytes,
+                                    uint64_t *number,
+                                    struct slc_error *err)
+{
+    const uint64_t hash = slc_hash64(text, bytes);
+    struct slot *slots;
+    uint64_t at;
+
+    if (bytes > SLC_NAME_BYTES_MAX || memchr(text, 0, bytes) != NULL) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        bytes > SLC_NAME_BYTES_MAX ? "a string of %zu bytes: names have at most %d"
+                                                   : "a byte 0 within %zu: names have none",
+                        bytes, (int)SLC_NAME_BYTES_MAX);
+    }
+    if (self->count >= self->slots / 4 * 3) {
+        enum slc_status status = grow(self, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    slots = self->table.data;
+    for (at = hash & (self->slots - 1); slots[at].place != 0; at = (at + 1) & (self->slots - 1)) {
+        if (slots[at].hash == hash) {
+            const uint8_t *record;
+            enum slc_status status = record_at(self, slots[at].place - 1, bytes, &record, err);
+
+            if (status != SLC_OK) {
+                return status;
+            }
+            if (slc_load_u16(record + 8) == bytes &&
+                memcmp(record + HEAD_BYTES, text, bytes) == 0) {
+                *number = slc_load_u64(record);
+                return SLC_OK;
+            }
+        }
+    }
+    *number = self->count;
+    return add(self, text, bytes, &slots[at], hash, err);
+}
+
+enum slc_status slc_dictionary_finish(struct slc_dictionary *self, struct slc_error *err)
+{
+    give_room(self, &self->table);
+    slc_buffer_destroy(&self->text);
+    return flush(self, err);
+}
+
+uint64_t slc_dictionary_count(const struct slc_dictionary *self)
+{
+    return self->count;
+}
+
+uint64_t slc_dictionary_bytes(const struct slc_dictionary *self)
+{
+    return self->bytes;
+}
+
+enum slc_status slc_dictionary_walk(
+    const struct slc_dictionary *self,
+    enum slc_status (*each)(void *context, const char *text, size_t bytes, struct slc_error *err),
+    void *context,
+    struct slc_error *err)
+{
+    uint8_t *piece = slc_malloc(TAIL_BYTES);
+    uint64_t begin = 0, filled = 0, at = 0;
+    enum slc_status status = SLC_OK;
+
+    if (!piece) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read strings");
+    }
+    for (uint64_t i = 0; i < self->count && status == SLC_OK; i++) {
+        size_t bytes;
+
+        if (filled - at < RECORD_BYTES_MAX && begin + filled < self->written) {
+            begin += at;
+            at = 0;
+            filled = slc_min_u64(TAIL_BYTES, self->written - begin);
+            status = slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file",
+                                      piece, filled, begin, err);
+            if (status != SLC_OK) {
+                break;
+            }
+        }
+        bytes = slc_load_u16(piece + at + 8);
+        status = each(context, (const char *)piece + at + HEAD_BYTES, bytes, err);
+        at += HEAD_BYTES + bytes;
+    }
+    slc_free(piece);
+    return status;
+}

@@ -1,0 +1,60 @@
+/*
+ * The strings of a column, each under the number of its first appearance. All of them are in a
+ * temporary file without a name; in memory are the first of them, as many as there is room for, and
+ * 16 bytes of a hash table per string at a load of at most 3/4. So a dictionary may be larger than
+ * the memory there is: a string that is no longer there is compared with what the file has.
+ *
+ * Numbers follow the order of the input alone: not the memory, nor threads.
+ */
+#ifndef SLC_CONVERT_SHEET_NAMES_H
+#define SLC_CONVERT_SHEET_NAMES_H
+
+#include "convert/spool.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct slc_dictionary;
+
+struct slc_dictionary_options {
+    struct slc_spool_options spool;
+    uint64_t text_bytes;  /* of strings that are kept in memory */
+    uint64_t *room_bytes; /* left for tables: what they take is subtracted; shared, borrowed */
+};
+
+/* What one takes beside text_bytes and tables. */
+enum { SLC_DICTIONARY_BESIDE_BYTES = 192 << 10 };
+
+/* Owns: slc_dictionary_destroy, which takes NULL. Errors: as slc_spool_create; SLC_ERR_BUDGET. */
+enum slc_status slc_dictionary_create(const struct slc_dictionary_options *options,
+                                      struct slc_dictionary **dictionary,
+                                      struct slc_error *err) SLC_NODISCARD;
+void slc_dictionary_destroy(struct slc_dictionary *dictionary);
+
+/*
+ * The number of a string, a new one where it is new. Errors: SLC_ERR_INPUT for what is no name
+ * (storage/names.h); SLC_ERR_BUDGET without room for a larger table; those of files.
+ */
+enum slc_status slc_dictionary_find(struct slc_dictionary *dictionary,
+                                    const char *text,
+                                    size_t bytes,
+                                    uint64_t *number,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* No string will be looked up any more: writes what is not yet in the file and frees the memory. */
+enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+uint64_t slc_dictionary_count(const struct slc_dictionary *dictionary);
+/* Of the temporary file. */
+uint64_t slc_dictionary_bytes(const struct slc_dictionary *dictionary);
+
+/* Calls `each` with all strings in the order of their numbers, after slc_dictionary_finish, until
+ * it fails. */
+enum slc_status slc_dictionary_walk(
+    const struct slc_dictionary *dictionary,
+    enum slc_status (*each)(void *context, const char *text, size_t bytes, struct slc_error *err),
+    void *context,
+    struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Tables, CSV and TSV: against what Python's csv module reads, names included; faults with line and column."""
+
+import collections
+import csv
+import datetime
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import QUICK, SLUICE, check, run, sluice  # noqa: E402
+
+
+def named(folder, store, order):
+    """What a store holds, {names: value}: exported, its indices replaced by the names that its files have."""
+    out = os.path.join(folder, "back.tns")
+    sluice("export", store, out, "-f", "-q")
+    names = [names_of(store, m + 1) for m in range(order)]
+    cells = {}
+    with open(out) as file:
+        for line in file:
+            if line[0] not in "#\n":
+                *index, value = line.split()
+                cells[tuple(names[m][int(i) - 1] for m, i in enumerate(index))] = float(value)
+    return cells
+
+
+def names_of(store, mode):
+    """The names in names-K.bin, from FORMAT.md: pieces of 1024 ends and the bytes, a table, a trailer."""
+    with open(os.path.join(store, f"names-{mode}.bin"), "rb") as file:
+        data = file.read()
+    word = lambda at, n=8: int.from_bytes(data[at:at + n], "little")  # noqa: E731
+    count, table, names = word(len(data) - 64), word(len(data) - 56), []
+    for piece in range((count + 1023) // 1024):
+        at = word(table + 16 * piece)
+        some = min(1024, count - 1024 * piece)
+        ends = [word(at + 4 * i, 4) for i in range(some)]
+        base = at + 4 * some
+        for i in range(some):
+            names.append(data[base + (ends[i - 1] if i else 0):base + ends[i]].decode())
+    return names
+
+
+def against_csv(folder):
+    """Random tables with quotes, delimiters and line ends in fields mean what Python's csv reads."""
+    rng = random.Random(7)
+    for turn in range(6 if QUICK else 25):
+        path, delimiter = os.path.join(folder, "t.csv"), rng.choice(",;\t|")
+        alphabet = ["a", "b", "\u00e9", " ", '"', delimiter, "\n", "x" * 50, "'", "1"]
+        words = ["".join(rng.choices(alphabet, k=rng.randint(1, 6))) for _ in range(20)]
+        words = [w for w in words if w.strip()] + ["plain"]
+        with open(path, "w", newline="", encoding=rng.choice(("utf-8", "utf-8-sig"))) as file:
+            writer = csv.writer(file, delimiter=delimiter, lineterminator=rng.choice(("\n", "\r\n")),
+                                quoting=rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)))
+            writer.writerow(["who", "not used", "what, then", "n"])
+            for _ in range(rng.randint(1, 400)):
+                writer.writerow([rng.choice(words), rng.choice(words), rng.choice(words), rng.randint(1, 9)])
+        want = collections.Counter()
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            for row in csv.DictReader(file, delimiter=delimiter):
+                want[row["who"], row["what, then"]] += int(row["n"])
+        store = os.path.join(folder, "t.slc")
+        sluice("convert", path, store, "--columns", 'who,"what, then"', "--value", "n", "--delimiter",
+               "tab" if delimiter == "\t" else delimiter, "-f", "-q", "--threads", rng.randint(1, 3))
+        check(named(folder, store, 2) == dict(want), f"turn {turn}")
+
+
+def times(folder):
+    """Parts of times and consecutive bins are what Python's datetime says, names included."""
+    rng = random.Random(11)
+    rules = {"minute": "%M", "hour": "%H", "weekday": "%A", "day": None, "month": "%B", "year": None, "yearmonth": "%Y-%m",
+             "date": "%Y-%m-%d", "datehour": "%Y-%m-%d %H:00", "dateminute": "%Y-%m-%d %H:%M"}
+    for years in ((1968, 1972), (2023, 2025)):
+        begin, end = (datetime.datetime(y, 1, 1) for y in years)
+        rows = [begin + datetime.timedelta(seconds=rng.randrange(int((end - begin).total_seconds()))) for _ in range(300)]
+        rows += [datetime.datetime(years[0], 12, 31, 23, 59, 59), datetime.datetime(years[0] + 1, 1, 1)]
+        path = os.path.join(folder, "when.tsv.gz")
+        with gzip.open(path, "wt") as file:
+            file.write("when\tn\n")
+            for t in rows:
+                form = rng.choice(("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d %H:%M:%S.250", "epoch"))
+                file.write((str(int(t.replace(tzinfo=datetime.timezone.utc).timestamp())) if form == "epoch" else
+                            t.strftime(form)) + "\t1\n")
+        for rule, form in rules.items():
+            if QUICK and rule == "dateminute" or years[0] == 2023 and rule == "dateminute":
+                continue
+            store = os.path.join(folder, "when.slc")
+            sluice("convert", path, store, "--columns", f"{rule}(when)", "-f", "-q")
+            want = collections.Counter((t.strftime(form) if form else str(getattr(t, rule)),) for t in rows)
+            check(named(folder, store, 1) == dict(want), f"{rule}: {named(folder, store, 1)} {want}")
+
+
+def numbers(folder):
+    """Integers are kept, numbers binned; without values rows are counted; without header columns have numbers."""
+    path, store = os.path.join(folder, "n.csv"), os.path.join(folder, "n.slc")
+    with open(path, "w") as file:
+        file.write("3,-0.5,1,x\n0,12.5,1000,\n3,9.999,999.9,y\n3,-5,10,x\n")
+    out, _ = sluice("convert", path, store, "--columns", "int(1),bin(2,5),log(3)", "--no-header")
+    check("4 rows" in out and "index base" not in out and "4x4x4" in out.replace(" ", ""), out)
+    check(named(folder, store, 3) == {("3", "[-5, 0)", "[1, 10)"): 1, ("0", "[10, 15)", "[1000, 10000)"): 1,
+                                      ("3", "[5, 10)", "[100, 1000)"): 1, ("3", "[-5, 0)", "[10, 100)"): 1},
+          named(folder, store, 3))
+    told = json.loads(sluice("info", store, "--json")[0])
+    check([m["title"] for m in told["modes"]] == ["int(1)", "bin(2,5)", "log(3)"], told["modes"])
+    out, _ = sluice("convert", path, store, "--columns", "int(1),4", "--no-header", "-f", "--missing", "skip")
+    check("1 more rows" in out and named(folder, store, 2) == {("3", "x"): 2, ("3", "y"): 1}, out)
+    sluice("convert", path, store, "--columns", "int(1),4", "--no-header", "-f", "-q", "--missing", "name")
+    check(named(folder, store, 2) == {("3", "x"): 2, ("0", ""): 1, ("3", "y"): 1}, named(folder, store, 2))
+    with open(path, "rb") as file:
+        done = subprocess.run([SLUICE, "convert", "-", store, "--columns", "int(1)", "--no-header", "-f", "-q"], stdin=file,
+                              capture_output=True)
+    check(done.returncode == 0 and named(folder, store, 1) == {("0",): 1, ("3",): 3}, done.stderr)
+
+
+def refused(folder):
+    """What a table should not have is told by file, line, column and name, and nothing is left."""
+    path = os.path.join(folder, "bad.csv")
+    for text, columns, words, status in (
+            ("origin,n\na,1\n\"b\nc\",1\n,2\n", "origin", ("bad.csv:5:1", "column origin", "--missing"), 3),
+            ("origin,n\na,1\nb\n", "origin", ("bad.csv:3:1", "1 fields, expected 2"), 3),
+            ("origin,n\na,1\n", "orgin", ("no column 'orgin'", "there is 'origin'"), 2),
+            ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),
+            ("o,n\na,1\nb,\"2\n\n", "o", ("bad.csv:3:3", "not closed"), 3),
+            ("o,n\n\"a\"b,1\n", "o", ("bad.csv:2:1", "goes on behind"), 3),
+            ("o,n\na,1\nb,2.5\n", "int(n)", ("bad.csv:3:3", "'2.5'", "integer"), 3),
+            ("o,n\na,2023-02-29\n", "date(n)", ("bad.csv:2:3", "'2023-02-29'", "seconds since 1970"), 3),
+            ("o,n\na,nan\n", "bin(n,1)", ("bad.csv:2:3", "'nan'"), 3),
+            ("o,n\na,0\na,1e12\n", "bin(n,1)", ("bins from the lowest",), 3),
+            ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "5000 bytes"), 3),
+            ("o,n\n", "o", ("no rows",), 3),
+            ("o,n\na,1\n", "bin(n)", ("item 1 of --columns",), 2),
+            ("o,n\na,1\n", "o,,n", ("item 2 of --columns",), 2)):
+        with open(path, "w") as file:
+            file.write(text)
+        _, messages = sluice("convert", path, os.path.join(folder, "bad.slc"), "--columns", columns, "-q", status=status)
+        check(all(w in messages for w in words), f"{words}: {messages}")
+        check(sorted(os.listdir(folder)) == ["bad.csv"], os.listdir(folder))
+    for more in (("--missing", "skip"), ("--value", "n"), ("--columns", "o", "--delimiter", "ab"),
+                 ("--columns", "o", "--index-base", "0")):
+        sluice("convert", path, os.path.join(folder, "bad.slc"), *more, status=2)
+
+
+def dictionary(folder):
+    """A dictionary larger than the budget, within the budget; the same bits for any budget and number of threads."""
+    path, stores = os.path.join(folder, "big.csv"), []
+    count = 8000 if QUICK else 40000
+    with open(path, "w") as file:
+        file.write("name,day\n")
+        for i in range(count + count // 4):
+            file.write(f"{(i * 7919) % count:01600d},{i % 31}\n")
+    for memory, threads in (("51MiB" if QUICK else "56MiB", 1), ("1GiB", 3)):
+        stores.append(os.path.join(folder, f"{memory}.slc"))
+        sluice("convert", path, stores[-1], "--columns", "name,int(day)", "--memory", memory, "--threads", threads, "-q",
+               "--max-temp", "200MiB")
+    for name in ("blco.blk", "names-1.bin", "names-2.bin"):
+        contents = []
+        for store in stores:
+            with open(os.path.join(store, name), "rb") as file:
+                contents.append(file.read())
+        check(contents[0] == contents[1], f"{name} depends on memory or threads")
+    check(names_of(stores[0], 1) == [f"{(i * 7919) % count:01600d}" for i in range(count)], "names")
+    sluice("convert", path, os.path.join(folder, "u.slc"), "--columns", "name", "--max-temp", "1MiB", "-q", status=4)
+    check(len(os.listdir(folder)) == 3, os.listdir(folder))
+
+
+run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("refused", refused), ("dictionary", dictionary)])

@@ -1,0 +1,97 @@
+/*
+ * Any bytes as a table. The first byte chooses the delimiter and where the text is cut at first;
+ * records must be the same when it is given whole. Every field is also read as a time, whose names
+ * must be in bounds, and all of the text as items of --columns.
+ */
+#include "convert/sheet_record.h"
+#include "convert/sheet_spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void require(bool condition, const char *what)
+{
+    if (!condition) {
+        fprintf(stderr, "fuzz_sheet: %s\n", what);
+        abort();
+    }
+}
+
+static void try_time(const struct slc_sheet_field *field)
+{
+    int64_t seconds;
+
+    if (!slc_time_parse(field->text, field->bytes, &seconds)) {
+        return;
+    }
+    for (enum slc_time_unit unit = SLC_TIME_MINUTE; unit <= SLC_TIME_DATEMINUTE; unit++) {
+        const int64_t bin = slc_time_bin(unit, seconds);
+        char name[SLC_TIME_NAME_BYTES];
+
+        require(slc_time_cycle(unit) == 0 || (bin >= 0 && bin < (int64_t)slc_time_cycle(unit)),
+                "a part of a time beyond its cycle");
+        require(slc_time_name(unit, bin, name) == strlen(name), "a name that is cut");
+    }
+}
+
+static void try_records(const char *text, size_t bytes, size_t cut, char delimiter)
+{
+    static struct slc_sheet_field fields[SLC_SHEET_COLUMNS_MAX], again[SLC_SHEET_COLUMNS_MAX];
+    size_t at = 0;
+
+    while (at < bytes) {
+        const size_t begin = at;
+        size_t early = at;
+        unsigned count, early_count;
+        uint32_t lines, early_lines;
+        const enum slc_sheet_scan scan =
+            slc_sheet_scan(text, bytes, true, delimiter, &at, fields, &count, &lines);
+
+        require(scan != SLC_SHEET_PARTIAL, "a whole text that is no whole record");
+        if (begin < cut) {
+            const enum slc_sheet_scan part = slc_sheet_scan(text, cut, false, delimiter, &early,
+                                                            again, &early_count, &early_lines);
+
+            require(part == SLC_SHEET_PARTIAL || (part == scan && early_count == count),
+                    "a record that depends on what is behind it");
+            require(part != SLC_SHEET_RECORD || (early == at && early_lines == lines),
+                    "a record that ends elsewhere");
+        }
+        if (scan != SLC_SHEET_RECORD) {
+            return;
+        }
+        require(at > begin && count > 0, "a record of nothing");
+        for (unsigned i = 0; i < count; i++) {
+            require(fields[i].text >= text + begin && fields[i].text + fields[i].bytes <= text + at,
+                    "a field beyond its record");
+            try_time(&fields[i]);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct slc_sheet_spec spec = {.order = 0};
+    char columns[512];
+    char *text;
+
+    if (bytes < 1 || bytes > 4096) {
+        return 0;
+    }
+    text = malloc(bytes);
+    require(text != NULL, "no memory");
+    memcpy(text, data + 1, bytes - 1);
+    try_records(text, bytes - 1, (bytes - 1) * (data[0] & 15) / 16, data[0] & 16 ? '\t' : ',');
+    (void)snprintf(columns, sizeof columns, "%.*s", (int)(bytes - 1), text);
+    if (slc_sheet_spec_parse(columns, &spec, NULL) == SLC_OK) {
+        require(spec.order > 0 && spec.order <= SLC_MAX_ORDER, "a number of items");
+        for (unsigned i = 0; i < spec.order; i++) {
+            require(spec.items[i].column[0] != '\0', "an item without a name");
+        }
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,265 @@
+/* Parts of tables: points in time, items of --columns, bins, records, dictionaries. */
+#include "base/memory.h"
+#include "convert/sheet_names.h"
+#include "convert/sheet_record.h"
+#include "convert/sheet_spec.h"
+#include "slc_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void check_time(const char *text, int64_t want)
+{
+    int64_t seconds = -1;
+
+    CU_ASSERT_TRUE(slc_time_parse(text, strlen(text), &seconds));
+    CU_ASSERT_EQUAL(seconds, want);
+}
+
+static void test_times(void)
+{
+    static const char *const none[] = {"",
+                                       "20x3",
+                                       "2023-13-01",
+                                       "2023-00-01",
+                                       "2023-04-31",
+                                       "2023-4-1",
+                                       "2023/04-01",
+                                       "1900-02-29",
+                                       "0000-01-01",
+                                       "2023-04-01 24:00",
+                                       "2023-04-01T",
+                                       "1.",
+                                       "--1",
+                                       "1e9",
+                                       "2023-04-01 1:00",
+                                       "99999999999999",
+                                       "2023-04-01 00:00:00 x",
+                                       "2023-04-01 00:00+2",
+                                       "2023-04-01 00:00+02:",
+                                       "4/1/2014"};
+    int64_t seconds;
+
+    check_time("1970-01-01", 0);
+    check_time("1969-12-31T23:59:59", -1);
+    check_time("2000-02-29 12:00", INT64_C(951825600));
+    check_time("2024-02-29T00:00:00.75Z", INT64_C(1709164800));
+    check_time("2016-12-31 23:59:60", INT64_C(1483228799));
+    check_time("2023/04/01 13:45:30+02:00", INT64_C(1680356730));
+    check_time("0001-01-01", INT64_C(-62135596800));
+    check_time("9999-12-31 23:59:59", INT64_C(253402300799));
+    check_time("-1", -1);
+    check_time("-0.5", -1);
+    check_time("86400.999", 86400);
+    for (size_t i = 0; i < SLC_COUNT(none); i++) {
+        CU_ASSERT_FALSE(slc_time_parse(none[i], strlen(none[i]), &seconds));
+    }
+}
+
+static void check_bin(enum slc_time_unit unit, int64_t seconds, const char *want)
+{
+    char name[SLC_TIME_NAME_BYTES];
+    const size_t bytes = slc_time_name(unit, slc_time_bin(unit, seconds), name);
+
+    CU_ASSERT_EQUAL(bytes, strlen(want));
+    CU_ASSERT_STRING_EQUAL(name, want);
+}
+
+static void test_time_bins(void)
+{
+    check_bin(SLC_TIME_WEEKDAY, 0, "Thursday");
+    check_bin(SLC_TIME_WEEKDAY, -86401, "Tuesday");
+    check_bin(SLC_TIME_HOUR, -1, "23");
+    check_bin(SLC_TIME_MINUTE, -1, "59");
+    check_bin(SLC_TIME_DAY, -1, "31");
+    check_bin(SLC_TIME_MONTH, -1, "December");
+    check_bin(SLC_TIME_YEAR, -1, "1969");
+    check_bin(SLC_TIME_YEARMONTH, -1, "1969-12");
+    check_bin(SLC_TIME_DATE, INT64_C(951825600), "2000-02-29");
+    check_bin(SLC_TIME_DATE, INT64_C(951868800), "2000-03-01");
+    check_bin(SLC_TIME_DATEHOUR, -3601, "1969-12-31 22:00");
+    check_bin(SLC_TIME_DATEMINUTE, 119, "1970-01-01 00:01");
+    CU_ASSERT_EQUAL(slc_time_cycle(SLC_TIME_WEEKDAY), 7);
+    CU_ASSERT_EQUAL(slc_time_cycle(SLC_TIME_DATE), 0);
+    /* Each day follows the one before, over two rules of leap years. */
+    for (int64_t day = -30000; day < 60000; day++) {
+        const int64_t first = slc_time_bin(SLC_TIME_DAY, day * 86400);
+        const int64_t next = slc_time_bin(SLC_TIME_DAY, (day + 1) * 86400);
+
+        if (next != first + 1 && (next != 0 || first < 27)) {
+            CU_FAIL("a day is missing");
+        }
+    }
+}
+
+static void test_specs(void)
+{
+    static const char *const wrong[] = {
+        "",          ",a",    "a,",  "bin(a)",    "bin(a,0)",     "log(a,1)",   "hour(a",
+        "hour(a,1)", "int()", "\"a", "bin(a,-1)", "bin(a,1,2,3)", "bin(a,nan)", "hour(a)b"};
+    struct slc_sheet_spec spec = {.order = 0};
+    struct slc_sheet_spec other;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    CU_ASSERT_EQUAL(
+        slc_sheet_spec_parse(
+            "hour(when), \"a,\"\"b\" ,price (usd),bin( x ,2.5,-1),log(y,2),int(id)", &spec, &err),
+        SLC_OK);
+    CU_ASSERT_EQUAL_FATAL(spec.order, 6);
+    CU_ASSERT_EQUAL(spec.items[0].rule, SLC_SHEET_TIME);
+    CU_ASSERT_EQUAL(spec.items[0].unit, SLC_TIME_HOUR);
+    CU_ASSERT_STRING_EQUAL(spec.items[0].title, "hour(when)");
+    CU_ASSERT_STRING_EQUAL(spec.items[1].column, "a,\"b");
+    CU_ASSERT_STRING_EQUAL(spec.items[2].column, "price (usd)");
+    CU_ASSERT_STRING_EQUAL(spec.items[3].column, "x");
+    CU_ASSERT_EQUAL(spec.items[3].width, 2.5);
+    CU_ASSERT_EQUAL(spec.items[3].origin, -1);
+    CU_ASSERT_EQUAL(spec.items[4].width, 2);
+    CU_ASSERT_EQUAL(spec.items[5].rule, SLC_SHEET_INTEGER);
+    other = spec;
+    CU_ASSERT_EQUAL(slc_sheet_spec_hash(&other), slc_sheet_spec_hash(&spec));
+    other.missing = SLC_SHEET_MISSING_SKIP;
+    CU_ASSERT_NOT_EQUAL(slc_sheet_spec_hash(&other), slc_sheet_spec_hash(&spec));
+    for (size_t i = 0; i < SLC_COUNT(wrong); i++) {
+        slc_error_clear(&err);
+        CU_ASSERT_EQUAL(slc_sheet_spec_parse(wrong[i], &spec, &err), SLC_ERR_USAGE);
+    }
+    CU_ASSERT_EQUAL(slc_sheet_distance("origin", "orgin"), 1);
+    CU_ASSERT_EQUAL(slc_sheet_distance("", "abc"), 3);
+    CU_ASSERT_EQUAL(slc_sheet_distance("kitten", "sitting"), 3);
+}
+
+static void test_bins(void)
+{
+    const struct slc_sheet_item even = {.rule = SLC_SHEET_BIN, .width = 5, .origin = 1};
+    const struct slc_sheet_item logs = {.rule = SLC_SHEET_LOG, .width = 10};
+    double power = 1e-20;
+    char name[64];
+    int64_t bin;
+
+    CU_ASSERT_TRUE(slc_sheet_bin(&even, 0.999, &bin) && bin == -1);
+    CU_ASSERT_TRUE(slc_sheet_bin(&even, 6, &bin) && bin == 1);
+    CU_ASSERT_FALSE(slc_sheet_bin(&even, 1e300, &bin));
+    (void)slc_sheet_bin_name(&even, -1, name);
+    CU_ASSERT_STRING_EQUAL(name, "[-4, 1)");
+    CU_ASSERT_FALSE(slc_sheet_bin(&logs, 0, &bin));
+    CU_ASSERT_FALSE(slc_sheet_bin(&logs, -1, &bin));
+    for (int64_t i = 0; i < 20; i++, power *= 10) {
+        CU_ASSERT_TRUE(slc_sheet_bin(&logs, 5 * power, &bin) && bin == i - 20);
+    }
+    CU_ASSERT_TRUE(slc_sheet_bin(&logs, 1000, &bin) && bin == 3);
+    CU_ASSERT_TRUE(slc_sheet_bin(&logs, 0x1.f3fffffffffffp9, &bin) && bin == 2);
+}
+
+/* Scans `text`, with what comes later kept back and with all of it there: a record or nothing. */
+static void test_records(void)
+{
+    static const char text[] = "a,\"b\r\n\"\"c\"\"\",\r\n\"\"\n,5\" x\rz,\"d\"";
+    struct slc_sheet_field fields[SLC_SHEET_COLUMNS_MAX];
+    const size_t bytes = sizeof text - 1;
+    size_t at = 0, before;
+    unsigned count;
+    uint32_t lines;
+    char plain[16];
+
+    CU_ASSERT_EQUAL(slc_sheet_scan(text, bytes, true, ',', &at, fields, &count, &lines),
+                    SLC_SHEET_RECORD);
+    CU_ASSERT_EQUAL_FATAL(count, 3);
+    CU_ASSERT_EQUAL(lines, 2);
+    CU_ASSERT_EQUAL(slc_sheet_unquote(&fields[1], plain, sizeof plain), 6);
+    CU_ASSERT_EQUAL(memcmp(plain, "b\r\n\"c\"", 6), 0);
+    CU_ASSERT_EQUAL(slc_sheet_unquote(&fields[1], plain, 4), 4);
+    CU_ASSERT_EQUAL(fields[2].bytes, 0);
+    CU_ASSERT_EQUAL(fields[2].line, 1);
+    before = at;
+    for (size_t end = 0; end < before; end++) {
+        at = 0;
+        CU_ASSERT_EQUAL(slc_sheet_scan(text, end, false, ',', &at, fields, &count, &lines),
+                        SLC_SHEET_PARTIAL);
+        CU_ASSERT_EQUAL(at, 0);
+    }
+    at = before;
+    CU_ASSERT_EQUAL(slc_sheet_scan(text, bytes, true, ',', &at, fields, &count, &lines),
+                    SLC_SHEET_RECORD);
+    CU_ASSERT_TRUE(count == 1 && fields[0].bytes == 0);
+    CU_ASSERT_EQUAL(slc_sheet_scan(text, bytes, true, ',', &at, fields, &count, &lines),
+                    SLC_SHEET_RECORD);
+    CU_ASSERT_TRUE(count == 3 && fields[1].bytes == 6 && fields[2].bytes == 1 && lines == 0);
+    CU_ASSERT_EQUAL(at, bytes);
+    at = 0;
+    CU_ASSERT_EQUAL(slc_sheet_scan("\"a\"b,", 5, true, ',', &at, fields, &count, &lines),
+                    SLC_SHEET_AFTER_QUOTE);
+    CU_ASSERT_EQUAL(slc_sheet_scan("\"a\n", 3, true, ',', &at, fields, &count, &lines),
+                    SLC_SHEET_UNCLOSED);
+}
+
+struct walk {
+    uint64_t next;
+    bool wrong;
+};
+
+static enum slc_status
+check_name(void *context, const char *text, size_t bytes, struct slc_error *err)
+{
+    struct walk *walk = context;
+    char want[512];
+
+    (void)err;
+    (void)snprintf(want, sizeof want, "%0300llu", (unsigned long long)walk->next++);
+    walk->wrong = walk->wrong || bytes != 300 || memcmp(text, want, 300) != 0;
+    return SLC_OK;
+}
+
+/* 12 MB of strings with room for 8 KiB of them. */
+static void test_dictionary(void)
+{
+    enum { NAMES = 40000 };
+    uint64_t room = 4 << 20, wrong = 0, number;
+    const struct slc_dictionary_options options = {.text_bytes = 8 << 10, .room_bytes = &room};
+    struct slc_dictionary *dictionary;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct walk walk = {0, false};
+    char name[512];
+
+    CU_ASSERT_EQUAL_FATAL(slc_dictionary_create(&options, &dictionary, &err), SLC_OK);
+    for (uint64_t i = 0; i < 2 * NAMES; i++) {
+        const uint64_t which = i < NAMES ? i : (i * 7919) % NAMES;
+
+        (void)snprintf(name, sizeof name, "%0300llu", (unsigned long long)which);
+        if (slc_dictionary_find(dictionary, name, 300, &number, &err) != SLC_OK ||
+            number != which) {
+            wrong++;
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(slc_dictionary_count(dictionary), NAMES);
+    CU_ASSERT_EQUAL(slc_dictionary_find(dictionary, "a\0b", 3, &number, &err), SLC_ERR_INPUT);
+    slc_error_clear(&err);
+    CU_ASSERT_EQUAL(slc_dictionary_finish(dictionary, &err), SLC_OK);
+    CU_ASSERT_EQUAL(room, 4 << 20);
+    CU_ASSERT_EQUAL(slc_dictionary_walk(dictionary, check_name, &walk, &err), SLC_OK);
+    CU_ASSERT_TRUE(walk.next == NAMES && !walk.wrong);
+    slc_dictionary_destroy(dictionary);
+
+    room = 256 << 10;
+    CU_ASSERT_EQUAL_FATAL(slc_dictionary_create(&options, &dictionary, &err), SLC_OK);
+    for (uint64_t i = 0; err.status == SLC_OK && i < NAMES; i++) {
+        (void)snprintf(name, sizeof name, "%llu", (unsigned long long)i);
+        if (slc_dictionary_find(dictionary, name, strlen(name), &number, &err) != SLC_OK) {
+            CU_ASSERT_EQUAL(err.status, SLC_ERR_BUDGET);
+        }
+    }
+    CU_ASSERT_EQUAL(err.status, SLC_ERR_BUDGET);
+    slc_dictionary_destroy(dictionary);
+}
+
+static const struct slc_test tests[] = {
+    {"points in time", test_times},     {"parts of times and their names", test_time_bins},
+    {"items of --columns", test_specs}, {"bins of numbers", test_bins},
+    {"records", test_records},          {"a dictionary larger than its memory", test_dictionary},
+};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("sheet", tests, SLC_COUNT(tests), argc, argv);
+}
