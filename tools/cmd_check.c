@@ -68,6 +68,8 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
            leftover->name);
     if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
         printf("the conversion that made the store would remove it, and it may be removed\n");
+    } else if (strstr(leftover->name, "stripe") != NULL) {
+        printf("the next change of its layouts removes the stripes that it names, and then it\n");
     } else if (leftover->layout == SLC_LAYOUT_BLCO) {
         printf("the next change of its layouts replaces it, and it may be removed\n");
     } else {

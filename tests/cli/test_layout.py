@@ -284,6 +284,12 @@ def striped(folder):
            env=os.environ | {"SLUICE_STRIPES": ":".join(moved)})
     check(inodes == [os.stat(os.path.join(path, stripes(path)[0])).st_ino for path in moved], "copied")
     sluice("check", store, "-q")
+    # A change that was killed: told, and its stripes are removed by the next one.
+    shutil.copy(os.path.join(store, "sorted-1.blk"), os.path.join(store, "sorted-1.blk.unstripe"))
+    out = "".join(sluice("check", store))
+    check("sorted-1.blk.unstripe" in out and "removes the stripes" in out, out)
+    sluice("layout", store, "--gather", "--of", "blco", "-q")
+    check(len(stripes(c)) == 1 and sorted(os.listdir(store)) == ["blco.blk", "sorted-1.blk", "tensor.json"], os.listdir(store))
     # Dropping takes stripes along.
     sluice("layout", store, "--drop", "sorted-1", "-q")
     check(stripes(c) == [], stripes(c))
