@@ -120,7 +120,7 @@ static void begin_anew(const struct sweeping *s)
 static bool goes_on_with(const char *path)
 {
     static const char *const parts[] = {".slc.part/", ".slc.old/", ("/" SLC_COMPLETE_STATE_NAME),
-                                        ".ckpt", ".blk.tmp"};
+                                        ".ckpt",      ".blk.tmp",  ".stripe"};
 
     for (size_t i = 0; i < SLC_COUNT(parts); i++) {
         if (strstr(path, parts[i]) != NULL) {
