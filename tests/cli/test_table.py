@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -154,8 +155,12 @@ def dictionary(folder):
             file.write(f"{(i * 7919) % count:01600d},{i % 31}\n")
     for memory, threads in (("51MiB" if QUICK else "56MiB", 1), ("1GiB", 3)):
         stores.append(os.path.join(folder, f"{memory}.slc"))
-        sluice("convert", path, stores[-1], "--columns", "name,int(day)", "--memory", memory, "--threads", threads, "-q",
-               "--max-temp", "200MiB")
+        out, _ = sluice("convert", path, stores[-1], "--columns", "name,int(day)", "--memory", memory, "--threads", threads,
+                        "--max-temp", "200MiB")
+        peak = re.search(r"memory +([0-9.]+) MiB at most", out)
+        check(peak, out)
+        # What sanitizers keep beside is in no budget.
+        check(QUICK or float(peak.group(1)) <= int(memory.rstrip("MGiB")) * (1024 if "G" in memory else 1), out)
     for name in ("blco.blk", "names-1.bin", "names-2.bin"):
         contents = []
         for store in stores:
