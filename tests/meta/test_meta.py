@@ -185,6 +185,19 @@ def sizes(_folder):
         check(count <= 620, f"{path} has {count} lines")
 
 
+def packages(_folder):
+    """Debian's packages have the project's version, the symbols of the library, and what a build needs."""
+    version = re.search(r"^  version: '([^']+)'", text("meson.build"), re.M)[1]
+    check(text("debian/changelog").startswith(f"sluice ({version}) "), "debian/changelog has another version")
+    shown = set(re.findall(r"^    (sluice_\w+);", text("api/libsluice.map"), re.M))
+    told = set(re.findall(r"^ (sluice_\w+)@", text("debian/libsluice0.symbols"), re.M))
+    check(shown == told and len(shown) > 40, f"libsluice0.symbols: {sorted(shown ^ told)}")
+    needed = set(re.search(r"^slc_packages=\((.*?)\)", text("tools/lib/install.sh"), re.S | re.M)[1].split())
+    listed = set(re.findall(r"^ ([\w.+-]+)", text("debian/control").split("Build-Depends:")[1].split("\n\n")[0], re.M))
+    missing = needed - listed - {"gcc", "g++", "libc6-dev"}  # which build-essential brings
+    check(not missing, f"debian/control does not build-depend on {sorted(missing)}")
+
+
 run([
     ("floors include only floors below", layering),
     ("headers have no cycles", no_cycles),
@@ -193,4 +206,5 @@ run([
     ("no forgotten words", words),
     ("only tools/ prints", only_tools_print),
     ("file sizes", sizes),
+    ("Debian packages", packages),
 ])
