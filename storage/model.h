@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "storage/files.h"
+#include "storage/names.h"
 #include "storage/npy.h"
 
 #include <stdbool.h>
@@ -24,6 +25,7 @@ struct slc_model_view {
     struct slc_npy_rows *files[SLC_MAX_ORDER];       /* open ones, where factors are not in memory;
                                                         not for SLC_MODEL_NPY */
     const double *lambda;                            /* rank */
+    struct slc_names *names[SLC_MAX_ORDER];          /* of indices, which CSV tells; NULL: none */
 };
 
 enum slc_model_form {
@@ -38,10 +40,11 @@ enum slc_model_form {
  * NPY: files in the folder `path`, created if missing. SPLATT: files PATHmodeN.mat, PATHlambda.mat
  * (`path` is a stem, as -s). KTENSOR: one file `path`. CSV: mode-K.csv and lambda.csv in the folder
  * `path`, which is created if missing, with a line of names and then a row each: its index from 1,
- * its numbers. MATLAB: one file `path` of version 5 with a variable `model`, a struct of `lambda`
- * (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically, that of lambda
- * last. Besides the buffer of a file MATLAB takes SLC_MODEL_WORK_BYTES, the others less. Errors:
- * SLC_ERR_UNSUPPORTED where a model is larger than the 2 GiB that a variable of that version holds.
+ * its name in double quotes where indices of the mode have names, its numbers. MATLAB: one file
+ * `path` of version 5 with a variable `model`, a struct of `lambda` (rank x 1) and `U` (a cell of
+ * the factors). Each file is replaced atomically, that of lambda last. Besides the buffer of a file
+ * MATLAB takes SLC_MODEL_WORK_BYTES, the others less. Errors: SLC_ERR_UNSUPPORTED where a model is
+ * larger than the 2 GiB that a variable of that version holds.
  */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,

@@ -49,7 +49,36 @@ static enum slc_status put_row(struct slc_output *output,
     return status;
 }
 
-/* The rows of a factor, a line each; of CSV with their numbers, from 1. */
+/* A name in double quotes, those in it doubled, and a comma: RFC 4180. */
+static enum slc_status
+put_name(struct slc_output *output, struct slc_names *names, uint64_t index, struct slc_error *err)
+{
+    const char *name;
+    size_t bytes;
+    uint8_t *room, *at;
+    enum slc_status status = slc_names_get(names, index, &name, &bytes, err);
+
+    if (status == SLC_OK) {
+        status = slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &room, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    at = room;
+    *at++ = '"';
+    for (size_t i = 0; i < bytes; i++) {
+        if (name[i] == '"') {
+            *at++ = '"';
+        }
+        *at++ = (uint8_t)name[i];
+    }
+    *at++ = '"';
+    *at++ = ',';
+    output->used += (size_t)(at - room);
+    return SLC_OK;
+}
+
+/* The rows of a factor, a line each; of CSV with their numbers, from 1, and names. */
 static enum slc_status put_factor(struct slc_output *output,
                                   const struct slc_model_view *model,
                                   unsigned mode,
@@ -67,6 +96,9 @@ static enum slc_status put_factor(struct slc_output *output,
         for (uint64_t i = 0; i < more && status == SLC_OK; i++) {
             if (csv) {
                 status = slc_output_print(output, err, "%" PRIu64 ",", first + i + 1);
+            }
+            if (csv && model->names[mode] != NULL && status == SLC_OK) {
+                status = put_name(output, model->names[mode], first + i, err);
             }
             if (status == SLC_OK) {
                 status =
@@ -131,7 +163,7 @@ static enum slc_status put_csv(struct slc_output *output,
         }
         return status;
     }
-    status = slc_output_print(output, err, "index,");
+    status = slc_output_print(output, err, "index,%s", model->names[mode] != NULL ? "name," : "");
     for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
         status = slc_output_print(output, err, "component-%" PRIu32 "%c", r + 1,
                                   r + 1 < model->rank ? ',' : '\n');

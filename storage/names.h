@@ -77,6 +77,9 @@ enum slc_status slc_names_open(const struct slc_files *files,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_names_close(struct slc_names *names);
 
+/* What the open names hold in memory: room for the largest piece of the file. */
+uint64_t slc_names_held_bytes(const struct slc_names *names);
+
 /* Indices 0 to count - 1 have names. */
 uint64_t slc_names_count(const struct slc_names *names);
 

@@ -151,6 +151,11 @@ void slc_names_close(struct slc_names *names)
     }
 }
 
+uint64_t slc_names_held_bytes(const struct slc_names *names)
+{
+    return names->largest + sizeof *names;
+}
+
 uint64_t slc_names_count(const struct slc_names *names)
 {
     return names->count;

@@ -122,14 +122,14 @@ void slc_run_names_close(struct slc_run_names *names)
     }
 }
 
-bool slc_run_names_any(const struct slc_run_names *names)
+uint64_t slc_run_names_bytes(const struct slc_run_names *names)
 {
-    bool any = false;
+    uint64_t bytes = 0;
 
     for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
-        any = any || names->names[mode] != NULL;
+        bytes += names->names[mode] != NULL ? slc_names_held_bytes(names->names[mode]) : 0;
     }
-    return any;
+    return bytes;
 }
 
 enum slc_status slc_run_names_text(

@@ -10,7 +10,7 @@
 #include "storage/names.h"
 #include "storage/run_folder.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 
 struct slc_run_names {
     struct slc_names *names[SLC_MAX_ORDER];      /* NULL: the mode has none */
@@ -30,8 +30,8 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_run_names_close(struct slc_run_names *names);
 
-/* Whether any index has a name. */
-bool slc_run_names_any(const struct slc_run_names *names);
+/* What they hold in memory. */
+uint64_t slc_run_names_bytes(const struct slc_run_names *names);
 
 /*
  * The name of an index of a mode as UTF-8 without control characters, which a terminal would obey:

@@ -170,8 +170,7 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
     need = slc_memory_resident() + UNTOUCHED_BYTES + SLC_OUTPUT_BUFFER_BYTES +
            slc_strongest_memory_bytes(run->rank > 0 ? run->rank : 1) +
-           (slc_run_names_any(&told->names) ? slc_names_memory_bytes(0) : 0) +
-           slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
+           slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
     if (need > told->args->memory) {
         return slc_fail_budget(err, told->args->memory, need,
                                "telling of %" PRIu32 " components of %u modes", count, run->order);

@@ -147,8 +147,7 @@ static enum slc_status take_memory(struct top *top, struct slc_error *err)
         rows += top->counts[i] * top->component_count;
     }
     /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
-    need = slc_memory_resident() + UNTOUCHED_BYTES +
-           (slc_run_names_any(&top->names) ? slc_names_memory_bytes(0) : 0) +
+    need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
            slc_strongest_memory_bytes(top->run.rank) +
            slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > top->args->memory) {

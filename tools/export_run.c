@@ -5,6 +5,7 @@
 #include "storage/npy.h"
 #include "storage/output.h"
 #include "storage/run_folder.h"
+#include "storage/run_names.h"
 #include "storage/store.h"
 #include "unfinished.h"
 
@@ -60,6 +61,7 @@ struct exported {
     const struct export_run_options *options;
     struct slc_run_folder run;
     struct slc_model_view model;
+    struct slc_run_names names; /* for CSV */
     struct unfinished_outputs outputs;
     char *paths[SLC_MAX_ORDER + 1]; /* those of `outputs` */
 };
@@ -80,15 +82,25 @@ static enum slc_status open_factors(struct exported *exported, struct slc_error 
                               : slc_npy_rows_open(NULL, path, run->dims[n], run->rank,
                                                   &model->files[n], err);
         slc_free(path);
+        model->names[n] = exported->names.names[n];
     }
     return status;
+}
+
+/* What indices are called, where the form tells it and the run's store is still there. */
+static enum slc_status open_names(struct exported *exported, struct slc_error *err)
+{
+    return exported->options->form == SLC_MODEL_CSV
+               ? slc_run_names_open(NULL, &exported->run, NULL, &exported->names, err)
+               : SLC_OK;
 }
 
 static enum slc_status check_budget(const struct exported *exported, struct slc_error *err)
 {
     const uint64_t budget = exported->options->memory_bytes;
     const uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + SLC_MODEL_WORK_BYTES +
-                          SLC_OUTPUT_BUFFER_BYTES + (uint64_t)exported->run.order * READER_BYTES;
+                          SLC_OUTPUT_BUFFER_BYTES + (uint64_t)exported->run.order * READER_BYTES +
+                          slc_run_names_bytes(&exported->names);
 
     return need > budget ? slc_fail_budget(err, budget, need, "exporting a run of %u modes",
                                            exported->run.order)
@@ -155,6 +167,9 @@ enum slc_status export_run(const struct export_run_options *options, struct slc_
     exported->options = options;
     status = slc_run_folder_read(NULL, options->run, &exported->run, err);
     if (status == SLC_OK) {
+        status = open_names(exported, err);
+    }
+    if (status == SLC_OK) {
         status = check_budget(exported, err);
     }
     if (status == SLC_OK) {
@@ -172,6 +187,7 @@ enum slc_status export_run(const struct export_run_options *options, struct slc_
     if (status == SLC_OK) {
         status = slc_model_write(NULL, options->form, options->output, &exported->model, err);
     }
+    slc_run_names_close(&exported->names);
     if (status == SLC_OK && !options->quiet) {
         printf("Exported %u factors of rank %" PRIu32 " to %s\n", exported->run.order,
                exported->run.rank, exported->paths[0]);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Names of indices and titles of modes: from maps beside a tensor to what is told of a run."""
 
+import csv
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import check, load_json, run, sluice  # noqa: E402
 
-USERS = ["ann", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]
+USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]
 WORDS = [f"word {i}" for i in range(3000)]
 
 
@@ -74,6 +75,15 @@ def told(folder):
         html = file.read()
     check("Mode 1, users, 6 rows" in html and "<td>word " in html and "\x1b" not in html, "the page")
     check("x" * 61 not in html and "x" * 60 + "&hellip;" in html, "a long name is not cut")
+    model = os.path.join(folder, "model")
+    sluice("export", out, model, "--format", "csv", "-q")
+    for mode, want in ((1, USERS), (2, WORDS), (3, None)):
+        with open(os.path.join(model, f"mode-{mode}.csv"), newline="", encoding="utf-8") as file:
+            header, *lines = csv.reader(file)
+        named = ["name"] if want else []
+        check(header == ["index", *named, "component-1", "component-2"], f"{header}")
+        check([line[0] for line in lines] == [str(i + 1) for i in range(len(lines))], "indices")
+        check(not want or [line[1] for line in lines] == want, f"names of mode {mode}")
     os.rename(store, store + ".moved")
     check("word" not in sluice("top", out)[0], "names of a store that is not there")
     check(sluice("top", out, "-n", 6, "--store", store + ".moved")[0].splitlines()[1:] == text.splitlines()[1:], "--store")
