@@ -67,7 +67,7 @@ def appends(folder):
     store = os.path.join(folder, "zero.slc")
     sluice("convert", write(folder, "zero.tns", text(first, 0)), store, "-q")
     later = rows_of(500, 3, (40, 30, 70), 1)
-    done = subprocess.run([SLUICE, "append", store, "-", "--memory", "64MiB"], input=text(later, 0), capture_output=True, text=True)
+    done = subprocess.run([SLUICE, "append", store, "-", "--memory", "96MiB"], input=text(later, 0), capture_output=True, text=True)
     check(done.returncode == 0 and "from 0: as in what the store was made of" in done.stdout, done)
     check(blocks(store) == blocks(made(folder, "zero-all", first + later)), "from 0: another store")
     # Policies know the store's entries as the first ones.
