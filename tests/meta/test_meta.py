@@ -188,7 +188,7 @@ def sizes(_folder):
 def packages(_folder):
     """Debian's packages have the project's version, the symbols of the library, and what a build needs."""
     version = re.search(r"^  version: '([^']+)'", text("meson.build"), re.M)[1]
-    check(text("debian/changelog").startswith(f"sluice ({version}) "), "debian/changelog has another version")
+    check(text("debian/changelog").startswith(f"sluice-tensor ({version}) "), "debian/changelog has another version")
     shown = set(re.findall(r"^    (sluice_\w+);", text("api/libsluice.map"), re.M))
     told = set(re.findall(r"^ (sluice_\w+)@", text("debian/libsluice0.symbols"), re.M))
     check(shown == told and len(shown) > 40, f"libsluice0.symbols: {sorted(shown ^ told)}")
