@@ -84,7 +84,7 @@ static void print_command(const struct command *command, const char *words)
     printf("        _arguments -s -S \\\n");
     for (const struct option *option = command->options; option->name != NULL; option++) {
         if (option->letter != 0) {
-            print_name(option, NULL, option->letter);
+            print_name(option, option->name, option->letter);
         }
         print_name(option, option->name, 0);
         if (option->alias != NULL) {
