@@ -5,6 +5,7 @@
 #include "console.h"
 #include "progress.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static struct {
@@ -12,6 +13,8 @@ static struct {
     bool own; /* opened here */
     uint64_t start_ns;
 } current;
+/* A signal's thread ends the log of a run that may just be through. */
+static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *path_of(const struct command *command, const void *values)
 {
@@ -28,9 +31,11 @@ static const char *path_of(const struct command *command, const void *values)
 
 void run_log_use(struct log_json *log)
 {
+    pthread_mutex_lock(&current_mutex);
     current.log = log;
     current.own = false;
     current.start_ns = slc_clock_ns();
+    pthread_mutex_unlock(&current_mutex);
     progress_log(log);
 }
 
@@ -70,12 +75,16 @@ void run_log_end(int exit_code)
         return;
     }
     progress_log(NULL);
+    pthread_mutex_lock(&current_mutex);
     current.log = NULL;
+    pthread_mutex_unlock(&current_mutex);
     log_json_end(log, &end);
     log_json_close(log);
 }
 
 void run_log_abort(int exit_code)
 {
+    /* The process ends: nobody is to close the log before that. */
+    pthread_mutex_lock(&current_mutex);
     log_json_abort(current.log, exit_code, slc_seconds_since(current.start_ns));
 }
