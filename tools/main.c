@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "console.h"
 #include "json_out.h"
+#include "progress.h"
 #include "run_log.h"
 #include "signals.h"
 
@@ -140,6 +141,7 @@ int main(int argc, char **argv)
      * not the end of us. */
     (void)signal(SIGXFSZ, SIG_IGN);
     code = dispatch(argc, argv);
+    progress_stop();
     /* A signal that is ending the process has taken something away from it: what it says of that
      * is not how it ended. */
     signals_abandon_by(NULL, NULL);

@@ -259,6 +259,14 @@ void progress_log(struct log_json *log)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void progress_stop(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    state.style = STYLE_NONE;
+    console_settle();
+    (void)pthread_mutex_unlock(&lock);
+}
+
 void progress_tick(void)
 {
     (void)pthread_mutex_lock(&lock);

@@ -18,6 +18,8 @@ extern const char *const progress_choices[];
  * where standard output already shows the iterations), "never".
  */
 void progress_start(const char *choice, bool quiet);
+/* Nothing is told any more, and the live line is gone. */
+void progress_stop(void);
 
 /* What a pass streams, for rates and the time left. */
 struct progress_shape {
