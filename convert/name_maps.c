@@ -58,6 +58,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     struct slc_input_info info;
     struct slc_input *input;
     uint64_t numbers[4] = {maps->identity, mode, 0, 0};
+    uint64_t names_most;
     enum slc_status status = slc_input_open(maps->files, maps->path[mode], &input, err);
 
     if (status != SLC_OK) {
@@ -65,9 +66,10 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     }
     slc_input_info(input, &info);
     /* Each byte may be a name, and a compressed one some dozen. */
+    names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
     maps->memory_bytes = slc_max_u64(
         maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
-                                slc_names_memory_bytes(16 * info.stored_bytes));
+                                slc_names_memory_bytes(names_most));
     status = slc_input_identity(input, &numbers[2], err);
     numbers[3] = slc_hash64(maps->path[mode], strlen(maps->path[mode]));
     maps->identity = slc_hash64(numbers, sizeof numbers);
