@@ -65,11 +65,9 @@ static const char *get_string(struct parser *parser, const json_t *object, const
     return text;
 }
 
-/* A text that only informs: cut between characters where another writer's is longer than ours. */
-static void get_text(
-    struct parser *parser, const json_t *object, const char *name, char *text, size_t text_bytes)
+/* A text that only informs: cut between characters where it is longer than there is room for. */
+static void cut_text(const char *found, char *text, size_t text_bytes)
 {
-    const char *found = get_string(parser, object, name);
     size_t length = strlen(found);
 
     if (length >= text_bytes) {
@@ -80,6 +78,12 @@ static void get_text(
     }
     memcpy(text, found, length);
     text[length] = '\0';
+}
+
+static void get_text(
+    struct parser *parser, const json_t *object, const char *name, char *text, size_t text_bytes)
+{
+    cut_text(get_string(parser, object, name), text, text_bytes);
 }
 
 /* Exactly 16 lower-case hexadecimal digits. */
@@ -349,11 +353,12 @@ static void parse_titles(struct parser *parser, const json_t *list, struct slc_m
     for (unsigned mode = 0; mode < manifest->order; mode++) {
         const char *title = json_string_value(json_array_get(list, mode));
 
-        if (title == NULL || strlen(title) >= SLC_TITLE_BYTES) {
-            refuse(parser, "titles", "an array of texts of at most 255 bytes");
+        if (title == NULL) {
+            refuse(parser, "titles", "an array of a text per mode");
             return;
         }
-        memcpy(manifest->titles[mode], title, strlen(title) + 1);
+        /* Longer where bytes that are no UTF-8 were written as U+FFFD each. */
+        cut_text(title, manifest->titles[mode], SLC_TITLE_BYTES);
     }
 }
 

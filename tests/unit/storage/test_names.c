@@ -318,6 +318,13 @@ static void listed_in_manifest(void)
     CU_ASSERT_EQUAL(slc_manifest_names(&read, 2)->hash, UINT64_MAX);
     CU_ASSERT_EQUAL(slc_manifest_names(&read, 0)->count, 77);
     CU_ASSERT(strcmp(read.titles[1], manifest.titles[1]) == 0 && read.titles[0][0] == '\0');
+    /* A title that is no UTF-8 is written with three bytes for each, and cut when read. */
+    memset(manifest.titles[2], 0xe9, SLC_TITLE_BYTES - 1);
+    SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), folder, &manifest, &err), &err);
+    SLC_ASSERT_OK(slc_manifest_read(slc_quick_files(), folder, &read, &err), &err);
+    CU_ASSERT_EQUAL(strlen(read.titles[2]), (SLC_TITLE_BYTES - 1) / 3 * 3);
+    CU_ASSERT(strncmp(read.titles[2], "\xef\xbf\xbd\xef", 4) == 0);
+    CU_ASSERT(strcmp(read.titles[1], manifest.titles[1]) == 0);
     for (unsigned wrong = 0; wrong < 5; wrong++) {
         struct slc_store_names *names = &manifest.names[1];
         const struct slc_store_names sound = *names;
