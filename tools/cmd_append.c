@@ -5,6 +5,7 @@
 #include "console.h"
 #include "convert/convert.h"
 #include "format.h"
+#include "input_options.h"
 #include "progress.h"
 #include "unfinished.h"
 
@@ -15,48 +16,22 @@
 
 struct arguments {
     struct build_options build;
-    const char *dialect;
-    const char *index_base;
-    const char *duplicates;
+    struct input_options input;
     const char *grow_modes;
     const char *layouts;
     bool again;
 };
 
-static const char *const dialect_choices[] = {
-    "auto", "tns",          "parti",       "frostt-ext", "genten",   "tensortoolbox",
-    "taco", "matrixmarket", "splatt-bin",  "genten-bin", "alto-bin", "npz",
-    "npy",  "npy-rows",     "npy-columns", NULL};
-static const char *const base_choices[] = {"auto", "0", "1", NULL};
-static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
-
 static const char *const layouts_choices[] = {"keep", "drop", NULL};
 
 static const struct option options[] = {
-    {.name = "format",
-     .alias = "dialect",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "auto",
-     .choices = dialect_choices,
-     .help = "format of IN, as of sluice convert",
-     .offset = offsetof(struct arguments, dialect)},
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "auto",
-     .choices = base_choices,
-     .help = "first index of IN: auto, 0 or 1; where IN does not tell, that of what the store was "
-             "made of",
-     .offset = offsetof(struct arguments, index_base)},
-    {.name = "duplicates",
-     .kind = OPTION_CHOICE,
-     .value = "POLICY",
-     .fallback = "sum",
-     .choices = duplicates_choices,
-     .help = "entries with equal coordinates, those of the store first: sum, error, keep-first or "
-             "keep-last",
-     .offset = offsetof(struct arguments, duplicates)},
+    INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as of sluice convert"),
+    INPUT_OPTION_ROW_BASE(arguments,
+                          "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
+                          "the store was made of"),
+    INPUT_OPTION_ROW_DUPLICATES(arguments,
+                                "entries with equal coordinates, those of the store first: sum, "
+                                "error, keep-first or keep-last"),
     {.name = "grow-modes",
      .kind = OPTION_STRING,
      .value = "K,L,..",
@@ -137,16 +112,15 @@ static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct sl
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-    if (!slc_dialect_parse(args->dialect, &out->dialect) ||
-        !slc_duplicates_parse(args->duplicates, &out->duplicates)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--format %s or --duplicates %s is not known to this library",
-                        args->dialect, args->duplicates);
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
+
+    if (status != SLC_OK) {
+        return status;
     }
     out->append = true;
     out->again = args->again;
     out->drop_layouts = args->layouts[0] == 'd';
-    out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
     out->value = SLC_VALUE_AUTO;
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;
@@ -180,7 +154,7 @@ static void print_report(const struct slc_convert_report *report,
     }
     printf("\n");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
-           args->duplicates);
+           args->input.duplicates);
     printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
     if (build->completed) {
         printf("  %-12s an interrupted run had appended it all; it is not appended again\n",
@@ -198,7 +172,7 @@ static void print_report(const struct slc_convert_report *report,
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct arguments args = {.dialect = NULL};
+    struct arguments args = {.input = {.format = NULL}};
     struct slc_convert_options append = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
     struct slc_error err = SLC_ERROR_INIT;

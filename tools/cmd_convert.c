@@ -7,6 +7,7 @@
 #include "convert/convert.h"
 #include "forecast.h"
 #include "format.h"
+#include "input_options.h"
 #include "progress.h"
 #include "reshape_options.h"
 #include "unfinished.h"
@@ -17,10 +18,8 @@
 
 struct arguments {
     struct build_options build;
-    const char *dialect;
-    const char *index_base;
+    struct input_options input;
     struct option_dims dims;
-    const char *duplicates;
     const char *value;
     double commit_seconds;
     struct option_strings transforms;
@@ -34,46 +33,25 @@ struct arguments {
     struct forecast_options forecast;
 };
 
-static const char *const dialect_choices[] = {
-    "auto", "tns",          "parti",       "frostt-ext", "genten",   "tensortoolbox",
-    "taco", "matrixmarket", "splatt-bin",  "genten-bin", "alto-bin", "npz",
-    "npy",  "npy-rows",     "npy-columns", NULL};
-static const char *const base_choices[] = {"auto", "0", "1", NULL};
-static const char *const duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
 static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
 
 static const char *const missing_choices[] = {"error", "skip", "name", NULL};
 
 static const struct option options[] = {
-    {.name = "format",
-     .alias = "dialect",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "auto",
-     .choices = dialect_choices,
-     .help = "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
-             "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
-             "npy-columns",
-     .offset = offsetof(struct arguments, dialect)},
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "auto",
-     .choices = base_choices,
-     .help = "first index of IN: auto, 0 or 1",
-     .offset = offsetof(struct arguments, index_base)},
+    INPUT_OPTION_ROW_FORMAT(
+        arguments,
+        input_format_choices,
+        "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
+        "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
+        "npy-columns"),
+    INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
     {.name = "dims",
      .kind = OPTION_DIMS,
      .value = "AxBxC",
      .help = "lengths of the modes; an index beyond is an error. Found in IN if not given",
      .offset = offsetof(struct arguments, dims)},
-    {.name = "duplicates",
-     .kind = OPTION_CHOICE,
-     .value = "POLICY",
-     .fallback = "sum",
-     .choices = duplicates_choices,
-     .help = "entries with equal coordinates: sum, error, keep-first or keep-last",
-     .offset = offsetof(struct arguments, duplicates)},
+    INPUT_OPTION_ROW_DUPLICATES(
+        arguments, "entries with equal coordinates: sum, error, keep-first or keep-last"),
     {.name = "value",
      .kind = OPTION_STRING,
      .value = "TYPE|NAME",
@@ -176,7 +154,7 @@ static enum slc_status fill_sheet(const struct arguments *args,
     if (status != SLC_OK || args->columns == NULL) {
         return status;
     }
-    if (args->dialect[0] != 'a' || args->index_base[0] != 'a' || args->dims.order > 0) {
+    if (args->input.format[0] != 'a' || args->input.index_base[0] != 'a' || args->dims.order > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--format, --index-base and --dims do not go with --columns");
     }
@@ -204,14 +182,16 @@ static enum slc_status fill_sheet(const struct arguments *args,
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-    if (!slc_dialect_parse(args->dialect, &out->dialect) ||
-        !slc_duplicates_parse(args->duplicates, &out->duplicates) ||
-        !slc_codec_parse(args->build.codec, &out->codec)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--format %s, --duplicates %s or --codec %s is not known to this library",
-                        args->dialect, args->duplicates, args->build.codec);
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
+
+    if (status != SLC_OK) {
+        return status;
     }
-    out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
+    if (!slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
+    }
     out->dims_order = args->dims.order;
     for (unsigned n = 0; n < args->dims.order; n++) {
         out->dims[n] = args->dims.length[n];
@@ -235,7 +215,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
 /* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
 static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
 {
-    bool from_one = args->index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
+    bool from_one = args->input.index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
                     report->dialect <= SLC_DIALECT_NPY_COLUMNS;
 
     for (unsigned n = 0; n < report->order; n++) {
@@ -289,7 +269,7 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
            report->dims_declared ? "declared" : "found in the data");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
-           args->duplicates);
+           args->input.duplicates);
     printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
     if (build->rounded_values > 0) {
         printf("  %-12s %s values changed by rounding to f32\n", "rounded",
@@ -444,7 +424,7 @@ find_labels(const struct option_strings *labels, struct slc_name_maps *names, st
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct arguments args = {.dialect = NULL};
+    struct arguments args = {.input = {.format = NULL}};
     struct slc_convert_options convert = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
     struct slc_name_maps names = {.files = NULL};

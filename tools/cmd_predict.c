@@ -10,6 +10,7 @@
 #include "console.h"
 #include "convert/predict.h"
 #include "format.h"
+#include "input_options.h"
 #include "json_out.h"
 #include "signals.h"
 #include "storage/model.h"
@@ -29,8 +30,7 @@ static const uint64_t thread_bytes = UINT64_C(256) << 10;
 struct arguments {
     const char *output;
     const char *form;
-    const char *dialect;
-    const char *index_base;
+    struct input_options input;
     uint64_t memory;
     uint64_t threads;
     bool force;
@@ -39,9 +39,6 @@ struct arguments {
 };
 
 static const char *const form_choices[] = {"auto", "text", "csv", "npy", "none", NULL};
-static const char *const dialect_choices[] = {
-    "auto", "tns", "parti", "frostt-ext", "genten", "tensortoolbox", "taco", "matrixmarket", NULL};
-static const char *const base_choices[] = {"auto", "0", "1", NULL};
 
 static const struct option options[] = {
     {.name = "output",
@@ -58,22 +55,11 @@ static const struct option options[] = {
      .help =
          "text, csv, npy or none (the summary alone); auto: as the name of FILE ends, else text",
      .offset = offsetof(struct arguments, form)},
-    {.name = "format",
-     .alias = "dialect",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "auto",
-     .choices = dialect_choices,
-     .help = "format of COORDS: auto, tns, parti, frostt-ext, genten, tensortoolbox, taco or "
-             "matrixmarket",
-     .offset = offsetof(struct arguments, dialect)},
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "auto",
-     .choices = base_choices,
-     .help = "first index in COORDS: auto, 0 or 1",
-     .offset = offsetof(struct arguments, index_base)},
+    INPUT_OPTION_ROW_FORMAT(arguments,
+                            input_text_choices,
+                            "format of COORDS: auto, tns, parti, frostt-ext, genten, "
+                            "tensortoolbox, taco or matrixmarket"),
+    INPUT_OPTION_ROW_BASE(arguments, "first index in COORDS: auto, 0 or 1"),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
@@ -138,13 +124,13 @@ fill_options(struct prediction *prediction, const struct operands *operands, str
 {
     const struct arguments *args = &prediction->args;
     struct slc_predict_options *out = &prediction->options;
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, NULL, err);
 
-    if (!slc_dialect_parse(args->dialect, &out->dialect)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--format %s is not known to this library",
-                        args->dialect);
+    if (status != SLC_OK) {
+        return status;
     }
     out->input = operands->text[1];
-    out->index_base = args->index_base[0] == 'a' ? -1 : args->index_base[0] - '0';
     out->model = &prediction->model;
     out->overwrite = args->force;
     out->threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers();
