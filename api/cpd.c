@@ -33,7 +33,10 @@ static struct sluice_cpd_iteration give_iteration(const struct slc_cp_iteration 
                                          .fit = iteration->fit,
                                          .delta = iteration->delta,
                                          .seconds = iteration->seconds,
-                                         .bytes_read = iteration->bytes_read};
+                                         .bytes_read = iteration->bytes_read,
+                                         .heldout = iteration->heldout,
+                                         .heldout_rmse = iteration->heldout_rmse,
+                                         .heldout_mae = iteration->heldout_mae};
 
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         known.singular |= (uint32_t)iteration->singular[n] << n;
@@ -102,6 +105,8 @@ static struct slc_cp_als_options solver_options(struct run *run, uint32_t rank)
                                          .max_seconds = known->max_seconds,
                                          .regularization = known->regularization,
                                          .seed = known->seed,
+                                         .holdout = known->holdout,
+                                         .holdout_seed = known->holdout_seed,
                                          .init_folder = known->init_folder,
                                          .deterministic = run->compute.deterministic != 0,
                                          .stop = run->stop,
@@ -126,6 +131,11 @@ take_options(struct run *run, const struct sluice_cpd_options *options, struct s
         api_take_options(&run->options, sizeof run->options, options, "sluice_cpd_options", err);
     if (status == SLC_OK) {
         status = api_take_compute(&run->compute, run->options.compute, err);
+    }
+    /* Before a plan is made with it; written so that NaN fails, too. */
+    if (status == SLC_OK && (!(run->options.holdout >= 0.0) || !(run->options.holdout <= 0.5))) {
+        status = slc_fail(err, SLC_ERR_USAGE, "holdout %g is no part of the nonzeros from 0 to 0.5",
+                          run->options.holdout);
     }
     run->stop = run->compute.stop != NULL ? run->compute.stop : &run->stopped;
     return status;
@@ -157,14 +167,17 @@ static struct slc_plan_request
 cpd_request(const struct run *run, const struct sluice_store *store, uint32_t rank)
 {
     struct slc_plan_request request = api_plan_request(&run->compute, SLC_OP_CPD, 0, rank);
+    const struct slc_manifest *manifest = &store->store.manifest;
 
+    request.beside_bytes = slc_cp_holdout_bytes(
+        manifest->order, manifest->nnz, run->options.holdout, api_threads(run->compute.threads));
     request.mode_order_set = run->options.mode_order_set != 0;
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         request.mode_order[n] = run->options.mode_order[n];
     }
     if (!request.mode_order_set && !request.deterministic && run->checkpoint != NULL) {
         request.mode_order_set =
-            slc_cp_saved_order(run->checkpoint, store->store.manifest.order, request.mode_order);
+            slc_cp_saved_order(run->checkpoint, manifest->order, request.mode_order);
     }
     return request;
 }
@@ -314,7 +327,11 @@ enum slc_status sluice_cpd_report(const struct sluice_cpd *model,
                                       .solve_seconds = result->times.solve,
                                       .fit_seconds = result->times.fit,
                                       .checkpoint_seconds = result->checkpoints.seconds,
-                                      .bytes_read = model->bytes_read};
+                                      .bytes_read = model->bytes_read,
+                                      .heldout = result->heldout,
+                                      .heldout_rmse = result->heldout_rmse,
+                                      .heldout_mae = result->heldout_mae,
+                                      .heldout_norm = result->heldout_norm};
 
     if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
         known.resume_iteration = result->resume_iteration;

@@ -409,6 +409,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
     }
     report.heldout = result->heldout;
     report.heldout_rmse = result->heldout_rmse;
+    report.heldout_mae = result->heldout_mae;
     slc_stream_stats(state->stream, &after);
     report.delta = state->iteration == 1 ? report.fit : report.fit - state->fit;
     report.bytes_read = after.bytes_read - before.bytes_read;

@@ -64,6 +64,7 @@ struct slc_cp_iteration {
     bool singular[SLC_MAX_ORDER]; /* the Gram matrix of this mode's solve was singular */
     uint64_t heldout;             /* nonzeros held out; 0: none, or not known any more */
     double heldout_rmse;          /* of the model after it on these, where there are some */
+    double heldout_mae;           /* the same */
     bool first_of_copies;         /* copies per mode were made before it, and serve from it on */
     /* Why copies per mode that were due before it are not made in this run; else NULL. Borrowed. */
     const struct slc_error *copies_fault;

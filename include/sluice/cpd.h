@@ -16,6 +16,11 @@ struct sluice_cpd_iteration {
     double delta; /* change of fit; the fit itself in the first iteration */
     double seconds;
     uint64_t bytes_read; /* from the drive */
+    /* Of sluice_cpd_options.holdout: nonzeros held out, 0 where there are none or, of iterations
+     * before a checkpoint, where it is not known any more; and the model's error on them. */
+    uint64_t heldout;
+    double heldout_rmse, heldout_mae;
+    uint64_t reserved[5]; /* room for more: lists of these keep their stride */
 };
 
 /* Where a run stands within an iteration. */
@@ -71,6 +76,14 @@ struct sluice_cpd_options {
     double checkpoint_seconds;
     uint32_t restart; /* non-zero: what is found in the folder is removed */
     uint32_t reserved;
+    /*
+     * The part of the nonzeros, up to 0.5, that takes no part: they are zeros to the factorization,
+     * ||X|| is that of the others, and the model's error on them is told after every iteration and
+     * in the report. Which they are follows from a hash of their indices and holdout_seed. 0, the
+     * default: none. sluice_cpd_plan does not count the memory they are kept in.
+     */
+    double holdout;
+    uint64_t holdout_seed;
 };
 
 SLC_API void sluice_cpd_options_init(struct sluice_cpd_options *options, uint64_t bytes);
@@ -138,6 +151,9 @@ struct sluice_cpd_report {
     double seconds, mttkrp_seconds, solve_seconds, fit_seconds, checkpoint_seconds;
     uint64_t bytes_read;                   /* from the drive, since it was begun or went on */
     uint32_t mode_order[SLUICE_MAX_ORDER]; /* of updates */
+    /* Nonzeros held out, 0: none; the model's error on them, and the norm of their values. */
+    uint64_t heldout;
+    double heldout_rmse, heldout_mae, heldout_norm;
 };
 
 SLC_API enum slc_status sluice_cpd_report(const struct sluice_cpd *model,

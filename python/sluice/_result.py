@@ -19,8 +19,20 @@ FORMS = ("npy", "splatt", "ktensor")
 
 
 @dataclass(frozen=True)
+class Holdout:
+    """Nonzeros that took no part: their number, the model's error on them, and the norm of their values."""
+
+    count: int
+    rmse: float
+    mae: float
+    norm: float
+
+
+@dataclass(frozen=True)
 class Iteration:
-    """One completed iteration, counted from 1."""
+    """
+    One completed iteration, counted from 1. `rmse` and `mae` are the model's error on what is held out; None without.
+    """
 
     iteration: int
     fit: float
@@ -28,11 +40,14 @@ class Iteration:
     seconds: float
     bytes_read: int
     singular: Tuple[int, ...]
+    rmse: Optional[float] = None
+    mae: Optional[float] = None
 
     @classmethod
     def of(cls, given: Any) -> "Iteration":
         modes = tuple(n for n in range(c.MAX_ORDER) if given.singular >> n & 1)
-        return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes)
+        errors = (given.heldout_rmse, given.heldout_mae) if given.heldout > 0 else (None, None)
+        return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors)
 
 
 class Result:
@@ -47,6 +62,7 @@ class Result:
     stop               why it ended: "tol", "iterations", "time" or "stopped"
     resume             (iteration from 1, mode) where it goes on if asked again, or None
     seconds            with all that led to the checkpoint it went on from
+    holdout            of what took no part: count, rmse, mae and norm; None without
     bytes_read, norm, mode_order, folder
     """
 
@@ -64,6 +80,8 @@ class Result:
         self.seconds: float = report.seconds
         self.bytes_read: int = report.bytes_read
         self.norm: float = report.norm
+        self.holdout: Optional[Holdout] = Holdout(report.heldout, report.heldout_rmse, report.heldout_mae,
+                                                  report.heldout_norm) if report.heldout > 0 else None
         self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
         self.folder = folder
         self.weights: np.ndarray = np.empty(self.rank)

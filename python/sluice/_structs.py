@@ -94,7 +94,8 @@ class TtmOptions(Structure):
 
 class CpdIteration(Structure):
     _fields_ = [("iteration", U32), ("singular", U32), ("fit", F64), ("delta", F64), ("seconds", F64),
-                ("bytes_read", U64)]
+                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
+                ("reserved", U64 * 5)]
 
 
 class CpdCheckpoint(Structure):
@@ -112,7 +113,7 @@ class CpdOptions(Structure):
                 ("mode_order", U32 * MAX_ORDER), ("iteration", ON_ITERATION), ("progress", c_void_p),
                 ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT), ("context", c_void_p),
                 ("compute", POINTER(ComputeOptions)), ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64),
-                ("restart", U32), ("reserved", U32)]
+                ("restart", U32), ("reserved", U32), ("holdout", F64), ("holdout_seed", U64)]
 
 
 class CpdReport(Structure):
@@ -120,7 +121,8 @@ class CpdReport(Structure):
                 ("fit", F64), ("norm", F64), ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U32),
                 ("reserved", U32), ("checkpoints", U64), ("seconds", F64), ("mttkrp_seconds", F64),
                 ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64), ("bytes_read", U64),
-                ("mode_order", U32 * MAX_ORDER)]
+                ("mode_order", U32 * MAX_ORDER), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
+                ("heldout_norm", F64)]
 
 
 # By the names of the C structs; those with an init function of their own are options.

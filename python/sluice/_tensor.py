@@ -251,7 +251,7 @@ class Tensor:
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
             precision: str = "f64", io: str = "auto", deterministic: bool = False, copies: str = "auto",
-            layouts: str = "auto", passes: str = "auto") -> Result:
+            layouts: str = "auto", passes: str = "auto", holdout: float = 0, holdout_seed: int = 0) -> Result:
         """
         CP decomposition by alternating least squares.
 
@@ -262,6 +262,8 @@ class Tensor:
         checkpoint   folder where the run is kept, `output` where none is named. After any end, Ctrl-C and kill -9
                      included, the same call goes on from there, and so does `sluice cpd --checkpoint`, or the other
                      way round. It is removed when the run is complete.
+        holdout      part of the nonzeros, up to 0.5, that takes no part, chosen by a hash of their indices and
+                     `holdout_seed`: the error on them is in each Iteration and in the result's `holdout`
 
         Raises Interrupted on Ctrl-C, with what there is of the result.
         """
@@ -271,6 +273,7 @@ class Tensor:
         known = options(c.CpdOptions)
         known.iterations, known.tolerance, known.seed = iters, tol, seed
         known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
+        known.holdout, known.holdout_seed = holdout, holdout_seed
         known.compute = ctypes.pointer(compute)
         if mode_order is not None:
             if sorted(mode_order) != list(range(self.order)):

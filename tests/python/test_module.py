@@ -3,6 +3,7 @@
 
 import ctypes
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -198,6 +199,25 @@ def callbacks(folder):
     check(abs(tensor.cpd(3, 30, init=start).fit - tensor.cpd(3, 30, init=start, threads=1).fit) < 1e-10, "a start")
 
 
+def holdout(folder):
+    """The command's errors of the nonzeros that are held out, and those that NumPy finds."""
+    tensor = small(folder)
+    out = os.path.join(folder, "command")
+    command("cpd", tensor.path, "-r", "3", "-i", "6", "--tol", "0", "--deterministic", "--holdout", "10%", "-o", out, "-q")
+    with open(os.path.join(out, "run.json")) as file:
+        want = json.load(file)["holdout"]
+    seen = []
+    result = tensor.cpd(3, 6, tol=0, deterministic=True, holdout=0.1, callback=seen.append)
+    check(result.holdout == sluice.Holdout(want["count"], want["rmse"], want["mae"], want["norm"]), result.holdout)
+    check(len(seen) == 6 and np.isclose(seen[-1].rmse, want["rmse"]) and np.isclose(seen[-1].mae, want["mae"]), seen)
+    check(seen[0].rmse != seen[-1].rmse, "the error does not change")
+    plain = []
+    check(tensor.cpd(3, 1, callback=plain.append).holdout is None and plain[0].rmse is None, plain)
+    other = tensor.cpd(3, 6, tol=0, holdout=0.1, holdout_seed=1).holdout
+    check(other.norm != want["norm"], other)
+    fails(sluice.UsageError, "0.6", tensor.cpd, 3, holdout=0.6)
+
+
 CHILD = """
 import sys, sluice
 def tell(iteration):
@@ -340,6 +360,7 @@ run([
     ("products are NumPy's", products),
     ("decompositions have the command's bits", same_bits),
     ("callbacks stop, and the run goes on", callbacks),
+    ("nonzeros are held out as by the command", holdout),
     ("Ctrl-C leaves what the command goes on from", interrupts),
     ("the lock is free meanwhile", lock_is_free),
     ("exceptions say what and where", faults),

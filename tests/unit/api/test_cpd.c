@@ -269,6 +269,80 @@ static void loads_what_was_saved(void)
     sluice_store_close(store);
 }
 
+/* What a run with nonzeros held out told last. */
+struct errors {
+    unsigned iterations;
+    uint64_t heldout;
+    double rmse, mae;
+};
+
+static int on_errors(void *context, const struct sluice_cpd_iteration *iteration)
+{
+    struct errors *errors = context;
+
+    CU_ASSERT_TRUE(errors->iterations == 0 || errors->heldout == iteration->heldout);
+    CU_ASSERT_TRUE(isfinite(iteration->heldout_rmse) && iteration->heldout_mae > 0);
+    /* The mean of magnitudes is at most the root of the mean of squares. */
+    CU_ASSERT_TRUE(iteration->heldout_mae <= iteration->heldout_rmse);
+    *errors = (struct errors){errors->iterations + 1, iteration->heldout, iteration->heldout_rmse,
+                              iteration->heldout_mae};
+    return 0;
+}
+
+static void holds_nonzeros_out(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_cpd_options options;
+    struct sluice_compute_options compute;
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_cpd_report report = {.struct_bytes = sizeof report}, other = report;
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *model = NULL;
+    struct errors errors = {0};
+
+    set_options(&options, &compute, NULL);
+    options.progress = NULL;
+    options.checkpointed = NULL;
+    options.iteration = on_errors;
+    options.context = &errors;
+    options.holdout = 0.1;
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_report(model, &report, &err), &err);
+    CU_ASSERT_EQUAL(errors.iterations, ITERATIONS);
+    CU_ASSERT_EQUAL(report.heldout, errors.heldout);
+    CU_ASSERT_TRUE(report.heldout > info.nnz / 20 && report.heldout < info.nnz / 5);
+    CU_ASSERT_DOUBLE_EQUAL(report.heldout_rmse, errors.rmse, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(report.heldout_mae, errors.mae, 1e-12);
+    /* ||X||^2 is divided between those held out and the others. */
+    CU_ASSERT_DOUBLE_EQUAL(hypot(report.norm, report.heldout_norm) / info.norm, 1.0, 1e-12);
+    sluice_cpd_destroy(model);
+
+    model = NULL;
+    errors.iterations = 0;
+    options.holdout_seed = 1;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_report(model, &other, &err), &err);
+    CU_ASSERT_NOT_EQUAL(other.heldout_norm, report.heldout_norm);
+    sluice_cpd_destroy(model);
+
+    model = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        const double wrong[3] = {-0.1, 0.51, (double)NAN};
+
+        memset(&err, 0, sizeof err);
+        options.holdout = wrong[i];
+        SLC_ASSERT_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLC_ERR_USAGE, &err,
+                         "holdout");
+    }
+    memset(&err, 0, sizeof err);
+    options.holdout = 1e-9;
+    SLC_ASSERT_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLC_ERR_USAGE, &err,
+                     "held out");
+    CU_ASSERT_PTR_NULL(model);
+    sluice_store_close(store);
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -276,6 +350,7 @@ int main(int argc, char **argv)
         {"restart, and a folder that is in use", restarts_and_keeps_others_out},
         {"a callback stops a pass", stops_within_a_pass},
         {"a model that was saved is loaded", loads_what_was_saved},
+        {"nonzeros are held out, and the error on them is told", holds_nonzeros_out},
     };
 
     return slc_test_main("api: cpd", tests, SLC_COUNT(tests), argc, argv);
