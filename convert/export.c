@@ -253,9 +253,10 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
                            slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
                            slc_input_numbers_bytes(&export.store.manifest),
             .workers = export.workers,
+            .scans = 1,
             .read_bytes = info->file_bytes,
             .nnz = info->nnz,
-            .text_bytes = nnz * trial.row_bytes,
+            .output_bytes = nnz * trial.row_bytes,
             .decode_seconds = nnz * trial.decode_seconds / export.workers,
             .format_seconds = nnz * trial.format_seconds / export.workers};
         forecast->memory_bytes =

@@ -29,13 +29,16 @@ enum slc_status slc_export_tns(const struct slc_export_options *options,
                                uint64_t *lines,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* What slc_export_tns would take. */
+/* What an export would take. */
 struct slc_export_forecast {
     uint64_t memory_bytes; /* peak */
     uint64_t fixed_bytes;  /* of it, what is not the threads' */
     unsigned workers;
+    uint64_t scans; /* of the store */
+    bool in_parts;  /* a part, or all of it, is written when it has been sorted */
     uint64_t read_bytes, nnz;
-    double text_bytes, decode_seconds, format_seconds; /* judged by a trial; 0: none was made */
+    double output_bytes; /* of text judged by a trial, as the following; 0: none was made */
+    double decode_seconds, format_seconds;
 };
 
 /* `seconds`: of a trial; 0: none. Errors: those of slc_export_tns, of its beginning. */

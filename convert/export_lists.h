@@ -20,4 +20,14 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
                                  uint64_t *nnz,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * What that would take; the size of the file is exact. `seconds`: of a trial; 0: none. Errors:
+ * those of slc_export_lists, of its beginning.
+ */
+enum slc_status slc_export_lists_forecast(const struct slc_export_options *options,
+                                          enum slc_list_form form,
+                                          double seconds,
+                                          struct slc_export_forecast *forecast,
+                                          struct slc_error *err) SLC_NODISCARD;
+
 #endif

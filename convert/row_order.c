@@ -334,17 +334,48 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
     return status;
 }
 
+static enum slc_status
+plan(const struct slc_row_order_options *options, struct row_order *work, struct slc_error *err)
+{
+    const uint64_t nnz = options->store->manifest.nnz;
+
+    *work = (struct row_order){.options = options, .workers = options->workers};
+    init_keys(work);
+    choose_capacity(work);
+    return work->capacity == 0 && nnz > 0 ? fail_small(work, slc_min_u64(nnz, SLC_TILE_NNZ), err)
+                                          : SLC_OK;
+}
+
+enum slc_status slc_row_order_forecast(const struct slc_row_order_options *options,
+                                       uint64_t *memory_bytes,
+                                       uint64_t *scans,
+                                       struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(options->store->reader);
+    struct row_order work;
+    enum slc_status status = plan(options, &work, err);
+
+    if (status == SLC_OK) {
+        const bool parts = work.capacity < info->nnz;
+
+        *memory_bytes = slc_tile_scan_memory_bytes(info, work.workers) +
+                        slc_list_part_bytes(work.order, SLC_TILE_NNZ) +
+                        work.capacity * each_bytes(&work) +
+                        (parts ? sizeof(uint64_t) << BIN_BITS : 0);
+        *scans = parts ? 1 + slc_div_up_u64(info->nnz, work.capacity) : 1;
+    }
+    return status;
+}
+
 enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
                                     struct slc_error *err)
 {
     const uint64_t nnz = options->store->manifest.nnz;
-    struct row_order work = {.options = options, .workers = options->workers};
-    enum slc_status status;
+    struct row_order work;
+    enum slc_status status = plan(options, &work, err);
 
-    init_keys(&work);
-    choose_capacity(&work);
-    if (work.capacity == 0 && nnz > 0) {
-        return fail_small(&work, slc_min_u64(nnz, SLC_TILE_NNZ), err);
+    if (status != SLC_OK) {
+        return status;
     }
     status = take_memory(&work, err);
     if (status == SLC_OK) {

@@ -32,4 +32,13 @@ struct slc_row_order_options {
 enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
                                     struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * What that would hold beside the process and how many scans it would make, bins that are alike
+ * taken for granted; `output` is not looked at, nor `numbers`. Errors: SLC_ERR_BUDGET.
+ */
+enum slc_status slc_row_order_forecast(const struct slc_row_order_options *options,
+                                       uint64_t *memory_bytes,
+                                       uint64_t *scans,
+                                       struct slc_error *err) SLC_NODISCARD;
+
 #endif

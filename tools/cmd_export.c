@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "unfinished.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,7 +141,8 @@ static enum slc_status export_model(const struct arguments *args,
                                                       .form = form->model,
                                                       .memory_bytes = args->memory,
                                                       .overwrite = args->force,
-                                                      .quiet = args->quiet};
+                                                      .quiet = args->quiet,
+                                                      .forecast = args->forecast};
 
     return export_run(&export_options, err);
 }
@@ -155,27 +157,28 @@ static enum slc_status dry_run(const struct arguments *args,
     struct forecast forecast = {.command = "export",
                                 .budget_bytes = args->memory,
                                 .output = to_file ? asked->output : NULL,
-                                .passes = "one over the store, one over the output",
                                 .free_bytes = UINT64_MAX};
     struct slc_export_forecast found;
-    char blocks[4096 + 16];
-    enum slc_status status;
+    const double trial = args->forecast.no_probe ? 0 : TRIAL_SECONDS;
+    char blocks[4096 + 16], passes[64];
+    enum slc_status status =
+        form->text ? slc_export_forecast(asked, trial, &found, err)
+                   : slc_export_lists_forecast(asked, form->lists, trial, &found, err);
 
-    if (!form->text) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "--dry-run tells of text alone: binary forms are as large as their lists");
-    }
-    status = slc_export_forecast(asked, args->forecast.no_probe ? 0 : TRIAL_SECONDS, &found, err);
     if (status != SLC_OK) {
         return status;
     }
+    (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
+                   found.scans);
+    forecast.passes = passes;
     forecast.memory_bytes = found.memory_bytes;
     forecast.read_bytes = found.read_bytes;
-    forecast.final_bytes = forecast.written_bytes = (uint64_t)found.text_bytes;
+    forecast.final_bytes = forecast.written_bytes = (uint64_t)found.output_bytes;
     forecast_buffer(&forecast, "process", found.fixed_bytes, "program, libraries, index, a block");
     forecast_buffer(&forecast, "workers", found.memory_bytes - found.fixed_bytes,
-                    "a decoder and text for each thread");
-    if (found.text_bytes > 0) {
+                    form->text ? "a decoder and text for each thread"
+                               : "a block, a decoder and lists for each thread");
+    if (found.decode_seconds > 0) {
         (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", asked->store, SLC_BLCO_NAME);
         forecast_try_drives(&forecast, blocks);
         forecast_phase(&forecast, "begin");
@@ -184,9 +187,12 @@ static enum slc_status dry_run(const struct arguments *args,
         forecast_part(&forecast, "reading",
                       forecast.read_rate > 0 ? (double)found.read_bytes / forecast.read_rate : 0);
         forecast_part(&forecast, "formatting",
-                      IN_ORDER * (found.decode_seconds + found.format_seconds));
+                      (form->text ? IN_ORDER : 1) * (found.decode_seconds + found.format_seconds));
+        if (found.in_parts) {
+            forecast_phase(&forecast, "write");
+        }
         forecast_part(&forecast, "writing",
-                      forecast.write_rate > 0 ? found.text_bytes / forecast.write_rate : 0);
+                      forecast.write_rate > 0 ? found.output_bytes / forecast.write_rate : 0);
     }
     status = forecast_check_room(&forecast, err);
     if (status == SLC_OK && !args->forecast.json) {
@@ -258,11 +264,6 @@ static int run(const struct command *command, int argc, char **argv)
     status = export_run_find(operands.text[0], &is_run, &err);
     if (status == SLC_OK) {
         status = choose_form(&args, operands.text[1], is_run, &form, &err);
-    }
-    if (status == SLC_OK && is_run && args.forecast.dry_run) {
-        status =
-            slc_fail(&err, SLC_ERR_UNSUPPORTED,
-                     "--dry-run is of tensors: the factors of a run take as much as they have");
     }
     if (status == SLC_OK) {
         status = is_run ? export_model(&args, &operands, form, &err)

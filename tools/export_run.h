@@ -3,6 +3,7 @@
 #define SLC_TOOLS_EXPORT_RUN_H
 
 #include "base/error.h"
+#include "forecast.h"
 #include "storage/model.h"
 
 #include <stdbool.h>
@@ -15,6 +16,7 @@ struct export_run_options {
     uint64_t memory_bytes;
     bool overwrite;
     bool quiet;
+    struct forecast_options forecast; /* with dry_run nothing is written, and what it takes told */
 };
 
 /* Whether the folder has factors and is no store. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
@@ -22,7 +24,8 @@ enum slc_status export_run_find(const char *path, bool *found, struct slc_error 
 
 /*
  * Streams the factors from their files into the form. A signal leaves no unfinished file. Errors:
- * those of reading the run and of writing; SLC_ERR_BUDGET.
+ * those of reading the run and of writing; SLC_ERR_BUDGET, of a dry run also where the disk has no
+ * room.
  */
 enum slc_status export_run(const struct export_run_options *options,
                            struct slc_error *err) SLC_NODISCARD;

@@ -232,15 +232,29 @@ def unprobed(folder):
     sluice("plan", store, "-r", 2, "--no-probe")
 
 
+def exported(folder, store, ending):
+    """How large that form of a store, or of a run, is."""
+    path = os.path.join(folder, "sized" + ending)
+    sluice("export", store, path, "-q")
+    size = os.path.getsize(path)
+    os.remove(path)
+    return size
+
+
 def dry_runs(folder):
-    """--dry-run of convert, check and export: nothing is written, budgets and room are looked at, bytes are near the truth."""
+    """--dry-run of convert, check, export and generate: nothing is written, budgets and room are looked at, bytes are near the truth."""
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out"))
     sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
     sluice("convert", text, store, "-q")
     size = sum(os.path.getsize(os.path.join(store, name)) for name in os.listdir(store))
+    run = os.path.join(folder, "run")
+    sluice("cpd", store, "-r", 4, "-i", 2, "-o", run, "-q")
+    factors = sum(os.path.getsize(os.path.join(run, f"mode-{n}.npy")) for n in (1, 2, 3))
     listed = {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}
     commands = [(["convert", text, out + ".slc"], os.path.getsize(text), size), (["check", store], size, 0),
                 (["export", store, out + ".tns"], size, os.path.getsize(text)),
+                *((["export", run, out + ending], factors, exported(folder, run, ending)) for ending in (".mat", ".ktensor")),
+                *((["export", store, out + ending], size, exported(folder, store, ending)) for ending in (".bin", ".npz", ".mat")),
                 (["generate", out + ".slc", "--dims", "3000x2000x100", "--nnz", 60000], 0, size),
                 (["generate", out + ".tns", "--dims", "3000x2000x100", "--nnz", 60000], 0, os.path.getsize(text))]
     for command, read, written in commands:
