@@ -402,6 +402,7 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
                                 .plan = &cpd->session.plan,
                                 .result = &cpd->result,
                                 .stats = &stats,
+                                .exit_code = stop_code(cpd->result.reason),
                                 .iterations = cpd->iterations,
                                 .total_seconds = cpd->checkpoint.seconds_before +
                                                  slc_seconds_since(cpd->start_ns),

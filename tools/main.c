@@ -18,6 +18,25 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * What the command ends with: base/error.c has the codes of errors, signals.h those of signals. The
+ * help, README.md and sluice(1) tell these words (tests/cli/test_exit_codes.py).
+ */
+static const struct {
+    int code;
+    const char *meaning;
+} exit_codes[] = {
+    {0, "done"},
+    {1, "error"},
+    {2, "usage"},
+    {3, "bad input"},
+    {4, "infeasible budget"},
+    {5, "I/O error, full disk or damaged store"},
+    {75, "stopped by the time limit"},
+    {130, "stopped by SIGINT"},
+    {143, "stopped by SIGTERM"},
+};
+
 static void print_help(void)
 {
     printf("Example: sluice convert flights-4d.tns.xz flights-4d.slc &&\n"
@@ -26,10 +45,11 @@ static void print_help(void)
     for (size_t i = 0; commands_all[i] != NULL; i++) {
         printf("  %-10s %s\n", commands_all[i]->name, commands_all[i]->summary);
     }
-    printf(
-        "\nsluice COMMAND --help tells the options of a command, sluice --version the features.\n"
-        "Exit codes: 0 done, 1 error, 2 usage, 3 bad input, 4 infeasible budget, 5 I/O error or\n"
-        "damaged store, 75 stopped by the time limit, 130 and 143 stopped by a signal.\n");
+    printf("\nsluice COMMAND --help tells the options of a command, sluice --version the "
+           "features.\n\nExit codes:\n");
+    for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++) {
+        printf("  %-10d %s\n", exit_codes[i].code, exit_codes[i].meaning);
+    }
 }
 
 static void print_version(void)

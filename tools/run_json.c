@@ -156,6 +156,7 @@ static json_t *record_to_json(const struct run_record *record)
     set(object, "fit", json_real(result->fit));
     set(object, "holdout", holdout(result));
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
+    set_count(object, "exit_code", (uint64_t)record->exit_code);
     set(object, "lambda", lambda);
     (void)json_object_set(object, "iterations", record->iterations);
     set(object, "checkpoint", cpd_checkpoint_json(record->checkpoint, &result->checkpoints));

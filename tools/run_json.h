@@ -25,6 +25,7 @@ struct run_record {
     const struct slc_plan *plan;
     const struct slc_cp_result *result;
     const struct slc_stream_stats *stats;
+    int exit_code;      /* of the command, when this is all that remains to be done */
     json_t *iterations; /* array of json_iteration; borrowed */
     double total_seconds;
     const struct cpd_checkpoint *checkpoint;

@@ -74,10 +74,19 @@ static uint64_t count_of(const json_t *object, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* As cpd ends with that reason. */
-static int exit_code_of(const char *reason)
+/* That of the run, or, where an older one has not recorded it, as cpd ends with that reason. */
+static int exit_code_of(const json_t *record, const char *reason)
 {
-    return strcmp(reason, "time") == 0 ? 75 : strcmp(reason, "signal") == 0 ? 130 : 0;
+    const json_t *code = json_object_get(record, "exit_code");
+
+    if (json_is_integer(code)) {
+        const json_int_t number = json_integer_value(code);
+
+        return number >= 0 && number <= 255 ? (int)number : 1;
+    }
+    return strcmp(reason, "time") == 0     ? slc_status_exit_code(SLC_ERR_TIME_LIMIT)
+           : strcmp(reason, "signal") == 0 ? slc_status_exit_code(SLC_ERR_INTERRUPTED)
+                                           : 0;
 }
 
 /* What run.json says of a run that has ended; *there: there is one, not older than `written`. */
@@ -128,7 +137,7 @@ static enum slc_status take_record(const char *folder,
     state->seconds = number_of(json_object_get(record, "seconds"), "total");
     (void)snprintf(state->reason, sizeof state->reason, "%s", reason);
     slc_text_make_plain(state->reason);
-    state->exit_code = exit_code_of(reason);
+    state->exit_code = exit_code_of(record, reason);
     json_decref(record);
     return SLC_OK;
 }
