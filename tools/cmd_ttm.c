@@ -1,41 +1,17 @@
 /* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
-#include "base/checked.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
-#include "engine/relabel.h"
-#include "engine/ttm.h"
-#include "fiber_order.h"
 #include "forecast_product.h"
-#include "format.h"
-#include "json_out.h"
-#include "log_json.h"
-#include "products.h"
 #include "progress.h"
-#include "session.h"
 #include "signals.h"
-#include "storage/labels.h"
 #include "storage/npy.h"
 #include "storage/outside.h"
+#include "ttm_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-struct arguments {
-    struct session_options session; /* of these, what there is a row for below */
-    uint64_t mode;
-    const char *matrix;
-    const char *kernel;
-    const char *temp_dir;
-    const char *progress;
-    const char *log_json;
-    bool dry_run;
-    bool json;
-    bool quiet;
-};
 
 static const char *const kernel_choices[] = {"auto", "fiber", "element", NULL};
 
@@ -47,13 +23,13 @@ static const struct option options[] = {
      .minimum = 1,
      .maximum = SLC_MAX_ORDER,
      .help = "mode to multiply, counted from 1",
-     .offset = offsetof(struct arguments, mode)},
+     .offset = offsetof(struct ttm_arguments, mode)},
     {.name = "matrix",
      .required = true,
      .kind = OPTION_STRING,
      .value = "U.npy",
      .help = "matrix with one row per index of the mode",
-     .offset = offsetof(struct arguments, matrix)},
+     .offset = offsetof(struct ttm_arguments, matrix)},
     {.name = "kernel",
      .kind = OPTION_CHOICE,
      .value = "FORM",
@@ -61,67 +37,47 @@ static const struct option options[] = {
      .choices = kernel_choices,
      .help = "what is added up in registers: a fiber's row (fiber, which auto takes), or nothing, "
              "each nonzero being added to its row in memory (element)",
-     .offset = offsetof(struct arguments, kernel)},
+     .offset = offsetof(struct ttm_arguments, kernel)},
     {.name = "precision",
      .kind = OPTION_CHOICE,
      .value = "TYPE",
      .fallback = "f64",
      .choices = session_precision_choices,
      .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64",
-     .offset = offsetof(struct arguments, session.precision)},
-    OPTION_ROW_MEMORY(arguments, session.memory),
-    OPTION_ROW_THREADS(arguments, session.threads),
-    SESSION_OPTION_ROW_PIN(arguments, session.pin),
-    SESSION_OPTION_ROW_IO(arguments, session.io),
-    SESSION_OPTION_ROWS_DEVICE(arguments),
-    SESSION_OPTION_ROW_SHARE(arguments),
+     .offset = offsetof(struct ttm_arguments, session.precision)},
+    OPTION_ROW_MEMORY(ttm_arguments, session.memory),
+    OPTION_ROW_THREADS(ttm_arguments, session.threads),
+    SESSION_OPTION_ROW_PIN(ttm_arguments, session.pin),
+    SESSION_OPTION_ROW_IO(ttm_arguments, session.io),
+    SESSION_OPTION_ROWS_DEVICE(ttm_arguments),
+    SESSION_OPTION_ROW_SHARE(ttm_arguments),
     {.name = "temp-dir",
      .kind = OPTION_STRING,
      .value = "DIR",
      .help = "folder for what does not fit in memory while a store is sorted for the mode; beside "
              "the output if not given",
-     .offset = offsetof(struct arguments, temp_dir)},
+     .offset = offsetof(struct ttm_arguments, temp_dir)},
     {.name = "dry-run",
      .kind = OPTION_FLAG,
      .help = "tell what would be read, sorted and written, and the memory; write nothing",
-     .offset = offsetof(struct arguments, dry_run)},
+     .offset = offsetof(struct ttm_arguments, dry_run)},
     {.name = "json",
      .kind = OPTION_FLAG,
      .help = "the report as one JSON object",
-     .offset = offsetof(struct arguments, json)},
-    OPTION_ROW_PROGRESS(arguments, progress),
-    OPTION_ROW_LOG_JSON(arguments, log_json),
-    OPTION_ROW_QUIET(arguments, quiet),
+     .offset = offsetof(struct ttm_arguments, json)},
+    OPTION_ROW_PROGRESS(ttm_arguments, progress),
+    OPTION_ROW_LOG_JSON(ttm_arguments, log_json),
+    OPTION_ROW_QUIET(ttm_arguments, quiet),
     {.name = NULL}};
 
-/* Everything a product holds. */
-struct product {
-    const struct arguments *args;
-    const char *folder;
-    unsigned mode;
-    uint32_t cols;
-    struct slc_store store;
-    struct slc_fiber_order order;
-    struct products_choice choice; /* of a device .. */
-    struct slc_error refused;      /* .. and why it is not used, where it was to be */
-    struct slc_plan plan;
-    struct slc_stream *stream;
-    struct slc_matrix matrix;
-    struct slc_labels labels[SLC_MAX_ORDER];
-    struct slc_ttm_options options;
-    struct slc_ttm_report report;
-    struct slc_stream_stats stats;
-    double sort_seconds, multiply_seconds, total_seconds;
-};
-
 /* The store whose indices the layout has. */
-static const struct slc_store *numbering(const struct product *product)
+static const struct slc_store *numbering(const struct ttm_product *product)
 {
     return product->order.path != NULL ? &product->order.made : &product->store;
 }
 
 /* The matrix's columns, before anything is planned or sorted. */
-static enum slc_status find_columns(struct product *product, struct slc_error *err)
+static enum slc_status find_columns(struct ttm_product *product, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &product->store.manifest;
     uint64_t rows;
@@ -141,10 +97,10 @@ static enum slc_status find_columns(struct product *product, struct slc_error *e
     return status;
 }
 
-static enum slc_status open_order(struct product *product, struct slc_error *err)
+static enum slc_status open_order(struct ttm_product *product, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    const struct arguments *args = product->args;
+    const struct ttm_arguments *args = product->args;
     const struct fiber_order_options wanted = {.mode = product->mode,
                                                .memory_bytes = args->session.memory,
                                                .threads = (unsigned)args->session.threads,
@@ -157,14 +113,14 @@ static enum slc_status open_order(struct product *product, struct slc_error *err
 }
 
 /* Goes on without the device, because of `refused`. */
-static void do_without(struct product *product, const struct slc_error *refused)
+static void do_without(struct ttm_product *product, const struct slc_error *refused)
 {
     products_drop(&product->args->session, &product->choice);
     product->refused = *refused;
 }
 
 static enum slc_status
-make_plan(struct product *product, struct slc_reader *reader, struct slc_error *err)
+make_plan(struct ttm_product *product, struct slc_reader *reader, struct slc_error *err)
 {
     const struct session_options *session = &product->args->session;
     const struct slc_layouts layouts = slc_layouts_one(reader);
@@ -197,7 +153,7 @@ make_plan(struct product *product, struct slc_reader *reader, struct slc_error *
 }
 
 /* The matrix in the order of the layout's indices, and names for those of the other modes. */
-static enum slc_status read_operands(struct product *product, struct slc_error *err)
+static enum slc_status read_operands(struct ttm_product *product, struct slc_error *err)
 {
     const struct slc_store *store = numbering(product);
     const struct slc_manifest *manifest = &store->manifest;
@@ -221,7 +177,7 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
-static void set_options(struct product *product)
+static void set_options(struct ttm_product *product)
 {
     const struct slc_layout_info *info = slc_reader_info(product->order.reader);
     struct slc_ttm_options *ttm = &product->options;
@@ -243,7 +199,7 @@ static void set_options(struct product *product)
 
 /* Streams the layout as planned; the result waits beside its place. */
 static enum slc_status
-stream(struct product *product, struct slc_npy_pair **pair, struct slc_error *err)
+stream(struct ttm_product *product, struct slc_npy_pair **pair, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
     enum slc_status status;
@@ -259,7 +215,7 @@ stream(struct product *product, struct slc_npy_pair **pair, struct slc_error *er
 }
 
 /* Streams the layout, without the device where that may be and has to, and publishes the result. */
-static enum slc_status multiply(struct product *product, struct slc_error *err)
+static enum slc_status multiply(struct ttm_product *product, struct slc_error *err)
 {
     const struct progress_shape shape = {.order = product->store.manifest.order,
                                          .passes = 1,
@@ -292,211 +248,38 @@ static enum slc_status multiply(struct product *product, struct slc_error *err)
     return status;
 }
 
-/* Multiplications and additions. */
-static double operations(const struct product *product)
-{
-    return 2.0 * (double)product->store.manifest.nnz * product->cols;
-}
-
-/* Fibers of the result: as the layout counts them, or at most: nonzeros, or cells of the others. */
-static uint64_t fibers_most(const struct product *product)
-{
-    const struct slc_manifest *manifest = &product->store.manifest;
-    uint64_t cells = 1;
-
-    if (product->order.reader != NULL &&
-        slc_reader_info(product->order.reader)->layout == SLC_LAYOUT_FIBER) {
-        return slc_reader_info(product->order.reader)->fiber_count;
-    }
-    for (unsigned n = 0; n < manifest->order; n++) {
-        if (n != product->mode && !slc_mul_u64(cells, manifest->dims[n], &cells)) {
-            return manifest->nnz;
-        }
-    }
-    return slc_min_u64(cells, manifest->nnz);
-}
-
-/* Bytes of both files of so many fibers. */
-static double result_bytes(const struct product *product, uint64_t fibers)
-{
-    const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);
-    const double row = (double)product->cols * slc_value_bytes(product->plan.request.precision);
-
-    return (double)fibers * (coords + row);
-}
-
-static const char *layout_text(const struct product *product)
-{
-    if (product->order.path != NULL || product->order.reader == NULL) {
-        return "temporary";
-    }
-    return slc_layout_name(slc_reader_info(product->order.reader)->layout);
-}
-
-/* What there is to tell of the device; `done`: and of what it did. */
-static struct products_told told_of(const struct product *product, bool done)
-{
-    return (struct products_told){.choice = &product->choice,
-                                  .refused = &product->refused,
-                                  .plan = &product->plan.accelerator,
-                                  .threads = product->options.share.outputs,
-                                  .report = done ? &product->report.products : NULL};
-}
-
-static void put_device(const struct product *product, bool done, json_t *record)
-{
-    const struct products_told told = told_of(product, done);
-
-    (void)json_object_set_new(record, "device", products_json(&told));
-    if (product->refused.status != SLC_OK) {
-        (void)json_object_set_new(record, "no_device", json_string(product->refused.message));
-    }
-}
-
-/* What the CPU multiplied with; a device that had all tiles used none of its kernels. */
-static const char *kernel_name(const struct product *product)
-{
-    return product->options.share.outputs > 0 ? slc_ttm_form_name(product->options.job.form)
-                                              : "device";
-}
-
-static enum slc_status print_json(const struct product *product, struct slc_error *err)
-{
-    const struct slc_ttm_report *report = &product->report;
-    json_t *record = json_pack(
-        "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
-        "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
-        (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
-        (json_int_t)product->cols, "layout", layout_text(product), "kernel", kernel_name(product),
-        "precision", product->args->session.precision, "threads", (int)product->plan.threads,
-        "bytes_read", (json_int_t)product->stats.bytes_read, "bytes_written",
-        (json_int_t)report->output.bytes, "memory_peak_bytes", (json_int_t)slc_memory_peak(),
-        "memory_budget_bytes", (json_int_t)product->plan.budget_bytes);
-    json_t *seconds =
-        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->total_seconds,
-                  "sort", product->sort_seconds, "multiply", product->multiply_seconds, "pass",
-                  product->stats.pass_seconds, "write", report->output.write_seconds, "wait_read",
-                  product->stats.wait_seconds / product->plan.threads, "wait_turn",
-                  report->turn_seconds / product->plan.threads, "wait_write",
-                  report->output.wait_seconds / product->plan.threads);
-
-    (void)json_object_set_new(record, "seconds", seconds);
-    put_device(product, true, record);
-    (void)json_object_set_new(record, "gflops",
-                              json_real(operations(product) / product->multiply_seconds * 1e-9));
-    return json_out_print(record, err);
-}
-
-static void print_report(const struct product *product)
-{
-    const struct products_told told = told_of(product, true);
-    const struct slc_ttm_report *report = &product->report;
-    const double threads = product->plan.threads;
-    struct format_text a, b;
-
-    printf("Wrote %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
-    printf("  %-12s %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
-           format_count(&a, report->fibers), product->mode + 1, product->cols,
-           format_data(&b, (double)report->output.bytes));
-    printf("  %-12s %s, read at %s/s\n", "layout", layout_text(product),
-           format_data(&a, product->stats.pass_seconds > 0
-                               ? (double)product->stats.bytes_read / product->stats.pass_seconds
-                               : 0));
-    if (product->order.path != NULL) {
-        printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
-    }
-    products_print(&told, stdout);
-    printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
-           operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
-    printf("  %-12s %s/s while writing%s\n", "write",
-           format_data(&a, report->output.write_seconds > 0
-                               ? (double)report->output.bytes / report->output.write_seconds
-                               : 0),
-           report->output.direct ? ", direct (past the page cache)" : "");
-    printf("  %-12s per thread: for blocks %.2fs, for tiles before %.2fs, for the drive to write "
-           "%.2fs\n",
-           "waits", product->stats.wait_seconds / threads, report->turn_seconds / threads,
-           report->output.wait_seconds / threads);
-    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
-           format_memory(&b, product->plan.budget_bytes));
-}
-
-static enum slc_status print_dry_run_json(const struct product *product, struct slc_error *err)
-{
-    const uint64_t fibers = fibers_most(product);
-    json_t *record =
-        json_pack("{s:s, s:b, s:i, s:I, s:I, s:I, s:s, s:i, s:f, s:I, s:I, s:I, s:I}", "schema",
-                  "sluice-ttm-1", "dry_run", 1, "mode", (int)product->mode + 1, "nnz",
-                  (json_int_t)product->store.manifest.nnz, "fibers_most", (json_int_t)fibers,
-                  "columns", (json_int_t)product->cols, "layout", layout_text(product), "threads",
-                  (int)product->plan.threads, "result_bytes_most", result_bytes(product, fibers),
-                  "bytes_to_read", (json_int_t)product->plan.iteration_bytes, "memory_least_bytes",
-                  (json_int_t)product->plan.minimum_bytes, "memory_bytes",
-                  (json_int_t)product->plan.total_bytes, "memory_budget_bytes",
-                  (json_int_t)product->plan.budget_bytes);
-
-    put_device(product, false, record);
-    return json_out_print(record, err);
-}
-
-static void print_dry_run(const struct product *product)
-{
-    const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
-    const struct products_told told = told_of(product, false);
-    const uint64_t fibers = fibers_most(product);
-    struct format_text a, b, c;
-
-    printf("Would write %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
-    printf("  %-12s up to %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
-           format_count(&a, fibers), product->mode + 1, product->cols,
-           format_data(&b, result_bytes(product, fibers)));
-    if (product->order.reader != NULL) {
-        printf("  %-12s %s, %s to read\n", "layout", layout_text(product),
-               format_data(&a, (double)product->plan.iteration_bytes));
-    } else {
-        printf("  %-12s temporary: the nonzeros (%s as stored) would be sorted first, beside the "
-               "result\n",
-               "layout", format_data(&a, (double)blco->file_bytes));
-    }
-    products_print(&told, stdout);
-    printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
-           format_memory(&a, product->plan.total_bytes), product->plan.threads,
-           format_memory(&b, product->plan.minimum_bytes),
-           format_memory(&c, product->plan.budget_bytes));
-}
-
 /* In times of decoding a nonzero: sorting it; and multiplying it by so many columns. */
-static enum slc_status expect_time(const struct product *product, struct slc_error *err)
+static enum slc_status expect_time(const struct ttm_product *product, struct slc_error *err)
 {
     const struct forecast_product expected = {
         .reader = product->store.reader,
         .output = product->folder,
         .threads = product->plan.threads,
-        .written_bytes = (uint64_t)result_bytes(product, fibers_most(product)),
+        .written_bytes = (uint64_t)ttm_result_bytes(product, ttm_fibers_most(product)),
         .decodings = (product->order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
 
     return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
 }
 
-static enum slc_status print_result(const struct product *product, struct slc_error *err)
+static enum slc_status print_result(const struct ttm_product *product, struct slc_error *err)
 {
-    const struct arguments *args = product->args;
+    const struct ttm_arguments *args = product->args;
 
     if (args->json) {
-        return args->dry_run ? print_dry_run_json(product, err) : print_json(product, err);
+        return args->dry_run ? ttm_print_dry_run_json(product, err) : ttm_print_json(product, err);
     }
     if (args->dry_run) {
-        print_dry_run(product);
+        ttm_print_dry_run(product);
         return expect_time(product, err);
     }
     if (!args->quiet) {
-        print_report(product);
+        ttm_print(product);
     }
     return SLC_OK;
 }
 
 /* The plan over the layout with whole fibers, if the store has it. */
-static enum slc_status plan_only(struct product *product, struct slc_error *err)
+static enum slc_status plan_only(struct ttm_product *product, struct slc_error *err)
 {
     const uint64_t room =
         product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
@@ -513,7 +296,8 @@ static enum slc_status plan_only(struct product *product, struct slc_error *err)
                : slc_fiber_order_check(&product->store, product->mode, err);
 }
 
-static enum slc_status compute(struct product *product, const char *store, struct slc_error *err)
+static enum slc_status
+compute(struct ttm_product *product, const char *store, struct slc_error *err)
 {
     enum slc_status status = signals_start(NULL, NULL, err);
 
@@ -559,7 +343,7 @@ static enum slc_status compute(struct product *product, const char *store, struc
     return status;
 }
 
-static void release(struct product *product)
+static void release(struct ttm_product *product)
 {
     slc_stream_close(product->stream);
     products_drop(&product->args->session, &product->choice);
@@ -573,8 +357,8 @@ static void release(struct product *product)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct arguments args = {.mode = 0};
-    struct product product = {.args = &args};
+    struct ttm_arguments args = {.mode = 0};
+    struct ttm_product product = {.args = &args};
     struct slc_error err = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
