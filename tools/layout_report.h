@@ -1,0 +1,31 @@
+/* sluice layout: what is told of layouts that are there, that would be, and that have been built.
+ */
+#ifndef SLC_TOOLS_LAYOUT_REPORT_H
+#define SLC_TOOLS_LAYOUT_REPORT_H
+
+#include "convert/relayout.h"
+
+/* The layouts of a store, from the manifest alone: another run may be changing the store, or
+ * replacing it. Errors: as slc_manifest_read. */
+enum slc_status layout_print_list(const char *store, struct slc_error *err) SLC_NODISCARD;
+
+/* What would be built. */
+void layout_print_plan(const struct slc_relayout *layouts,
+                       enum slc_layout_kind kind,
+                       unsigned mode,
+                       const struct slc_sorted_plan *plan);
+
+/* What it would read, how long it would take, and whether the disk has room. */
+enum slc_status layout_judge(const struct slc_relayout *layouts,
+                             const struct slc_sorted_plan *plan,
+                             bool quiet,
+                             struct slc_error *err) SLC_NODISCARD;
+
+/* What has been built; `verbose`: and by which scans, in which time. */
+void layout_print_report(const struct slc_relayout *layouts,
+                         enum slc_layout_kind kind,
+                         unsigned mode,
+                         const struct slc_sorted_report *report,
+                         bool verbose);
+
+#endif
