@@ -1,57 +1,18 @@
 /*
- * The two generations of a run: which one counts, and writing the next.
- *
- * Writing: the header of the older generation is cleared, so that a run that dies here leaves
- * a file that is seen to be unfinished; sections, then the table; sync; header; sync. The order in
- * which the first writes reach the drive does not matter: what a header claims is under checksums,
- * and the other generation, which was synced before, is whole. After a write or a sync that failed
- * nobody knows what a file holds: the system may have dropped pages and then show them as clean. So
- * that file is removed, and none is written again. Files that somebody else has removed are made
- * anew: the run that they were of may have days of work in memory.
+ * The folder of a checkpoint and the files in it: which of the two generations counts, and room for
+ * the next. checkpoint_write.c writes it.
  */
-#include "storage/checkpoint.h"
+#include "storage/checkpoint_internal.h"
 
-#include "base/bytes.h"
 #include "base/checked.h"
-#include "base/hash.h"
-#include "base/log.h"
-#include "base/memory.h"
 #include "storage/checkpoint_form.h"
 #include "storage/folder_lock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-struct slc_checkpoint {
-    const struct slc_files *files;
-    char *folder;
-    int lock_fd;
-    bool made_folder;       /* by this run, or by one that it goes on from */
-    uint32_t folder_number; /* the low bits of its inode's */
-    bool made[2];           /* the file by this run */
-    char *path[2];
-    int fd[2];     /* for writing; -1 until space is reserved */
-    int committed; /* the generation that counts, 0 or 1; -1: none */
-    uint64_t generation;
-    uint64_t reserved_bytes; /* of each file */
-    bool folders_synced;     /* since the files were made */
-    struct slc_checkpoint_reader *found;
-    struct slc_error other_fault;
-
-    struct slc_buffer memory;
-    uint8_t *buffer;                /* in it */
-    struct slc_hash_stream *stream; /* the same */
-    unsigned target;                /* the file that is being written */
-    bool begun;                     /* to write it */
-    struct slc_checkpoint_info info;
-    uint64_t used; /* bytes of the buffer */
-    uint64_t at;   /* where in the file these go */
-    struct slc_error fault;
-};
 
 char *slc_checkpoint_path(const char *folder, unsigned which)
 {
@@ -73,9 +34,8 @@ uint64_t slc_checkpoint_file_bytes(const uint64_t *section_bytes, unsigned count
     return sum;
 }
 
-/* Removes file `which`, where it is. */
-static enum slc_status
-remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error *err)
+enum slc_status
+slc_checkpoint_remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
     int rc;
@@ -90,9 +50,7 @@ remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error 
                : SLC_OK;
 }
 
-/* The section, of no bytes, which says that a run has made the folder with this number: a later one
- * that goes on knows by it that the folder is not somebody's own. */
-static void name_own_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES])
+void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES])
 {
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
 }
@@ -105,7 +63,7 @@ static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned wh
     char own[SLC_CHECKPOINT_NAME_BYTES];
     bool says;
 
-    name_own_folder(checkpoint->folder_number, own);
+    slc_checkpoint_name_folder(checkpoint->folder_number, own);
     says = slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[which], &reader,
                                       &ignored) == SLC_OK &&
            reader != NULL && slc_checkpoint_find(reader, own) != NULL;
@@ -157,7 +115,7 @@ static enum slc_status find(struct slc_checkpoint *checkpoint, struct slc_error 
     if (status == SLC_OK && newest >= 0) {
         char own[SLC_CHECKPOINT_NAME_BYTES];
 
-        name_own_folder(checkpoint->folder_number, own);
+        slc_checkpoint_name_folder(checkpoint->folder_number, own);
         checkpoint->found = readers[newest];
         checkpoint->made_folder =
             checkpoint->made_folder || slc_checkpoint_find(checkpoint->found, own) != NULL;
@@ -167,9 +125,9 @@ static enum slc_status find(struct slc_checkpoint *checkpoint, struct slc_error 
     return status;
 }
 
-/* The folder, for this process alone; it is made where it is missing. */
-static enum slc_status
-take_folder(struct slc_checkpoint *checkpoint, const char *folder, struct slc_error *err)
+enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
+                                           const char *folder,
+                                           struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
     int rc = files->make_folder(files->self, folder);
@@ -219,11 +177,11 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
     if (fresh->folder == NULL || fresh->path[0] == NULL || fresh->path[1] == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the names of a checkpoint");
     } else {
-        status = take_folder(fresh, folder, err);
+        status = slc_checkpoint_take_folder(fresh, folder, err);
     }
     for (unsigned k = 0; k < 2 && restart && status == SLC_OK; k++) {
         fresh->made_folder = fresh->made_folder || says_own_folder(fresh, k);
-        status = remove_file(fresh, k, err);
+        status = slc_checkpoint_remove_file(fresh, k, err);
     }
     if (status == SLC_OK) {
         status = find(fresh, err);
@@ -299,11 +257,10 @@ static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
     return status;
 }
 
-/* Opens file `which`, and sets `bytes` aside for it. */
-static enum slc_status reserve_file(struct slc_checkpoint *checkpoint,
-                                    unsigned which,
-                                    uint64_t bytes,
-                                    struct slc_error *err)
+enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
+                                            unsigned which,
+                                            uint64_t bytes,
+                                            struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
     const char *path = checkpoint->path[which];
@@ -350,7 +307,7 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
     checkpoint->stream =
         (struct slc_hash_stream *)(checkpoint->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
     for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
-        status = reserve_file(checkpoint, k, bytes, err);
+        status = slc_checkpoint_reserve_file(checkpoint, k, bytes, err);
     }
     if (status == SLC_OK && checkpoint->committed >= 0) {
         const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
@@ -363,240 +320,6 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
     return status;
 }
 
-/* Writes to the target unless something has failed; what fails is kept. */
-static void
-write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, uint64_t offset)
-{
-    const unsigned k = checkpoint->target;
-    enum slc_status status = checkpoint->fault.status;
-
-    if (status == SLC_OK) {
-        status = slc_file_write_at(checkpoint->files, checkpoint->fd[k], checkpoint->path[k], data,
-                                   bytes, offset, &checkpoint->fault);
-    }
-    /* What has failed is in the record, so that nothing is lost here. */
-    assert(status == checkpoint->fault.status);
-    (void)status;
-}
-
-/* Writes what the buffer holds. */
-static void flush(struct slc_checkpoint *checkpoint)
-{
-    slc_hash_stream_add(checkpoint->stream, checkpoint->buffer, checkpoint->used);
-    write_at(checkpoint, checkpoint->buffer, checkpoint->used, checkpoint->at);
-    checkpoint->at += checkpoint->used;
-    checkpoint->used = 0;
-}
-
-static void sync_target(struct slc_checkpoint *checkpoint)
-{
-    const struct slc_files *files = checkpoint->files;
-    int rc;
-
-    if (checkpoint->fault.status != SLC_OK) {
-        return;
-    }
-    rc = files->sync(files->self, checkpoint->fd[checkpoint->target]);
-    if (rc < 0) {
-        (void)slc_fail_errno(&checkpoint->fault, -rc, checkpoint->path[checkpoint->target],
-                             "syncing the checkpoint");
-    }
-}
-
-/* Whether the open file, or folder, is what is at `path`. */
-static bool is_at(struct slc_checkpoint *checkpoint, int fd, const char *path)
-{
-    const struct slc_files *files = checkpoint->files;
-    struct slc_file_stat open, named;
-    int rc = fd < 0 ? -EBADF : files->stat_fd(files->self, fd, &open);
-
-    if (rc >= 0) {
-        rc = files->stat_path(files->self, path, &named);
-    }
-    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && checkpoint->fault.status == SLC_OK) {
-        (void)slc_fail_errno(&checkpoint->fault, -rc, path, "looking for the checkpoint");
-    }
-    return rc >= 0 && open.inode == named.inode && open.device == named.device;
-}
-
-/* Makes anew what has been removed since it was reserved. */
-static void make_again(struct slc_checkpoint *checkpoint)
-{
-    const struct slc_files *files = checkpoint->files;
-    enum slc_status status = SLC_OK;
-    bool gone[2];
-
-    for (unsigned k = 0; k < 2; k++) {
-        gone[k] = !is_at(checkpoint, checkpoint->fd[k], checkpoint->path[k]);
-    }
-    if (checkpoint->fault.status != SLC_OK || (!gone[0] && !gone[1])) {
-        return;
-    }
-    slc_log(SLC_LOG_WARNING,
-            "the checkpoint in %s was removed while the run went on: it is made anew",
-            checkpoint->folder);
-    if (!is_at(checkpoint, checkpoint->lock_fd, checkpoint->folder)) {
-        slc_folder_unlock(files, &checkpoint->lock_fd);
-        status = take_folder(checkpoint, checkpoint->folder, &checkpoint->fault);
-    }
-    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
-        if (gone[k]) {
-            (void)files->close(files->self, checkpoint->fd[k]);
-            checkpoint->committed = checkpoint->committed == (int)k ? -1 : checkpoint->committed;
-            status = reserve_file(checkpoint, k, checkpoint->reserved_bytes, &checkpoint->fault);
-        }
-    }
-    checkpoint->folders_synced = false;
-}
-
-void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
-{
-    assert(checkpoint->buffer != NULL);
-    slc_checkpoint_reader_close(checkpoint->found);
-    checkpoint->found = NULL;
-    checkpoint->begun = false;
-    if (checkpoint->fault.status == SLC_OK) {
-        make_again(checkpoint);
-    }
-    if (checkpoint->fault.status != SLC_OK) {
-        return;
-    }
-    checkpoint->target = checkpoint->committed == 0 ? 1 : 0;
-    checkpoint->begun = true;
-    memset(&checkpoint->info, 0, sizeof checkpoint->info);
-    checkpoint->info.generation = checkpoint->generation + 1;
-    checkpoint->at = SLC_CHECKPOINT_BODY_OFFSET;
-    checkpoint->used = 0;
-    memset(checkpoint->buffer, 0, SLC_PAGE_BYTES);
-    write_at(checkpoint, checkpoint->buffer, SLC_PAGE_BYTES, 0);
-}
-
-/* Pads the section that is being written, if there is one, and notes what it has become. */
-static void end_section(struct slc_checkpoint *checkpoint)
-{
-    struct slc_checkpoint_section *section;
-    uint64_t padding;
-
-    if (checkpoint->info.section_count == 0) {
-        return;
-    }
-    section = &checkpoint->info.sections[checkpoint->info.section_count - 1];
-    section->bytes = checkpoint->at + checkpoint->used - section->offset;
-    padding = -checkpoint->used % SLC_PAGE_BYTES; /* the buffer is of whole pages */
-    memset(checkpoint->buffer + checkpoint->used, 0, padding);
-    checkpoint->used += padding;
-    flush(checkpoint);
-    section->hash = slc_hash_stream_end(checkpoint->stream);
-}
-
-void slc_checkpoint_section(struct slc_checkpoint *checkpoint, const char *name)
-{
-    struct slc_checkpoint_section *section;
-
-    if (checkpoint->fault.status != SLC_OK) {
-        return;
-    }
-    end_section(checkpoint);
-    assert(checkpoint->info.section_count < SLC_CHECKPOINT_SECTIONS);
-    assert(strlen(name) < SLC_CHECKPOINT_NAME_BYTES);
-    section = &checkpoint->info.sections[checkpoint->info.section_count++];
-    (void)snprintf(section->name, sizeof section->name, "%s", name);
-    section->offset = checkpoint->at;
-    slc_hash_stream_begin(checkpoint->stream);
-}
-
-void slc_checkpoint_put(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes)
-{
-    const uint8_t *from = data;
-
-    for (uint64_t done = 0, more; done < bytes && checkpoint->fault.status == SLC_OK;
-         done += more) {
-        more = slc_min_u64(bytes - done, SLC_CHECKPOINT_BUFFER_BYTES - checkpoint->used);
-        memcpy(checkpoint->buffer + checkpoint->used, from + done, more);
-        checkpoint->used += more;
-        if (checkpoint->used == SLC_CHECKPOINT_BUFFER_BYTES) {
-            flush(checkpoint);
-        }
-    }
-}
-
-void slc_checkpoint_put_u64(struct slc_checkpoint *checkpoint, uint64_t value)
-{
-    uint8_t bytes[8];
-
-    slc_store_u64(bytes, value);
-    slc_checkpoint_put(checkpoint, bytes, sizeof bytes);
-}
-
-void slc_checkpoint_put_f64(struct slc_checkpoint *checkpoint, double value)
-{
-    slc_checkpoint_put_u64(checkpoint, slc_bits_f64(value));
-}
-
-/* The entries of the files in their folder, and of that in its own, once. */
-static void sync_folders(struct slc_checkpoint *checkpoint)
-{
-    const struct slc_files *files = checkpoint->files;
-    char *parent;
-    int rc;
-
-    if (checkpoint->fault.status != SLC_OK || checkpoint->folders_synced) {
-        return;
-    }
-    parent = slc_path_parent(checkpoint->folder);
-    if (parent == NULL) {
-        (void)slc_fail(&checkpoint->fault, SLC_ERR_MEMORY, "no memory for the name of a folder");
-        return;
-    }
-    rc = files->sync_folder(files->self, checkpoint->folder);
-    if (rc >= 0) {
-        rc = files->sync_folder(files->self, parent);
-    }
-    if (rc < 0) {
-        (void)slc_fail_errno(&checkpoint->fault, -rc, checkpoint->folder,
-                             "syncing the folder of the checkpoint");
-    }
-    checkpoint->folders_synced = true;
-    slc_free(parent);
-}
-
-enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct slc_error *err)
-{
-    uint8_t *table = checkpoint->buffer;
-    uint8_t *header = checkpoint->buffer + SLC_PAGE_BYTES;
-    char own[SLC_CHECKPOINT_NAME_BYTES];
-
-    if (checkpoint->made_folder) {
-        name_own_folder(checkpoint->folder_number, own);
-        slc_checkpoint_section(checkpoint, own);
-    }
-    if (checkpoint->fault.status == SLC_OK) {
-        end_section(checkpoint);
-        checkpoint->info.file_bytes = checkpoint->at;
-    }
-    slc_checkpoint_table_encode(&checkpoint->info, table);
-    slc_checkpoint_header_encode(&checkpoint->info, table, header);
-    write_at(checkpoint, table, SLC_PAGE_BYTES, SLC_CHECKPOINT_TABLE_OFFSET);
-    sync_target(checkpoint);
-    sync_folders(checkpoint);
-    write_at(checkpoint, header, SLC_PAGE_BYTES, 0);
-    sync_target(checkpoint);
-    if (checkpoint->fault.status != SLC_OK) {
-        /* Before anything was written the target may still be the generation that counts. */
-        if (checkpoint->begun && checkpoint->fd[checkpoint->target] >= 0) {
-            (void)remove_file(checkpoint, checkpoint->target, NULL);
-        }
-        checkpoint->begun = false;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = checkpoint->fault;
-        }
-        return checkpoint->fault.status;
-    }
-    checkpoint->committed = (int)checkpoint->target;
-    checkpoint->generation = checkpoint->info.generation;
-    return SLC_OK;
-}
-
 enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
@@ -607,7 +330,7 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
     /* The older one first: what an interruption leaves is the end of the run. */
     for (unsigned k = 0; k < 2; k++) {
         const enum slc_status removed =
-            remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);
+            slc_checkpoint_remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);
 
         status = status == SLC_OK ? removed : status;
     }
