@@ -1,39 +1,28 @@
 /*
- * The second half of the builder: gives the buckets in key order to the pipeline that sorts and
- * encodes them; splits those that are larger than a sort area. Then the manifest.
+ * The second half of the builder: gives the buckets (build_queue.h), under the keys of the store
+ * (build_keys.h), to the pipeline that sorts and encodes them; splits those that are larger than a
+ * sort area. Then the manifest.
  */
 #include "convert/builder_internal.h"
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/memory.h"
-#include "convert/build_fibers.h"
+#include "convert/build_keys.h"
 #include "convert/build_manifest.h"
 #include "convert/build_memory.h"
 #include "convert/build_output.h"
 #include "convert/build_pipeline.h"
+#include "convert/build_queue.h"
 #include "convert/build_split.h"
 #include "convert/build_tiles.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-/* Buckets still to be written, in key order: the parts of a split bucket stand before the rest. */
-struct level {
-    struct level *below;
-    struct slc_bucket *buckets;
-    uint32_t count;
-    uint32_t next;
-};
 
 struct finish {
     struct slc_builder *builder;
     struct slc_sort_plan plan;
-    struct slc_recoder *recoders; /* per frame */
-    struct level *top;
+    struct slc_build_queue queue;
     struct slc_sort_memory memory;
     struct slc_ahead_memory ahead;
     struct slc_buffer ahead_memory;
@@ -49,118 +38,6 @@ struct finish {
     struct slc_builder_report *report;
     uint64_t taken; /* entries of the buckets that are being sorted, or are in the file */
 };
-
-/* Every coordinate pushed against the base and the lengths; workers kept the ranges. */
-static enum slc_status
-check_ranges(const struct finish *finish, const uint64_t *dims, struct slc_error *err)
-{
-    const struct slc_builder *builder = finish->builder;
-    unsigned base = (unsigned)finish->plan.index_base;
-    unsigned mode, worker;
-
-    for (mode = 0; mode < builder->order; mode++) {
-        for (worker = 0; worker < builder->options.workers; worker++) {
-            const struct slc_builder_worker *w = &builder->workers[worker];
-
-            if (w->frame == NULL) {
-                continue; /* pushed nothing */
-            }
-            if (w->smallest[mode] < base) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "index %" PRIu64 " occurs in mode %u, but indices start at %u",
-                                w->smallest[mode], mode + 1, base);
-            }
-            if (w->largest[mode] - base >= dims[mode]) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "index %" PRIu64 " occurs in mode %u, whose length is %" PRIu64
-                                " with indices from %u",
-                                w->largest[mode], mode + 1, dims[mode], base);
-            }
-        }
-    }
-    return SLC_OK;
-}
-
-static enum slc_status
-push_level(struct finish *finish, struct slc_bucket *buckets, uint32_t count, struct slc_error *err)
-{
-    struct level *level = slc_malloc(sizeof *level);
-
-    if (level == NULL) {
-        slc_free(buckets);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of buckets");
-    }
-    *level = (struct level){finish->top, buckets, count, 0};
-    finish->top = level;
-    return SLC_OK;
-}
-
-static void pop_level(struct finish *finish)
-{
-    struct level *level = finish->top;
-
-    finish->top = level->below;
-    slc_free(level->buckets);
-    slc_free(level);
-}
-
-/* The key of a splitter. False for one that the sample had and the lengths do not allow. */
-static bool splitter_key(const struct finish *finish, uint32_t splitter, slc_u128 *key)
-{
-    const struct slc_splitters *splitters = &finish->builder->splitters;
-    const uint64_t *coords = splitters->coords + (size_t)splitter * splitters->order;
-    unsigned mode;
-
-    for (mode = 0; mode < splitters->order; mode++) {
-        if (slc_bits_for_length(coords[mode] + 1) > finish->plan.layout.mode_bits[mode]) {
-            return false;
-        }
-    }
-    *key = slc_key_encode(&finish->plan.layout, coords);
-    return true;
-}
-
-/* What keys the buckets hold, as far as splitters tell; all are possible in regrouped ones. */
-static void set_ranges(const struct finish *finish, struct slc_bucket *buckets, bool regroup)
-{
-    uint32_t count = finish->builder->bucket_count;
-    unsigned bits = finish->plan.layout.bits;
-    slc_u128 most = bits == 0 ? 0 : ~(slc_u128)0 >> (128 - bits);
-    slc_u128 first = 0;
-    slc_u128 next = 0;
-    uint32_t i;
-
-    for (i = 0; i < count; i++) {
-        bool bounded = !regroup && i + 1 < count && splitter_key(finish, i, &next);
-
-        buckets[i].first = first;
-        buckets[i].last = bounded ? next - 1 : most;
-        first = bounded ? next : first;
-    }
-}
-
-/* The buckets that the push filled become the first level; its buffers are given back. */
-static enum slc_status take_buckets(struct finish *finish, bool regroup, struct slc_error *err)
-{
-    struct slc_builder *builder = finish->builder;
-    uint32_t count = builder->bucket_count;
-    struct slc_bucket *buckets = slc_calloc(count, sizeof *buckets);
-    uint32_t i;
-
-    if (buckets == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", count);
-    }
-    for (i = 0; i < count; i++) {
-        buckets[i].chain = builder->chains[i];
-        buckets[i].completes = regroup ? 0 : i + 1;
-        finish->report->buckets += buckets[i].chain.entries > 0;
-    }
-    set_ranges(finish, buckets, regroup);
-    slc_free(builder->chains);
-    builder->chains = NULL;
-    slc_splitters_destroy(&builder->splitters);
-    return push_level(finish, buckets, count, err);
-}
 
 static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bucket)
 {
@@ -190,8 +67,8 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     enum slc_status status = SLC_OK;
     uint32_t i;
 
-    for (i = 0; i < finish->top->count; i++) {
-        wanted = slc_max_u64(wanted, need_of(finish, &finish->top->buckets[i]));
+    for (i = 0; i < finish->queue.top->count; i++) {
+        wanted = slc_max_u64(wanted, need_of(finish, &finish->queue.top->buckets[i]));
     }
     finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
     if (finish->memory.workers == 0 || finish->memory.area_bytes < wanted || regroup) {
@@ -308,7 +185,8 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         if (regroup) {
             finish->fact = (struct slc_build_fact){.buckets = 0};
         }
-        finish->top->next = (uint32_t)slc_min_u64(finish->fact.buckets, finish->top->count);
+        finish->queue.top->next =
+            (uint32_t)slc_min_u64(finish->fact.buckets, finish->queue.top->count);
     }
     if (status == SLC_OK) {
         status = slc_tiles_create(&(struct slc_tiles_options){.layout = &finish->plan.layout,
@@ -336,7 +214,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
 /* Splits `count` buckets at the front of the top level and puts the parts in their place. */
 static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
 {
-    struct level *top = finish->top;
+    struct slc_build_level *top = finish->queue.top;
     uint64_t start = slc_clock_ns();
     struct slc_bucket *parts = NULL;
     uint32_t part_count = 0;
@@ -357,16 +235,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     finish->report->recursions++;
     parts[part_count - 1].completes = top->buckets[top->next + count - 1].completes;
     top->next += count;
-    return push_level(finish, parts, part_count, err);
-}
-
-/* The next bucket in key order, NULL at the end. It stays on its level until `next` is moved. */
-static struct slc_bucket *front(struct finish *finish)
-{
-    while (finish->top != NULL && finish->top->next == finish->top->count) {
-        pop_level(finish);
-    }
-    return finish->top == NULL ? NULL : &finish->top->buckets[finish->top->next];
+    return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
 /* For the pipeline: the front bucket, unless it has to be split first. */
@@ -374,13 +243,13 @@ static bool next_bucket(void *context, struct slc_bucket *bucket)
 {
     struct finish *finish = context;
     const struct slc_builder_options *options = &finish->builder->options;
-    struct slc_bucket *next = front(finish);
+    struct slc_bucket *next = slc_build_queue_front(&finish->queue);
 
     if (next == NULL || need_of(finish, next) > finish->memory.area_bytes) {
         return false;
     }
     *bucket = *next;
-    finish->top->next++;
+    finish->queue.top->next++;
     finish->taken += next->chain.entries;
     if (options->progress != NULL) {
         options->progress(options->context, "sort", finish->taken, finish->report->entries);
@@ -406,7 +275,7 @@ static enum slc_status run(struct finish *finish, struct slc_error *err)
     enum slc_status status = SLC_OK;
     const struct slc_bucket *bucket;
 
-    while (status == SLC_OK && (bucket = front(finish)) != NULL) {
+    while (status == SLC_OK && (bucket = slc_build_queue_front(&finish->queue)) != NULL) {
         if (need_of(finish, bucket) > finish->memory.area_bytes) {
             status = split_front(finish, 1, err);
         } else {
@@ -431,98 +300,6 @@ static void fill_report(struct finish *finish)
     slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
 }
 
-/* Whether buckets were cut for another base or another run, which is said. */
-static bool must_regroup(const struct finish *finish)
-{
-    const struct slc_builder *builder = finish->builder;
-    const struct slc_fiber_run *run = &finish->report->fibers.run;
-    const struct slc_fiber_run *assumed = &builder->splitters.run;
-    unsigned base = (unsigned)finish->plan.index_base;
-
-    if (builder->bucket_count == 1 || finish->report->entries == 0) {
-        return false;
-    }
-    if (base != builder->options.assumed_base) {
-        slc_log(SLC_LOG_NOTE,
-                "indices start at %u, not at %u as the sample suggested: sorting again", base,
-                builder->options.assumed_base);
-        return true;
-    }
-    if (run->mode != assumed->mode || run->bits != assumed->bits) {
-        slc_log(SLC_LOG_NOTE, "fibers are kept together otherwise than the sample suggested: "
-                              "sorting again");
-        return true;
-    }
-    return false;
-}
-
-/* From the keys of every frame to final ones. */
-static enum slc_status make_recoders(struct finish *finish, struct slc_error *err)
-{
-    const struct slc_key_frames *frames = &finish->builder->frames;
-    enum slc_status status = SLC_OK;
-
-    finish->recoders = slc_calloc(frames->count + (size_t)1, sizeof *finish->recoders);
-    if (finish->recoders == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
-    }
-    for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
-        const struct slc_key_frame *frame = frames->list[i];
-
-        if (frame->hopeless) {
-            /* Lengths that are within reach after all: they end where the base makes a bit. */
-            status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                              "indices from %u need more than %d bits together: state the index "
-                              "base and the lengths, so that no wrong one is tried",
-                              (unsigned)frame->index_base, SLC_MAX_KEY_BITS);
-        } else {
-            status = slc_recoder_init(&finish->recoders[i], &frame->layout, frame->index_base,
-                                      &finish->plan.layout, &finish->plan.tables,
-                                      finish->plan.index_base, err);
-        }
-    }
-    finish->plan.recoders = finish->recoders;
-    finish->plan.frame_count = frames->count;
-    finish->plan.resumed = finish->builder->resumed;
-    return status;
-}
-
-/* Flushes what workers still hold and prepares keys; *regroup: buckets were cut for others. */
-static enum slc_status
-prepare(struct finish *finish, const uint64_t *dims, bool *regroup, struct slc_error *err)
-{
-    struct slc_builder *builder = finish->builder;
-    unsigned worker;
-    enum slc_status status = slc_scatter_flush_all(&builder->scatter, err);
-
-    for (worker = 0; worker < builder->options.workers; worker++) {
-        finish->report->entries += builder->workers[worker].entries;
-    }
-    if (status == SLC_OK) {
-        status = check_ranges(finish, dims, err);
-    }
-    if (finish->plan.index_base != builder->options.assumed_base) {
-        slc_buffer_destroy(&builder->scatter_memory); /* counting once more takes memory, too */
-    }
-    if (status == SLC_OK) {
-        status = slc_build_fibers_settle(builder, (unsigned)finish->plan.index_base,
-                                         &finish->report->fibers, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_key_layout_init_run(&finish->plan.layout, builder->order, dims,
-                                         finish->report->fibers.run, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_key_tables_init(&finish->plan.tables, &finish->plan.layout, err);
-    }
-    if (status == SLC_OK) {
-        status = make_recoders(finish, err);
-    }
-    finish->plan.spill = builder->spill;
-    *regroup = status == SLC_OK && must_regroup(finish);
-    return status;
-}
-
 /* Blocks stay where a later run can go on behind them. */
 static void end_writer(struct finish *finish, enum slc_status status)
 {
@@ -539,9 +316,7 @@ static void end_writer(struct finish *finish, enum slc_status status)
 
 static void end(struct finish *finish, enum slc_status status)
 {
-    while (finish->top != NULL) {
-        pop_level(finish);
-    }
+    slc_build_queue_clear(&finish->queue);
     end_writer(finish, status);
     slc_free(finish->progress);
     slc_output_destroy(finish->output);
@@ -550,11 +325,7 @@ static void end(struct finish *finish, enum slc_status status)
     slc_buffer_destroy(&finish->ahead_memory);
     slc_buffer_destroy(&finish->chunk_memory);
     slc_free(finish->chunk_data);
-    for (uint32_t i = 0; finish->recoders != NULL && i < finish->builder->frames.count; i++) {
-        slc_recoder_destroy(&finish->recoders[i]);
-    }
-    slc_free(finish->recoders);
-    slc_key_tables_destroy(&finish->plan.tables);
+    slc_build_keys_destroy(finish->builder, &finish->plan);
 }
 
 enum slc_status slc_build_store(struct slc_builder *builder,
@@ -575,15 +346,16 @@ enum slc_status slc_build_store(struct slc_builder *builder,
     enum slc_status status;
     bool regroup = false;
 
-    status = prepare(&finish, dims, &regroup, err);
+    status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
     if (status == SLC_OK) {
-        status = take_buckets(&finish, regroup, err);
+        status = slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
+                                      &report->buckets, err);
     }
     if (status == SLC_OK) {
         status = take_memory(&finish, regroup, dims, err);
     }
     if (status == SLC_OK && regroup) {
-        status = split_front(&finish, finish.top->count, err);
+        status = split_front(&finish, finish.queue.top->count, err);
     }
     if (status == SLC_OK) {
         status = run(&finish, err);
