@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 enum {
+    TRIALS = 4, /* of encoding a tile */
     /* A block's head, its directory of tiles and half a page of padding; an index entry. */
     TILE_ENTRY_BYTES = 104,
     BLOCK_EXTRA_BYTES = 2048 + 64 + 88
@@ -78,7 +79,7 @@ static uint32_t sort_sample(const struct slc_entries *sample,
     return kept;
 }
 
-/* Encodes them; the second time is the one that counts. */
+/* Encodes them some times; the shortest counts, which nothing came between. */
 static enum slc_status encode(enum slc_codec codec,
                               const struct slc_key_layout *keys,
                               const struct entry *entries,
@@ -104,11 +105,14 @@ static enum slc_status encode(enum slc_codec codec,
         values[i] = entries[i].value;
     }
     status = slc_encoder_create(keys, codec, &encoder, err);
-    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
+    for (unsigned k = 0; k < TRIALS && status == SLC_OK; k++) {
         const uint64_t start_ns = slc_clock_ns();
+        double nanoseconds;
 
         status = slc_tile_encode(encoder, &source, &blob, err);
-        trial->nanoseconds = (double)(slc_clock_ns() - start_ns) / trial->nnz;
+        nanoseconds = (double)(slc_clock_ns() - start_ns) / trial->nnz;
+        trial->nanoseconds =
+            k == 0 || nanoseconds < trial->nanoseconds ? nanoseconds : trial->nanoseconds;
     }
     if (status == SLC_OK) {
         trial->index_bits = 8.0 * blob.index_bytes / trial->nnz;
@@ -168,7 +172,8 @@ static void judge_memory(const struct slc_build_job *job,
 {
     const struct slc_builder_options *build = job->build;
     const unsigned order = job->sample->order;
-    const uint32_t buckets = slc_build_buckets_wanted(build, job->sample, job->expected);
+    const uint32_t buckets =
+        job->unsampled ? 1 : slc_build_buckets_wanted(build, job->sample, job->expected);
     const struct slc_push_memory push = slc_push_memory_plan(build, order, buckets, job->expected);
     const uint64_t stream = (uint64_t)push.segment_bytes * push.segment_count;
     /* A row in a chunk: its key within the bucket, its value, a share of runs and heads. */
@@ -211,6 +216,7 @@ enum slc_status slc_build_forecast(const struct slc_build_job *job,
     forecast->encode_seconds =
         1e-9 * trial.nanoseconds * (double)job->entries / job->build->workers;
     forecast->scatter_seconds = SCATTER_OF_ENCODE * forecast->encode_seconds;
-    forecast->sort_seconds = SORT_OF_ENCODE * forecast->encode_seconds;
+    forecast->sort_seconds =
+        SORT_OF_ENCODE * forecast->encode_seconds * (job->unsampled ? job->build->workers : 1);
     return SLC_OK;
 }

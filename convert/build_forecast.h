@@ -7,6 +7,9 @@
 
 #include "convert/builder.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct slc_build_job {
     const struct slc_builder_options *build; /* with its memory and workers */
     const struct slc_entries *sample;        /* as pushed, with indices from `base` */
@@ -14,6 +17,7 @@ struct slc_build_job {
     const uint64_t *dims;
     uint64_t expected; /* entries that the builder would be told of; 0: none */
     uint64_t entries;  /* that would come */
+    bool unsampled;    /* the builder would not see the sample: all entries go to one bucket */
 };
 
 /* All 0 where the sample, or what would come, has no nonzeros. */

@@ -242,7 +242,7 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
     }
     status = divide_memory(&export, &text_bytes, err);
     if (status == SLC_OK && seconds > 0) {
-        status = slc_store_trial(export.files, export.store.reader, seconds, &trial, err);
+        status = slc_store_trial(export.files, export.store.reader, seconds, NULL, &trial, err);
     }
     if (status == SLC_OK) {
         const struct slc_layout_info *info = slc_reader_info(export.store.reader);

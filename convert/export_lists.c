@@ -304,7 +304,8 @@ static enum slc_status judge(struct lists *lists,
         status = judge_memory(lists, &file, forecast, err);
     }
     if (status == SLC_OK && seconds > 0) {
-        status = slc_store_trial(lists->store.files, lists->store.reader, seconds, &trial, err);
+        status =
+            slc_store_trial(lists->store.files, lists->store.reader, seconds, NULL, &trial, err);
     }
     if (status == SLC_OK) {
         const double nnz = (double)lists->store.manifest.nnz;

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,8 +271,11 @@ static enum slc_status divide_memory(const struct reshaping *r,
                            "sorting the nonzeros of this tensor");
 }
 
-static enum slc_status
-build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
+/* What the builder is to do, with its memory; names go along. */
+static enum slc_status prepare_build(struct reshaping *r,
+                                     uint64_t budget_bytes,
+                                     struct slc_builder_options *out,
+                                     struct slc_error *err)
 {
     const struct slc_reshape_options *options = r->options;
     struct slc_builder_options build = {.files = options->files,
@@ -290,11 +294,8 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
                                         .run = options->run,
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
-    struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
     enum slc_status status;
 
-    memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
-    slc_transforms_tell(&options->transforms, origin.transforms, sizeof origin.transforms);
     slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
     memcpy(r->names.modes, r->modes, r->report->order * sizeof r->modes[0]);
     r->names.ranges = options->keep_indices ? NULL : r->ranges;
@@ -308,6 +309,20 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
             r->push.store.manifest.permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
     }
     status = divide_memory(r, budget_bytes, &build, err);
+    *out = build;
+    return status;
+}
+
+static enum slc_status
+build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
+{
+    const struct slc_reshape_options *options = r->options;
+    struct slc_builder_options build;
+    struct slc_store_origin origin = {.writer = "sluice " SLC_VERSION};
+    enum slc_status status = prepare_build(r, budget_bytes, &build, err);
+
+    memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
+    slc_transforms_tell(&options->transforms, origin.transforms, sizeof origin.transforms);
     if (status == SLC_OK) {
         status = slc_builder_create(&build, r->report->order, &r->builder, err);
     }
@@ -326,9 +341,23 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     return slc_builder_finish(r->builder, 0, r->report->dims, &origin, &r->report->build, err);
 }
 
-enum slc_status slc_reshape(const struct slc_reshape_options *options,
-                            struct slc_reshape_report *report,
-                            struct slc_error *err)
+/* What is done once modes and lengths are settled. */
+typedef enum slc_status
+run_fn(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_error *err);
+
+static enum slc_status
+run_build(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_error *err)
+{
+    (void)context;
+    return build_store(r, budget_bytes, err);
+}
+
+/* Opens the store, settles what is left of it, and runs. */
+static enum slc_status perform(const struct slc_reshape_options *options,
+                               run_fn *run,
+                               void *context,
+                               struct slc_reshape_report *report,
+                               struct slc_error *err)
 {
     const uint64_t budget_bytes =
         options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
@@ -357,10 +386,146 @@ enum slc_status slc_reshape(const struct slc_reshape_options *options,
         status = settle_modes(r, err);
     }
     if (status == SLC_OK) {
-        status = build_store(r, budget_bytes, err);
+        status = run(r, budget_bytes, context, err);
     }
     slc_store_push_close(&r->push);
     slc_free(r->ranges);
     slc_free(r);
     return status;
+}
+
+enum slc_status slc_reshape(const struct slc_reshape_options *options,
+                            struct slc_reshape_report *report,
+                            struct slc_error *err)
+{
+    return perform(options, run_build, NULL, report, err);
+}
+
+struct forecasting {
+    double seconds;
+    struct slc_reshape_forecast *forecast;
+};
+
+/* The sampled nonzeros that are left, as they are pushed. */
+static void keep_sample(const struct reshaping *r,
+                        const struct slc_store_sample *sample,
+                        struct slc_entries *entries)
+{
+    struct slc_scan_rows rows = {.count = sample->count, .values = sample->values};
+
+    memcpy(rows.coords, sample->coords, sizeof rows.coords);
+    *entries = (struct slc_entries){
+        .order = r->report->order, .count = compact(r, &rows), .values = rows.values};
+    for (unsigned k = 0; k < entries->order; k++) {
+        entries->coords[k] = rows.coords[r->modes[k]];
+    }
+}
+
+/*
+ * The bytes of a nonzero are those of the store. Where values or the codec change, they change as
+ * those of a tile of the sample do, which is encoded both ways.
+ */
+static enum slc_status judge_store(const struct reshaping *r,
+                                   struct slc_build_job *job,
+                                   double *values,
+                                   struct slc_reshape_forecast *f,
+                                   struct slc_error *err)
+{
+    const struct slc_layout_info *info = r->push.info;
+    const struct slc_transforms *transforms = &r->options->transforms;
+    struct slc_builder_options same = *job->build;
+    struct slc_build_job before = *job;
+    struct slc_build_forecast old;
+    double ratio = 1;
+    enum slc_status status;
+
+    same.codec = info->codec;
+    before.build = &same;
+    status = slc_build_forecast(&before, &old, err);
+    for (uint32_t i = 0; i < job->sample->count && transforms->count > 0; i++) {
+        const double changed = slc_transforms_apply(transforms, values[i]);
+
+        values[i] = isfinite(changed) ? changed : values[i]; /* else the run is to say so */
+    }
+    if (status == SLC_OK) {
+        status = slc_build_forecast(job, &f->built, err);
+    }
+    if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
+        ratio = (double)f->built.store_bytes / (double)old.store_bytes;
+    }
+    /* However little is left: pages before and behind the blocks, and the manifest. */
+    f->built.store_bytes = 4 * SLC_PAGE_BYTES + (uint64_t)(ratio * (double)info->file_bytes *
+                                                           (double)f->kept / (double)f->nnz);
+    return status;
+}
+
+static enum slc_status judge(struct reshaping *r,
+                             const struct slc_builder_options *build,
+                             struct slc_store_sample *sample,
+                             const struct forecasting *of,
+                             struct slc_error *err)
+{
+    struct slc_reshape_forecast *f = of->forecast;
+    struct slc_store_trial trial;
+    struct slc_entries entries;
+    struct slc_build_job job = {
+        .build = build, .sample = &entries, .dims = r->report->dims, .unsampled = true};
+    enum slc_status status = slc_store_push_try(&r->push, of->seconds, sample, &trial, err);
+
+    if (status != SLC_OK || sample->count == 0) {
+        return status;
+    }
+    keep_sample(r, sample, &entries);
+    /* Of what a sample has nothing there is less than its share. */
+    f->kept = (uint64_t)((entries.count > 0 ? (double)entries.count : 0.5) / sample->count *
+                         (double)f->nnz);
+    f->scan_seconds = trial.decode_seconds * (double)f->nnz / build->workers;
+    job.entries = f->kept;
+    return entries.count > 0 && f->kept > 0 ? judge_store(r, &job, sample->values, f, err) : SLC_OK;
+}
+
+static enum slc_status
+run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_error *err)
+{
+    const struct forecasting *of = context;
+    struct slc_reshape_forecast *f = of->forecast;
+    const unsigned order = r->report->order;
+    struct slc_store_sample sample = {.room = SLC_TILE_NNZ};
+    struct slc_builder_options build;
+    uint64_t *memory;
+    enum slc_status status = prepare_build(r, budget_bytes, &build, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    *f = (struct slc_reshape_forecast){.order = order,
+                                       .nnz = r->report->nnz,
+                                       .read_bytes = r->push.info->file_bytes,
+                                       .fixed_bytes = slc_memory_resident() +
+                                                      slc_names_carry_bytes(&r->names)};
+    memcpy(f->dims, r->report->dims, sizeof f->dims);
+    f->scan_bytes = f->fixed_bytes + slc_store_scan_memory_bytes(r->push.info, build.workers);
+    memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);
+    if (memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of the store");
+    }
+    for (unsigned n = 0; n < order; n++) {
+        sample.coords[n] = memory + (size_t)n * sample.room;
+    }
+    sample.values = (double *)(void *)(memory + (size_t)order * sample.room);
+    status = judge(r, &build, &sample, of, err);
+    slc_free(memory);
+    return status;
+}
+
+enum slc_status slc_reshape_forecast(const struct slc_reshape_options *options,
+                                     double seconds,
+                                     struct slc_reshape_forecast *forecast,
+                                     struct slc_error *err)
+{
+    struct forecasting of = {.seconds = seconds, .forecast = forecast};
+    struct slc_reshape_report report;
+
+    *forecast = (struct slc_reshape_forecast){.order = 0};
+    return perform(options, run_forecast, &of, &report, err);
 }

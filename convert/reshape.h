@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "convert/build_forecast.h"
 #include "convert/builder.h"
 
 #include <stdbool.h>
@@ -77,5 +78,26 @@ struct slc_reshape_report {
 enum slc_status slc_reshape(const struct slc_reshape_options *options,
                             struct slc_reshape_report *report,
                             struct slc_error *err) SLC_NODISCARD;
+
+/* What it would take. */
+struct slc_reshape_forecast {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz, kept; /* of the store; of the result, judged by a sample */
+    uint64_t read_bytes;
+    /* Memory: the process and names; that and what a scan takes, while nonzeros come. */
+    uint64_t fixed_bytes, scan_bytes;
+    struct slc_build_forecast built; /* beside these; its store_bytes follow from the store's */
+    double scan_seconds;             /* of all workers at once */
+};
+
+/*
+ * Writes nothing. `seconds`: about so long some tiles are tried. Errors: those of slc_reshape's
+ * beginning, SLC_ERR_BUDGET with them, and of reading the store.
+ */
+enum slc_status slc_reshape_forecast(const struct slc_reshape_options *options,
+                                     double seconds,
+                                     struct slc_reshape_forecast *forecast,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 #endif

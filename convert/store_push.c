@@ -94,3 +94,25 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
     return status == SLC_OK ? slc_store_scan(&push->store, workers, translate, &translation, err)
                             : status;
 }
+
+enum slc_status slc_store_push_try(struct slc_store_push *push,
+                                   double seconds,
+                                   struct slc_store_sample *sample,
+                                   struct slc_store_trial *trial,
+                                   struct slc_error *err)
+{
+    enum slc_status status = read_labels(push, err);
+
+    if (status == SLC_OK) {
+        status =
+            slc_store_trial(push->store.files, push->store.reader, seconds, sample, trial, err);
+    }
+    for (unsigned n = 0; n < push->info->order && status == SLC_OK; n++) {
+        const uint32_t *label = push->labels[n].label;
+
+        for (uint32_t i = 0; i < sample->count && label != NULL; i++) {
+            sample->coords[n][i] = label[sample->coords[n][i]];
+        }
+    }
+    return status;
+}

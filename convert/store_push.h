@@ -6,6 +6,7 @@
 #define SLC_CONVERT_STORE_PUSH_H
 
 #include "convert/store_scan.h"
+#include "convert/store_trial.h"
 #include "storage/labels.h"
 #include "storage/store.h"
 
@@ -36,5 +37,15 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     slc_scan_fn *fn,
                                     void *context,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads labels and makes a trial (store_trial.h) whose sample has the indices of the input. Errors:
+ * those of both.
+ */
+enum slc_status slc_store_push_try(struct slc_store_push *push,
+                                   double seconds,
+                                   struct slc_store_sample *sample,
+                                   struct slc_store_trial *trial,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -1,6 +1,7 @@
 /* See store_trial.h. */
 #include "convert/store_trial.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "convert/format.h"
@@ -15,6 +16,9 @@ struct work {
     struct slc_decoder *decoder;
     struct slc_buffer block;
     struct slc_block_file file;
+    struct slc_store_sample *sample; /* NULL: none is wanted */
+    uint32_t blocks;                 /* that are to be tried */
+    uint32_t quota;                  /* of the sample, for a tile */
     uint64_t nnz, text_bytes, decode_ns, format_ns;
 };
 
@@ -31,6 +35,25 @@ row_bytes(const struct slc_tile_view *tile, const struct slc_chunk_view *chunk, 
     return bytes + slc_format_f64(text, values[i]) + 1;
 }
 
+/* Those of the chunk that are due: one of every `step` nonzeros of the tile, whose `before`th it
+ * begins with. */
+static void take_sample(struct slc_store_sample *sample,
+                        const struct slc_tile_view *tile,
+                        const struct slc_chunk_view *chunk,
+                        uint32_t before,
+                        uint32_t step)
+{
+    const double *values = chunk->values;
+
+    for (uint32_t i = (step - before % step) % step; i < chunk->nnz && sample->count < sample->room;
+         i += step) {
+        for (unsigned n = 0; n < tile->order; n++) {
+            sample->coords[n][sample->count] = tile->corner[n] + chunk->offset[n][i];
+        }
+        sample->values[sample->count++] = values[i];
+    }
+}
+
 static enum slc_status try_tile(struct work *work,
                                 const struct slc_block_view *view,
                                 uint32_t index,
@@ -39,7 +62,10 @@ static enum slc_status try_tile(struct work *work,
     struct slc_chunk_view chunk = {.nnz = 1};
     struct slc_tile_view tile;
     uint64_t start_ns = slc_clock_ns(), decoded_ns;
+    uint32_t before = 0, step;
     enum slc_status status = slc_tile_open(work->decoder, view, index, &tile, err);
+
+    step = status == SLC_OK && work->quota > 0 ? tile.nnz / work->quota + 1 : 1;
 
     while (status == SLC_OK && chunk.nnz > 0) {
         status = tile.next(&tile, CHUNK_NNZ, &chunk, err);
@@ -51,6 +77,11 @@ static enum slc_status try_tile(struct work *work,
         work->decode_ns += decoded_ns - start_ns;
         start_ns = slc_clock_ns();
         work->format_ns += start_ns - decoded_ns;
+        if (status == SLC_OK && work->sample != NULL) {
+            take_sample(work->sample, &tile, &chunk, before, step);
+            before += chunk.nnz;
+            start_ns = slc_clock_ns();
+        }
     }
     return status;
 }
@@ -59,10 +90,11 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
 {
     struct slc_block_entry entry;
     struct slc_block_view view;
-    uint64_t start_ns;
+    uint64_t start_ns, tried;
     enum slc_status status;
 
     slc_reader_entry(work->reader, block, &entry);
+    tried = slc_min_u64(entry.tile_count, TILES);
     status =
         slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err);
     if (status != SLC_OK) {
@@ -72,12 +104,13 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     status = slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
         /* Of all its tiles; those that are tried have their share of it. */
-        const uint64_t tried = entry.tile_count < TILES ? entry.tile_count : TILES;
-
         work->decode_ns += (slc_clock_ns() - start_ns) * tried / entry.tile_count;
     }
-    for (uint32_t t = 0; t < entry.tile_count && t < TILES && status == SLC_OK; t++) {
-        status = try_tile(work, &view, t, err);
+    if (work->sample != NULL) {
+        work->quota = work->sample->room / (work->blocks * (uint32_t)tried);
+    }
+    for (uint64_t t = 0; t < tried && status == SLC_OK; t++) {
+        status = try_tile(work, &view, (uint32_t)(t * entry.tile_count / tried), err);
     }
     return status;
 }
@@ -93,6 +126,7 @@ static enum slc_status try_blocks(struct work *work, double seconds, struct slc_
     if (status == SLC_OK) {
         status = slc_decoder_create(info, SLC_F64, &work->decoder, err);
     }
+    work->blocks = (uint32_t)blocks;
     for (uint64_t k = 0; k < blocks && status == SLC_OK; k++) {
         if (k > 0 && slc_seconds_since(start_ns) >= seconds) {
             break;
@@ -105,10 +139,11 @@ static enum slc_status try_blocks(struct work *work, double seconds, struct slc_
 enum slc_status slc_store_trial(const struct slc_files *files,
                                 const struct slc_reader *reader,
                                 double seconds,
+                                struct slc_store_sample *sample,
                                 struct slc_store_trial *trial,
                                 struct slc_error *err)
 {
-    struct work work = {.reader = reader, .block = SLC_BUFFER_INIT};
+    struct work work = {.reader = reader, .block = SLC_BUFFER_INIT, .sample = sample};
     enum slc_status status;
 
     *trial = (struct slc_store_trial){.nnz = 0};

@@ -6,6 +6,7 @@
 #define SLC_CONVERT_STORE_TRIAL_H
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "storage/files.h"
 #include "storage/reader.h"
 
@@ -18,14 +19,23 @@ struct slc_store_trial {
     double row_bytes;      /* of that row */
 };
 
+/* Nonzeros from all over the tiles that were tried, as the store numbers them. */
+struct slc_store_sample {
+    uint32_t room, count;
+    uint64_t *coords[SLC_MAX_ORDER]; /* `room` each, the caller's */
+    double *values;
+};
+
 /*
  * Tries some tiles of some blocks from all over the file, for about so many seconds; a block at
- * least, unless they are larger than 64 MiB, of which none is. Memory: a block and a decoder.
- * Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, SLC_ERR_MEMORY.
+ * least, unless they are larger than 64 MiB, of which none is. `sample` (NULL: none is wanted) gets
+ * as many nonzeros as it has room for, at most. Memory: a block and a decoder. Errors:
+ * SLC_ERR_DAMAGED, SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status slc_store_trial(const struct slc_files *files,
                                 const struct slc_reader *reader,
                                 double seconds,
+                                struct slc_store_sample *sample,
                                 struct slc_store_trial *trial,
                                 struct slc_error *err) SLC_NODISCARD;
 

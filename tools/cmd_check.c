@@ -105,7 +105,7 @@ static enum slc_status judge(const struct arguments *args,
     forecast_buffer(forecast, "process", fixed, "program, libraries, index of blocks");
     forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
     if (!args->forecast.no_probe) {
-        status = slc_store_trial(NULL, store->reader, TRIAL_SECONDS, &trial, err);
+        status = slc_store_trial(NULL, store->reader, TRIAL_SECONDS, NULL, &trial, err);
     }
     if (status == SLC_OK && !args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));

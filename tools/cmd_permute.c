@@ -7,6 +7,7 @@ struct arguments {
     struct build_options build;
     struct option_modes order;
     struct option_strings transforms;
+    struct forecast_options forecast;
 };
 
 static const struct option options[] = {
@@ -18,6 +19,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, order)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
 static int run(const struct command *command, int argc, char **argv)
@@ -36,7 +38,7 @@ static int run(const struct command *command, int argc, char **argv)
     for (unsigned k = 0; k < args.order.count; k++) {
         reshape.modes[k] = args.order.mode[k];
     }
-    return reshape_run(&args.build, &args.transforms, &reshape);
+    return reshape_run(&args.build, &args.transforms, &args.forecast, &reshape);
 }
 
 const struct command command_permute = {

@@ -11,6 +11,7 @@ struct arguments {
     struct option_strings modes;
     bool keep_indices;
     struct option_strings transforms;
+    struct forecast_options forecast;
 };
 
 static const struct option options[] = {
@@ -27,6 +28,7 @@ static const struct option options[] = {
      .offset = offsetof(struct arguments, keep_indices)},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
 /* "3=100..200": the ranges of mode 3. */
@@ -71,7 +73,7 @@ static int run(const struct command *command, int argc, char **argv)
     reshape.store = operands.text[0];
     reshape.output = operands.text[1];
     reshape.keep_indices = args.keep_indices;
-    return reshape_run(&args.build, &args.transforms, &reshape);
+    return reshape_run(&args.build, &args.transforms, &args.forecast, &reshape);
 }
 
 const struct command command_slice = {

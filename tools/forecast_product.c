@@ -16,7 +16,7 @@ static enum slc_status judge(const struct forecast_product *product,
     struct forecast forecast = {
         .command = "product", .output = product->output, .final_bytes = product->written_bytes};
     struct slc_store_trial trial;
-    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, &trial, err);
+    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err);
 
     if (status != SLC_OK || trial.nnz == 0) {
         return status;

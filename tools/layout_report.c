@@ -83,7 +83,7 @@ enum slc_status layout_judge(const struct slc_relayout *layouts,
     struct forecast forecast = {.command = "layout", .output = slc_reader_path(reader)};
     struct slc_store_trial trial;
     struct format_text a;
-    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, &trial, err);
+    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err);
 
     if (status != SLC_OK) {
         return status;

@@ -1,7 +1,9 @@
 /* See reshape_options.h. */
 #include "reshape_options.h"
 
+#include "base/checked.h"
 #include "console.h"
+#include "convert/build_folder.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -50,8 +52,85 @@ static enum slc_status fill_options(const struct build_options *build,
     return status == SLC_OK ? build_fibers(build, &out->fibers, &out->run, err) : status;
 }
 
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.05
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+static void judge_time(const struct slc_reshape_forecast *found, struct forecast *forecast)
+{
+    const struct slc_build_forecast *built = &found->built;
+    const double reads = forecast->read_rate, writes = forecast->write_rate;
+    const double spill = (double)built->spill_bytes;
+
+    forecast_phase(forecast, "begin and end");
+    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_phase(forecast, "collect");
+    forecast_part(forecast, "reading", reads > 0 ? (double)found->read_bytes / reads : 0);
+    forecast_part(forecast, "decoding", found->scan_seconds + built->scatter_seconds);
+    forecast_part(forecast, "spilling", writes > 0 ? spill / writes : 0);
+    forecast_phase(forecast, "write");
+    forecast_part(forecast, "sorting", built->sort_seconds + built->encode_seconds);
+    forecast_part(forecast, "writing",
+                  (writes > 0 ? (double)built->store_bytes / writes : 0) +
+                      (reads > 0 ? spill / reads : 0));
+}
+
+static enum slc_status dry_run(const struct forecast_options *options,
+                               const struct slc_reshape_options *reshape,
+                               struct slc_error *err)
+{
+    struct forecast forecast = {.command = reshape->verb,
+                                .budget_bytes = reshape->memory_bytes,
+                                .output = reshape->output,
+                                .temp_folder = reshape->temp_folder,
+                                .free_bytes = UINT64_MAX};
+    struct slc_reshape_forecast found;
+    const struct slc_build_forecast *built = &found.built;
+    char blocks[4096 + 16], dims[FORMAT_DIMS_BYTES];
+    struct format_text a, b;
+    enum slc_status status =
+        slc_build_folder_check(slc_files_system(), reshape->output, reshape->overwrite, err);
+
+    if (status == SLC_OK) {
+        status = slc_reshape_forecast(reshape, TRIAL_SECONDS, &found, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    forecast.final_bytes = built->store_bytes;
+    forecast.temp_bytes = built->spill_bytes;
+    forecast.read_bytes = found.read_bytes + built->spill_bytes;
+    forecast.written_bytes = built->store_bytes + built->spill_bytes;
+    forecast.passes = built->spill_bytes > 0
+                          ? "one over the store, one over the temporary file, one over the output"
+                          : "one over the store, one over the output";
+    forecast.memory_bytes =
+        slc_max_u64(found.scan_bytes + built->push_bytes, found.fixed_bytes + built->sort_bytes);
+    forecast_buffer(&forecast, "scanning", found.scan_bytes,
+                    "process, blocks and decoders while the store is read");
+    forecast_buffer(&forecast, "collecting", built->push_bytes,
+                    "buckets and what they hold, meanwhile");
+    forecast_buffer(&forecast, "sorting", found.fixed_bytes + built->sort_bytes,
+                    "process, buckets, sort areas, encoders and writer");
+    if (!options->no_probe) {
+        (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", reshape->store, SLC_BLCO_NAME);
+        forecast_try_drives(&forecast, blocks);
+        judge_time(&found, &forecast);
+    }
+    status = forecast_check_room(&forecast, err);
+    if (status == SLC_OK && !options->json) {
+        printf("Would %s %s to %s\n", reshape->verb, reshape->store, reshape->output);
+        printf("  %-12s %s\n", "dims", format_dims(dims, found.order, found.dims));
+        printf("  %-12s about %s of %s\n", "nonzeros", format_count(&a, found.kept),
+               format_count(&b, found.nnz));
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, options->json, err) : status;
+}
+
 int reshape_run(const struct build_options *build,
                 const struct option_strings *transforms,
+                const struct forecast_options *forecast,
                 struct slc_reshape_options *reshape)
 {
     struct slc_reshape_report report;
@@ -59,9 +138,14 @@ int reshape_run(const struct build_options *build,
     struct format_text a, b;
     char dims[FORMAT_DIMS_BYTES];
 
-    if (build_start(build, reshape->output, &err) != SLC_OK ||
-        fill_options(build, transforms, reshape, &err) != SLC_OK ||
-        slc_reshape(reshape, &report, &err) != SLC_OK) {
+    if (build_start(build, forecast->dry_run ? "-" : reshape->output, &err) != SLC_OK ||
+        fill_options(build, transforms, reshape, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (forecast->dry_run) {
+        return dry_run(forecast, reshape, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    if (slc_reshape(reshape, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
     console_settle();

@@ -4,6 +4,7 @@
 
 #include "build_options.h"
 #include "convert/reshape.h"
+#include "forecast.h"
 
 /* The row of an option table for the chain of transforms at `field` of struct `type`. */
 #define OPTION_ROW_TRANSFORM(type, field)                                                          \
@@ -48,9 +49,11 @@ enum slc_status reshape_transforms(const struct option_strings *given,
                                    struct slc_transforms *transforms,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Fills what the shared options say, reshapes and reports. Returns the exit code. */
+/* Fills what the shared options say, reshapes and reports, or tells what that would take. Returns
+ * the exit code. */
 int reshape_run(const struct build_options *build,
                 const struct option_strings *transforms,
+                const struct forecast_options *forecast,
                 struct slc_reshape_options *reshape);
 
 #endif

@@ -213,8 +213,17 @@ def exported(folder, store, ending):
     return size
 
 
+def sliced(folder, store, *args):
+    """How large such a slice of a store is."""
+    path = os.path.join(folder, "sized.slc")
+    sluice("slice", store, path, *args, "-q")
+    size = sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
+    shutil.rmtree(path)
+    return size
+
+
 def dry_runs(folder):
-    """--dry-run of convert, check, export and generate: nothing is written, budgets and room are looked at, bytes are near the truth."""
+    """--dry-run of commands that go through whole files: nothing is written, budgets and room are looked at, bytes are near the truth."""
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out"))
     sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
     sluice("convert", text, store, "-q")
@@ -225,6 +234,9 @@ def dry_runs(folder):
     listed = {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}
     commands = [(["convert", text, out + ".slc"], os.path.getsize(text), size), (["check", store], size, 0),
                 (["export", store, out + ".tns"], size, os.path.getsize(text)),
+                (["slice", store, out + ".slc", "--mode", "2=1..1000"], size, sliced(folder, store, "--mode", "2=1..1000")),
+                (["slice", store, out + ".slc", "--transform", "binarize"], size, sliced(folder, store, "--transform", "binarize")),
+                (["permute", store, out + ".slc", "--order", "3,1,2"], size, size),
                 *((["export", run, out + ending], factors, exported(folder, run, ending)) for ending in (".mat", ".ktensor")),
                 *((["export", store, out + ending], size, exported(folder, store, ending)) for ending in (".bin", ".npz", ".mat")),
                 (["generate", out + ".slc", "--dims", "3000x2000x100", "--nnz", 60000], 0, size),
