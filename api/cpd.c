@@ -12,11 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-struct sluice_cpd {
-    struct slc_cp_result result;
-    uint64_t bytes_read;
-};
-
 /* One run: what was asked for and what it holds. */
 struct run {
     struct sluice_cpd_options options;
@@ -258,56 +253,6 @@ enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct slc_erro
     return status;
 }
 
-static enum slc_status load_model(const struct slc_manifest *manifest,
-                                  const char *folder,
-                                  struct slc_cp_result *result,
-                                  struct slc_error *err)
-{
-    bool found = false;
-    enum slc_status status = slc_model_read(NULL, folder, SLC_F64, manifest->order, manifest->dims,
-                                            SLC_MAX_ORDER, &result->rank, result->factors, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    result->order = manifest->order;
-    result->lambda = slc_calloc(result->rank, sizeof *result->lambda);
-    if (result->lambda == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u weights", result->rank);
-    }
-    status = slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
-    for (uint32_t r = 0; status == SLC_OK && !found && r < result->rank; r++) {
-        result->lambda[r] = 1;
-    }
-    for (unsigned n = 0; n < result->order; n++) {
-        result->mode_order[n] = n;
-    }
-    result->fit = (double)NAN;
-    result->norm_x = sqrt(manifest->sum_of_squares);
-    result->reason = SLC_STOP_ITERATIONS;
-    return status;
-}
-
-enum slc_status sluice_cpd_load(const struct sluice_store *store,
-                                const char *folder,
-                                struct sluice_cpd **ret_model,
-                                struct slc_error *err)
-{
-    struct sluice_cpd *model = slc_calloc(1, sizeof *model);
-    enum slc_status status;
-
-    if (model == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
-    }
-    status = load_model(&store->store.manifest, folder, &model->result, err);
-    if (status != SLC_OK) {
-        sluice_cpd_destroy(model);
-        return status;
-    }
-    *ret_model = model;
-    return SLC_OK;
-}
-
 enum slc_status sluice_cpd_report(const struct sluice_cpd *model,
                                   struct sluice_cpd_report *report,
                                   struct slc_error *err)
@@ -389,18 +334,4 @@ uint64_t sluice_cpd_rows(const struct sluice_cpd *model, uint32_t mode)
 void sluice_cpd_factor(const struct sluice_cpd *model, uint32_t mode, double *factor)
 {
     api_copy_out(&model->result.factors[mode], factor);
-}
-
-enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
-                                enum sluice_model_form form,
-                                const char *path,
-                                struct slc_error *err)
-{
-    struct slc_model_view view = {
-        .order = model->result.order, .rank = model->result.rank, .lambda = model->result.lambda};
-
-    for (unsigned n = 0; n < view.order; n++) {
-        view.factors[n] = &model->result.factors[n];
-    }
-    return slc_model_write(NULL, (enum slc_model_form)form, path, &view, err);
 }

@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "engine/plan.h"
+#include "engine/solve/cp_als.h"
 #include "engine/stream.h"
 #include "sluice/sluice.h"
+#include "storage/model.h"
 #include "storage/store.h"
 
 #include <stddef.h>
@@ -16,6 +18,14 @@
 struct sluice_store {
     struct slc_store store;
 };
+
+struct sluice_cpd {
+    struct slc_cp_result result;
+    uint64_t bytes_read;
+};
+
+/* The model, whose factors and weights are borrowed. */
+struct slc_model_view api_model_view(const struct sluice_cpd *model);
 
 /*
  * Copies the options a program filled in (its struct_bytes first) over `known`, which holds the

@@ -11,6 +11,7 @@
 #include "convert/builder.h"
 #include "convert/convert.h"
 #include "convert/generate.h"
+#include "convert/predict.h"
 #include "engine/solve/cp_als.h"
 #include "storage/io.h"
 #include "storage/model.h"
@@ -63,6 +64,10 @@ SAME(SLUICE_DIST_ZIPF_SHUFFLED, SLC_DIST_ZIPF_SHUFFLED);
 SAME(SLUICE_MODEL_NPY, SLC_MODEL_NPY);
 SAME(SLUICE_MODEL_SPLATT, SLC_MODEL_SPLATT);
 SAME(SLUICE_MODEL_KTENSOR, SLC_MODEL_KTENSOR);
+SAME(SLUICE_PREDICT_NONE, SLC_PREDICT_NONE);
+SAME(SLUICE_PREDICT_TEXT, SLC_PREDICT_TEXT);
+SAME(SLUICE_PREDICT_CSV, SLC_PREDICT_CSV);
+SAME(SLUICE_PREDICT_NPY, SLC_PREDICT_NPY);
 SAME(SLUICE_COPIES_AUTO, SLC_COPIES_AUTO);
 SAME(SLUICE_COPIES_NEVER, SLC_COPIES_NEVER);
 SAME(SLUICE_COPIES_ALWAYS, SLC_COPIES_ALWAYS);
@@ -219,6 +224,14 @@ void sluice_export_options_init(struct sluice_export_options *options, uint64_t 
 {
     static const struct sluice_export_options defaults = {.struct_bytes = sizeof defaults,
                                                           .index_base = 1};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_predict_options_init(struct sluice_predict_options *options, uint64_t bytes)
+{
+    static const struct sluice_predict_options defaults = {
+        .struct_bytes = sizeof defaults, .index_base = -1, .form = SLUICE_PREDICT_TEXT};
 
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }

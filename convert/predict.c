@@ -16,12 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    BATCH_ROWS = 16384,
-    GRAIN_ROWS = 1024,
-    PANEL = 256, /* columns of the model that are multiplied at a time */
-    NUMBERS_BYTES = 3 * (SLC_FORMAT_F64_BYTES + 1)
-};
+enum { BATCH_ROWS = 16384, GRAIN_ROWS = 1024, NUMBERS_BYTES = 3 * (SLC_FORMAT_F64_BYTES + 1) };
 
 struct predict {
     const struct slc_predict_options *options;
@@ -320,27 +315,12 @@ static const uint64_t *column_of(const struct predict *predict, unsigned mode)
 
 static double model_value(const struct predict *predict, uint32_t row)
 {
-    const struct slc_model_view *model = predict->model;
-    double sum = 0.0;
+    uint64_t index[SLC_MAX_ORDER];
 
-    for (uint32_t first = 0; first < model->rank; first += PANEL) {
-        const uint32_t count = model->rank - first < PANEL ? model->rank - first : PANEL;
-        double product[PANEL];
-
-        memcpy(product, model->lambda + first, count * sizeof product[0]);
-        for (unsigned n = 0; n < model->order; n++) {
-            const uint64_t index = column_of(predict, n)[row] - predict->report->index_base;
-            const double *factor = slc_matrix_row_f64(model->factors[n], index) + first;
-
-            for (uint32_t r = 0; r < count; r++) {
-                product[r] *= factor[r];
-            }
-        }
-        for (uint32_t r = 0; r < count; r++) {
-            sum += product[r];
-        }
+    for (unsigned n = 0; n < predict->model->order; n++) {
+        index[n] = column_of(predict, n)[row] - predict->report->index_base;
     }
-    return sum;
+    return slc_model_value(predict->model, index);
 }
 
 /* A row as text; returns what it takes. */

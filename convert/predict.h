@@ -26,7 +26,7 @@ struct slc_predict_options {
     const char *input;                  /* text in any dialect, plain or compressed; "-" */
     enum slc_dialect dialect;           /* AUTO, or one of a text */
     int index_base;                     /* -1: as the input tells */
-    const struct slc_model_view *model; /* factors f64; lambda */
+    const struct slc_model_view *model; /* factors in memory; lambda */
     enum slc_predict_form form;
     const char *output; /* a path, or "-"; .npy needs a file */
     bool overwrite;
@@ -62,5 +62,19 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
 enum slc_status slc_predict(const struct slc_predict_options *options,
                             struct slc_predict_report *report,
                             struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The model's values at `count` coordinates in memory: coords[n][i], from 0, of entry i in mode n.
+ * Order: the same bits for any number of threads, and as slc_predict. Errors: SLC_ERR_INPUT naming
+ * an entry that is beyond the model, before any value is computed; SLC_ERR_INTERRUPTED where *flag,
+ * which may be NULL, is not 0: values[i] may or may not have been computed then.
+ */
+enum slc_status slc_predict_values(const struct slc_model_view *model,
+                                   uint64_t count,
+                                   const uint64_t *const *coords,
+                                   unsigned threads,
+                                   const volatile int *flag,
+                                   double *values,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -4,13 +4,14 @@
 #include "base/checked.h"
 #include "base/team.h"
 #include "engine/stream.h"
+#include "storage/model.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAIN = 4096, PANEL = 256 };
+enum { GRAIN = 4096 };
 
 /* Odd numbers without a pattern, one per mode: the fractional part of the golden ratio and its
  * successors under the finalizer below. */
@@ -276,36 +277,9 @@ void slc_held_destroy(struct slc_held *held)
 /* A model being judged. */
 struct judged {
     const struct slc_held *held;
-    const struct slc_matrix *factors;
-    const double *weights;
+    struct slc_model_view model;
     double *sums; /* of each grain: squares, magnitudes */
 };
-
-static double model_value(const struct judged *judged, const uint64_t *coords)
-{
-    const uint32_t rank = judged->factors[0].cols;
-    double sum = 0.0;
-
-    for (uint32_t first = 0; first < rank; first += PANEL) {
-        const uint32_t count = rank - first < PANEL ? rank - first : PANEL;
-        double product[PANEL];
-
-        memcpy(product, judged->weights + first, count * sizeof product[0]);
-        for (unsigned n = 0; n < judged->held->order; n++) {
-            const struct slc_matrix *factor = &judged->factors[n];
-
-            for (uint32_t r = 0; r < count; r++) {
-                product[r] *= factor->type == SLC_F64
-                                  ? slc_matrix_row_f64(factor, coords[n])[first + r]
-                                  : (double)slc_matrix_row_f32(factor, coords[n])[first + r];
-            }
-        }
-        for (uint32_t r = 0; r < count; r++) {
-            sum += product[r];
-        }
-    }
-    return sum;
-}
 
 static void judge(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
@@ -317,7 +291,7 @@ static void judge(void *context, uint64_t begin, uint64_t end, unsigned worker)
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
         const double error =
-            value_of(judged->held, i) - model_value(judged, records + i * words + 2);
+            value_of(judged->held, i) - slc_model_value(&judged->model, records + i * words + 2);
 
         squares += error * error;
         magnitudes += fabs(error);
@@ -334,10 +308,14 @@ enum slc_status slc_held_error(struct slc_held *held,
                                double *mae,
                                struct slc_error *err)
 {
-    struct judged judged = {.held = held, .factors = factors, .weights = weights};
+    struct judged judged = {
+        .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
     double squares = 0.0, magnitudes = 0.0;
     enum slc_status status;
 
+    for (unsigned n = 0; n < held->order; n++) {
+        judged.model.factors[n] = &factors[n];
+    }
     judged.sums = (double *)held->memory.data + held->room * record_words(held->order);
     status = slc_team_for(workers, held->count, GRAIN, judge, &judged, err);
     if (status != SLC_OK) {

@@ -88,6 +88,13 @@ enum slc_status slc_model_hash(const struct slc_files *files,
                                uint64_t *hash,
                                struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * The value at index[n] of each mode n, within the model, whose factors are in memory, f32 or f64.
+ * Math: sum over r of lambda[r] * A1(i1, r) * .. * AN(iN, r), the factors in the order of modes,
+ * added up by r in f64. Order: the same bits for the same numbers. Cost: N * R.
+ */
+double slc_model_value(const struct slc_model_view *model, const uint64_t *index);
+
 /* lambda.npy of a folder, if it has one: *found says so, and `lambda` (rank doubles) is filled. */
 enum slc_status slc_model_read_lambda(const struct slc_files *files,
                                       const char *folder,

@@ -124,9 +124,10 @@ SLC_API enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct 
 
 /*
  * The model whose mode-1.npy, .. and lambda.npy are in `folder`, of the shape of `store`: of
- * sluice_cpd_save or the command. Weights are 1 without lambda.npy. There is no fit (NaN), and
- * there are no iterations. Owns: as sluice_cpd. Errors: SLC_ERR_INPUT or SLC_ERR_FORMAT for other
- * files or shapes, SLC_ERR_IO, SLC_ERR_MEMORY.
+ * sluice_cpd_save or the command. Where `store` is NULL the shape is that of the files, and there
+ * is no norm (NaN). Weights are 1 without lambda.npy. There is no fit (NaN), and there are no
+ * iterations. Owns: as sluice_cpd. Errors: SLC_ERR_INPUT or SLC_ERR_FORMAT for other files or
+ * shapes, SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 SLC_API enum slc_status sluice_cpd_load(const struct sluice_store *store,
                                         const char *folder,

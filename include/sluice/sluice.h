@@ -35,6 +35,7 @@
 
 #include "sluice/compute.h"
 #include "sluice/cpd.h"
+#include "sluice/model.h"
 #include "sluice/store.h"
 #include "sluice/types.h"
 

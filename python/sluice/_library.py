@@ -9,6 +9,8 @@ import threading
 from ctypes import byref, c_int
 from typing import Any, Callable, Optional
 
+import numpy as np
+
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
 from ._structs import NAMES, Error
 
@@ -55,6 +57,10 @@ def options(kind: Any) -> Any:
     else:
         made.struct_bytes = ctypes.sizeof(made)
     return made
+
+
+def pointer(array: Optional[np.ndarray]) -> Any:
+    return array.ctypes.data_as(ctypes.c_void_p) if array is not None else ctypes.c_void_p()
 
 
 def path_bytes(path: Any) -> bytes:

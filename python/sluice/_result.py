@@ -6,13 +6,13 @@ import ctypes
 import os
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import LIB, call, options, path_bytes
+from ._library import LIB, Run, call, options, path_bytes, pointer
 
 STOPS = ("tol", "iterations", "time", "stopped")
 FORMS = ("npy", "splatt", "ktensor")
@@ -26,6 +26,21 @@ class Holdout:
     rmse: float
     mae: float
     norm: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """
+    What the entries of a text say of a model: how many there are and the first index in them; where they have values,
+    the model's error on them, the largest residual, and the norm of the values.
+    """
+
+    count: int
+    index_base: int
+    rmse: Optional[float]
+    mae: Optional[float]
+    largest: Optional[float]
+    norm: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,67 @@ class Result:
     def __repr__(self) -> str:
         dims = " x ".join(str(len(factor)) for factor in self.factors)
         return f"<sluice.Result of {dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}>"
+
+    def _model(self) -> Any:
+        """The library's model of these numbers: for the caller to destroy."""
+        model = ctypes.c_void_p()
+        held = [np.ascontiguousarray(factor, dtype=np.float64) for factor in self.factors]
+        weights = np.ascontiguousarray(self.weights, dtype=np.float64)
+        pointers = (ctypes.c_void_p * len(held))(*(pointer(factor) for factor in held))
+        dims = (ctypes.c_uint64 * len(held))(*(len(factor) for factor in held))
+        call("sluice_cpd_from_factors", ctypes.c_uint32(len(held)), dims, ctypes.c_uint32(self.rank), pointer(weights),
+             pointers, byref(model))
+        return model
+
+    def predict(self, coords: Union[Any, Sequence[Any]], *, threads: int = 0) -> np.ndarray:
+        """
+        The model's values at coordinates: an array, order x entries, or a list of a column per mode. They count from 0.
+        The library has a copy of the factors meanwhile.
+        """
+        columns = [np.asarray(column) for column in coords]
+        if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
+                                                    for column in columns):
+            raise UsageError(f"coordinates of the shapes {[column.shape for column in columns]}; a column of the same "
+                             f"length is needed for each of {len(self.factors)} modes")
+        for n, column in enumerate(columns):
+            if column.dtype.kind not in "iub":
+                raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
+            if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
+                raise UsageError(f"index {column.min()} in mode {n} is below 0")
+        held = [np.ascontiguousarray(column, dtype=np.uint64) for column in columns]
+        pointers = (ctypes.c_void_p * len(held))(*(pointer(column) for column in held))
+        out = np.empty(len(held[0]))
+        run = Run()
+        known = options(c.PredictOptions)
+        known.threads, known.stop = threads, ctypes.pointer(run.stop)
+        model = self._model()
+        try:
+            run.call("sluice_predict", model, ctypes.c_uint64(len(out)), pointers, pointer(out), byref(known))
+        finally:
+            LIB.sluice_cpd_destroy(model)
+        return out
+
+    def predict_file(self, path: Any, output: Any = None, *, index_base: Optional[int] = None, overwrite: bool = False,
+                     threads: int = 0) -> Prediction:
+        """
+        The model's error on the entries of a text, in any format of one. `output` gets indices, values, the model's and
+        residuals: CSV or .npy as its name ends, else text.
+        """
+        run = Run()
+        known = options(c.PredictOptions)
+        known.index_base = -1 if index_base is None else index_base
+        known.overwrite, known.threads, known.stop = overwrite, threads, ctypes.pointer(run.stop)
+        ending = os.path.splitext(os.fspath(output))[1] if output is not None else None
+        known.form = {None: 0, ".csv": 2, ".npy": 3}.get(ending, 1)
+        report = options(c.PredictReport)
+        model = self._model()
+        try:
+            run.call("sluice_predict_text", model, path_bytes(path), None if output is None else path_bytes(output),
+                     byref(known), byref(report))
+        finally:
+            LIB.sluice_cpd_destroy(model)
+        errors = (report.rmse, report.mae, report.largest, report.values_norm) if report.has_values else (None,) * 4
+        return Prediction(report.rows, report.index_base, *errors)
 
     def to_pyttb(self) -> Any:
         """A pyttb.ktensor with copies of the numbers."""

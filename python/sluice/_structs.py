@@ -125,6 +125,16 @@ class CpdReport(Structure):
                 ("heldout_norm", F64)]
 
 
+class PredictOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("form", ENUM), ("overwrite", U32),
+                ("threads", U32), ("reserved", U32), ("stop", POINTER(c_int))]
+
+
+class PredictReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("has_values", U32), ("reserved", U32),
+                ("rows", U64), ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
+
+
 # By the names of the C structs; those with an init function of their own are options.
 STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice_convert_report": ConvertReport,
            "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
@@ -132,5 +142,6 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
            "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions, "sluice_cpd_iteration": CpdIteration,
-           "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport}
+           "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
+           "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport}
 NAMES = {kind: name for name, kind in STRUCTS.items()}

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _structs as c
 from ._errors import Interrupted, UsageError
-from ._library import LIB, Run, call, options, path_bytes, size
+from ._library import LIB, Run, call, options, path_bytes, pointer, size
 from ._result import Iteration, Result, save
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -66,10 +66,6 @@ def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
     if out.ndim != 2 or out.shape[0] != rows:
         raise UsageError(f"{what} has the shape {out.shape}; a matrix of {rows} rows is needed")
     return out
-
-
-def _pointer(array: Optional[np.ndarray]) -> Any:
-    return array.ctypes.data_as(c_void_p) if array is not None else c_void_p()
 
 
 class Tensor:
@@ -204,9 +200,9 @@ class Tensor:
         rank = ranks.pop()
         run = Run()
         known = _compute(run, memory, threads, precision, io, deterministic)
-        pointers = (c_void_p * self.order)(*(_pointer(matrix) for matrix in held))
+        pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
-        run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, _pointer(out), byref(known))
+        run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), byref(known))
         return out
 
     def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
@@ -224,7 +220,7 @@ class Tensor:
         known = options(c.TtvOptions)
         known.overwrite, known.compute = overwrite, ctypes.pointer(compute)
         report = options(c.TtvReport)
-        pointers = (c_void_p * self.order)(*(_pointer(vector) for vector in held))
+        pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
         run.call("sluice_ttv", self._open(), pointers, path_bytes(output) if output is not None else None,
                  byref(known), byref(report))
         return Tensor(output) if output is not None else report.number
@@ -240,7 +236,7 @@ class Tensor:
         compute = _compute(run, memory, threads, precision, io, False)
         known = options(c.TtmOptions)
         known.compute = ctypes.pointer(compute)
-        run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), _pointer(held),
+        run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
                  path_bytes(output), byref(known), None)
         return tuple(np.load(os.path.join(output, name), mmap_mode="r")
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
@@ -379,8 +375,8 @@ def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, kn
         for at in range(0, len(values), PIECE):
             columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
             piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
-            pointers = (c_void_p * len(columns))(*(_pointer(column) for column in columns))
-            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, _pointer(piece))
+            pointers = (c_void_p * len(columns))(*(pointer(column) for column in columns))
+            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
     except BaseException:
         LIB.sluice_builder_abandon(builder)
         raise

@@ -218,6 +218,34 @@ def holdout(folder):
     fails(sluice.UsageError, "0.6", tensor.cpd, 3, holdout=0.6)
 
 
+def predictions(folder):
+    """Values of a model are NumPy's, of one in memory as of one in files, and errors the command's."""
+    tensor = small(folder)
+    coords, values = entries(tensor, folder)
+    out = os.path.join(folder, "run")
+    kept, mapped = tensor.cpd(3, 5, deterministic=True), tensor.cpd(3, 5, deterministic=True, output=out)
+    model = np.einsum("r,ir,jr,kr->ijk", kept.weights, *kept.factors)
+    for result in (kept, mapped):
+        got = result.predict(coords)
+        check(np.allclose(got, model[tuple(coords)], rtol=1e-13, atol=1e-13), result)
+        check(np.array_equal(result.predict([column.astype(np.int32) for column in coords], threads=1), got), "columns")
+    check(len(kept.predict(np.empty((3, 0), dtype=int))) == 0, "no entries")
+    text = os.path.join(folder, "entries.tns")
+    want = json.loads(command("predict", out, text, "--json")[0])
+    told = kept.predict_file(text, os.path.join(folder, "all.npy"))
+    check((told.count, told.rmse, told.mae, told.largest, told.norm, told.index_base) ==
+          (want["count"], want["rmse"], want["mae"], want["largest_error"], want["values_norm"], 1), (told, want))
+    rows = np.load(os.path.join(folder, "all.npy"))
+    check(np.array_equal(rows[:, 0], values) and np.array_equal(rows[:, 1], kept.predict(coords)), "the file")
+    fails(sluice.StorageError, "all.npy", kept.predict_file, text, os.path.join(folder, "all.npy"))
+    np.savetxt(text, coords.T + 1, fmt="%d")
+    check(kept.predict_file(text).rmse is None, "an error without values")
+    fails(sluice.InputError, "entry 0: index 40 of mode 0", kept.predict, [[40], [0], [0]])
+    fails(sluice.UsageError, "below 0", kept.predict, [[0], [-1], [0]])
+    fails(sluice.UsageError, "integers", kept.predict, [[0], [0.5], [0]])
+    fails(sluice.UsageError, "shapes", kept.predict, [[0], [0]])
+
+
 CHILD = """
 import sys, sluice
 def tell(iteration):
@@ -361,6 +389,7 @@ run([
     ("decompositions have the command's bits", same_bits),
     ("callbacks stop, and the run goes on", callbacks),
     ("nonzeros are held out as by the command", holdout),
+    ("values of a model are NumPy's", predictions),
     ("Ctrl-C leaves what the command goes on from", interrupts),
     ("the lock is free meanwhile", lock_is_free),
     ("exceptions say what and where", faults),

@@ -1,10 +1,11 @@
 #!/bin/sh
-# One example converts a tiny tensor, factorizes it and writes the factors; the other sums over a mode.
-# usage: test_example.sh FACTORIZE SUM_MODE (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
+# One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
+# tells the error of the model.
+# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..4
+echo 1..6
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -29,5 +30,19 @@ out=$($MESON_EXE_WRAPPER "$2" "$folder/tiny.tns.slc" 1 "$folder/sums.slc" 2>&1) 
 [ "$code" = 1 ] && echo "$out" | grep -q 'sums.slc' &&
     echo "ok 4 - keeps a result that is there" || {
     echo "not ok 4 - keeps a result that is there"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$3" "$folder/factors" "$folder/tiny.tns" 2>&1) &&
+    echo "$out" | grep -q '^3 entries: RMSE [0-9.e-]*, MAE [0-9.e-]*$' &&
+    echo "ok 5 - tells the error of a model" || {
+    echo "not ok 5 - tells the error of a model"
+    echo "$out" | sed 's/^/# /'
+}
+code=0
+echo '9 1 1 1' > "$folder/beyond.tns"
+out=$($MESON_EXE_WRAPPER "$3" "$folder/factors" "$folder/beyond.tns" 2>&1) || code=$?
+[ "$code" = 1 ] && echo "$out" | grep -q 'beyond.tns:1:1: index 9 of mode 1' &&
+    echo "ok 6 - says where an entry is not the model's" || {
+    echo "not ok 6 - says where an entry is not the model's"
     echo "$out" | sed 's/^/# /'
 }

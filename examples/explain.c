@@ -1,0 +1,44 @@
+/*
+ * Asks the model of a run how far it is from entries that it has not seen.
+ *
+ *     cc explain.c $(pkg-config --cflags --libs sluice) -o explain
+ *     ./explain flights-4d.r16 held-out.tns
+ */
+#include <sluice/sluice.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int fail(const struct slc_error *err)
+{
+    char text[2048];
+
+    sluice_error_format(err, text, sizeof text);
+    fprintf(stderr, "explain: %s\n", text);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_predict_options options;
+    struct sluice_predict_report report = {.struct_bytes = sizeof report};
+    struct sluice_cpd *model = NULL;
+    int code = EXIT_SUCCESS;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: explain RUN COORDS\n");
+        return EXIT_FAILURE;
+    }
+    sluice_predict_options_init(&options, sizeof options);
+    options.form = SLUICE_PREDICT_NONE;
+    if (sluice_cpd_load(NULL, argv[1], &model, &err) != SLC_OK ||
+        sluice_predict_text(model, argv[2], NULL, &options, &report, &err) != SLC_OK) {
+        code = fail(&err);
+    } else {
+        printf("%" PRIu64 " entries: RMSE %.6g, MAE %.6g\n", report.rows, report.rmse, report.mae);
+    }
+    sluice_cpd_destroy(model);
+    return code;
+}

@@ -1,0 +1,247 @@
+/*
+ * Models by the public API: made of factors, loaded without their store, and asked for values.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RANK = 3, ORDER = 3, ENTRIES = 2000 };
+
+static const uint64_t dims[ORDER] = {7, 5, 4};
+
+/* Numbers of a model, and the model of these. */
+struct made {
+    double lambda[RANK];
+    double factor[ORDER][7 * RANK];
+    const double *factors[ORDER];
+    struct sluice_cpd *model;
+};
+
+/* Its numbers are small multiples of an eighth: sums of products of these are exact. */
+static void make(struct made *made)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    made->model = NULL;
+    for (unsigned n = 0; n < ORDER; n++) {
+        made->factors[n] = made->factor[n];
+        for (unsigned i = 0; i < dims[n] * RANK; i++) {
+            made->factor[n][i] = ((double)((i * 7 + n * 5) % 11) - 4.0) / 8.0;
+        }
+    }
+    for (unsigned r = 0; r < RANK; r++) {
+        made->lambda[r] = 3.0 - r;
+    }
+    SLC_ASSERT_OK(
+        sluice_cpd_from_factors(ORDER, dims, RANK, made->lambda, made->factors, &made->model, &err),
+        &err);
+}
+
+static double naive(const struct made *made, const uint64_t *index)
+{
+    double sum = 0;
+
+    for (unsigned r = 0; r < RANK; r++) {
+        double product = made->lambda[r];
+
+        for (unsigned n = 0; n < ORDER; n++) {
+            product *= made->factor[n][index[n] * RANK + r];
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+static void is_made_of_factors(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct made made;
+    struct sluice_cpd *other = NULL;
+    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    double factor[7 * RANK], lambda[RANK];
+    const uint64_t empty[ORDER] = {7, 0, 4};
+
+    make(&made);
+    CU_ASSERT_EQUAL(sluice_cpd_order(made.model), ORDER);
+    CU_ASSERT_EQUAL(sluice_cpd_rank(made.model), RANK);
+    CU_ASSERT_EQUAL(sluice_cpd_rows(made.model, 1), dims[1]);
+    CU_ASSERT_TRUE(isnan(sluice_cpd_fit(made.model)));
+    sluice_cpd_factor(made.model, 0, factor);
+    CU_ASSERT_EQUAL(memcmp(factor, made.factor[0], sizeof factor), 0);
+    SLC_ASSERT_OK(sluice_cpd_report(made.model, &report, &err), &err);
+    CU_ASSERT_TRUE(isnan(report.norm) && report.iterations == 0);
+    sluice_cpd_destroy(made.model);
+
+    made.model = NULL;
+    SLC_ASSERT_OK(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &made.model, &err),
+                  &err);
+    sluice_cpd_lambda(made.model, lambda);
+    CU_ASSERT_TRUE(lambda[0] == 1 && lambda[RANK - 1] == 1);
+    sluice_cpd_destroy(made.model);
+
+    SLC_ASSERT_FAILS(sluice_cpd_from_factors(0, dims, RANK, NULL, made.factors, &other, &err),
+                     SLC_ERR_USAGE, &err, "0 modes");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, empty, RANK, NULL, made.factors, &other, &err),
+                     SLC_ERR_USAGE, &err, "mode 1");
+    memset(&err, 0, sizeof err);
+    made.factors[2] = NULL;
+    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &other, &err),
+                     SLC_ERR_USAGE, &err, "mode 2 is NULL");
+    memset(&err, 0, sizeof err);
+    made.factors[2] = made.factor[2];
+    made.factor[2][4] = (double)INFINITY;
+    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &other, &err),
+                     SLC_ERR_INPUT, &err, "");
+    memset(&err, 0, sizeof err);
+    made.factor[2][4] = 1;
+    made.lambda[1] = (double)NAN;
+    SLC_ASSERT_FAILS(
+        sluice_cpd_from_factors(ORDER, dims, RANK, made.lambda, made.factors, &other, &err),
+        SLC_ERR_INPUT, &err, "weight 1");
+    CU_ASSERT_PTR_NULL(other);
+}
+
+static void predicts_in_memory(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_predict_options options;
+    struct made made;
+    struct sluice_cpd *loaded = NULL;
+    static uint64_t column[ORDER][ENTRIES];
+    const uint64_t *coords[ORDER];
+    static double values[ENTRIES], again[ENTRIES];
+    volatile int stop = 1;
+    char folder[600];
+
+    make(&made);
+    for (unsigned n = 0; n < ORDER; n++) {
+        coords[n] = column[n];
+        for (unsigned i = 0; i < ENTRIES; i++) {
+            column[n][i] = (i * (3 + n) + n) % dims[n];
+        }
+    }
+    SLC_ASSERT_OK(sluice_predict(made.model, ENTRIES, coords, values, NULL, &err), &err);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        const uint64_t index[ORDER] = {column[0][i], column[1][i], column[2][i]};
+
+        CU_ASSERT_EQUAL(values[i], naive(&made, index));
+    }
+    snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
+    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_load(NULL, folder, &loaded, &err), &err);
+    sluice_predict_options_init(&options, sizeof options);
+    CU_ASSERT_EQUAL(options.index_base, -1);
+    options.threads = 1;
+    SLC_ASSERT_OK(sluice_predict(loaded, ENTRIES, coords, again, &options, &err), &err);
+    CU_ASSERT_EQUAL(memcmp(values, again, sizeof values), 0);
+    SLC_ASSERT_OK(sluice_predict(loaded, 0, coords, again, NULL, &err), &err);
+
+    column[1][5] = dims[1];
+    again[0] = 77;
+    SLC_ASSERT_FAILS(sluice_predict(loaded, ENTRIES, coords, again, NULL, &err), SLC_ERR_INPUT,
+                     &err, "entry 5: index 5 of mode 1");
+    CU_ASSERT_EQUAL(again[0], 77);
+    memset(&err, 0, sizeof err);
+    options.stop = &stop;
+    column[1][5] = 0;
+    SLC_ASSERT_FAILS(sluice_predict(loaded, ENTRIES, coords, again, &options, &err),
+                     SLC_ERR_INTERRUPTED, &err, "");
+    memset(&err, 0, sizeof err);
+    snprintf(folder, sizeof folder, "%s/none", slc_test_folder());
+    SLC_ASSERT_FAILS(sluice_cpd_load(NULL, folder, &loaded, &err), SLC_ERR_IO, &err, "");
+    sluice_cpd_destroy(loaded);
+    sluice_cpd_destroy(made.model);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void predicts_a_text(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_predict_options options;
+    struct sluice_predict_report report = {.struct_bytes = sizeof report};
+    struct made made;
+    char in[600], out[600], line[128] = "", want[128];
+    FILE *file;
+    double first, last;
+
+    make(&made);
+    first = naive(&made, (const uint64_t[]){0, 1, 2});
+    last = naive(&made, (const uint64_t[]){6, 4, 3});
+    snprintf(in, sizeof in, "%s/in.tns", slc_test_folder());
+    snprintf(out, sizeof out, "%s/out.csv", slc_test_folder());
+    write_text(in, "1 2 3 1.5\n7 5 4 -2\n");
+    sluice_predict_options_init(&options, sizeof options);
+    options.form = SLUICE_PREDICT_CSV;
+    SLC_ASSERT_OK(sluice_predict_text(made.model, in, out, &options, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.rows, 2);
+    CU_ASSERT_EQUAL(report.index_base, 1);
+    CU_ASSERT_EQUAL(report.has_values, 1);
+    CU_ASSERT_EQUAL(report.dialect, SLUICE_DIALECT_TNS);
+    CU_ASSERT_DOUBLE_EQUAL(report.rmse, hypot(1.5 - first, -2 - last) / sqrt(2.0), 1e-14);
+    CU_ASSERT_DOUBLE_EQUAL(report.mae, (fabs(1.5 - first) + fabs(-2 - last)) / 2, 1e-14);
+    CU_ASSERT_DOUBLE_EQUAL(report.largest, fmax(fabs(1.5 - first), fabs(-2 - last)), 1e-14);
+    CU_ASSERT_DOUBLE_EQUAL(report.values_norm, 2.5, 1e-14);
+    file = fopen(out, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_PTR_NOT_NULL(fgets(line, sizeof line, file));
+    CU_ASSERT_STRING_EQUAL(line, "mode_1,mode_2,mode_3,value,model,residual\n");
+    CU_ASSERT_PTR_NOT_NULL(fgets(line, sizeof line, file));
+    snprintf(want, sizeof want, "1,2,3,1.5,%.17g,%.17g\n", first, 1.5 - first);
+    CU_ASSERT_STRING_EQUAL(line, want);
+    fclose(file);
+
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLC_ERR_IO,
+                     &err, "");
+    memset(&err, 0, sizeof err);
+    options.overwrite = 1;
+    SLC_ASSERT_OK(sluice_predict_text(made.model, in, out, &options, NULL, &err), &err);
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_USAGE,
+                     &err, "no output");
+    memset(&err, 0, sizeof err);
+    options.form = SLUICE_PREDICT_NPY;
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, "-", &options, NULL, &err), SLC_ERR_USAGE,
+                     &err, "name a file");
+    memset(&err, 0, sizeof err);
+    options.form = SLUICE_PREDICT_NONE;
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLC_ERR_USAGE,
+                     &err, "writes no values");
+    memset(&err, 0, sizeof err);
+    options.index_base = 0;
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_INPUT,
+                     &err, "index 7 of mode 1");
+    CU_ASSERT_EQUAL(err.line, 2);
+    memset(&err, 0, sizeof err);
+    options.index_base = 2;
+    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_USAGE,
+                     &err, "index_base 2");
+    memset(&err, 0, sizeof err);
+    write_text(in, "1 2 3\n");
+    options.index_base = -1;
+    SLC_ASSERT_OK(sluice_predict_text(made.model, in, NULL, &options, &report, &err), &err);
+    CU_ASSERT_TRUE(report.has_values == 0 && report.rows == 1 && report.rmse == 0);
+    sluice_cpd_destroy(made.model);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"a model is made of factors", is_made_of_factors},
+        {"values at coordinates in memory", predicts_in_memory},
+        {"values at the coordinates of a text", predicts_a_text},
+    };
+
+    return slc_test_main("api: model", tests, SLC_COUNT(tests), argc, argv);
+}
