@@ -36,9 +36,19 @@ void slc_dense_alone(void)
         (void)blas_thread_shutdown_();
     }
 }
+
+const char *slc_dense_library(void)
+{
+    return openblas_get_config();
+}
 #else
 static void silence_blas_threads(void)
 {
+}
+
+const char *slc_dense_library(void)
+{
+    return "";
 }
 
 void slc_dense_alone(void)

@@ -21,6 +21,10 @@
  */
 void slc_dense_alone(void);
 
+/* What OpenBLAS says of itself: its version, how it was built, for which processor. Another BLAS
+ * has nothing to say: "". */
+const char *slc_dense_library(void);
+
 /* Scratch that all functions share; one at a time. */
 struct slc_dense;
 

@@ -28,6 +28,11 @@ static enum slc_status no_device(cudaError_t error, struct slc_error *err)
                     cudaGetErrorString(error), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }
 
+int slc_gpu_toolkit(void)
+{
+    return CUDART_VERSION;
+}
+
 enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err)
 {
     int devices = 0;

@@ -16,6 +16,9 @@ struct slc_gpu_options {
     uint64_t memory_bytes;
 };
 
+/* The version of the CUDA toolkit this is built with, 12040 for 12.4; 0 where it is without. */
+int slc_gpu_toolkit(void);
+
 /*
  * How many devices there are: 0 and SLC_ERR_SYSTEM with a line that says why (built without CUDA,
  * no driver, none there, too old a driver).

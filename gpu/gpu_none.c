@@ -9,6 +9,11 @@ static enum slc_status no_cuda(struct slc_error *err)
     return slc_fail(err, SLC_ERR_SYSTEM, "this sluice was built without CUDA");
 }
 
+int slc_gpu_toolkit(void)
+{
+    return 0;
+}
+
 enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err)
 {
     *count = 0;

@@ -5,12 +5,10 @@
 #include "progress.h"
 #include "run_log.h"
 #include "signals.h"
+#include "version_info.h"
 
-#include "base/version.h"
-#include "cpu/cpu.h"
 #include "cpu/dense.h"
 
-#include <archive.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,32 +50,31 @@ static void print_help(void)
     }
 }
 
-static void print_version(void)
+/* `--version`, and with `--json` behind it the same as an object. */
+static int version(int argc, char **argv)
 {
-    printf("sluice %s\n", SLC_VERSION);
-#ifdef SLC_HAVE_URING
-    printf("I/O methods: uring, pread, mmap\n");
-#else
-    printf("I/O methods: pread, mmap (built without liburing)\n");
-#endif
-#ifdef SLC_HAVE_HWLOC
-    printf("NUMA nodes and cores: by hwloc\n");
-#else
-    printf("NUMA nodes and cores: unknown (built without hwloc)\n");
-#endif
-#ifdef SLC_HAVE_OPENMP
-    printf("threads: OpenMP\n");
-#else
-    printf("threads: a pool of its own\n");
-#endif
-    printf("kernels: %s\n", slc_cpu_instruction_set());
-    printf("codecs: packed, lz4, blco\n");
-    printf("compressed input: gzip, bzip2, xz, zstd, lz4 (%s)\n", archive_version_string());
-#ifdef __clang__
-    printf("compiler: %s\n", __VERSION__);
-#else
-    printf("compiler: gcc %s\n", __VERSION__);
-#endif
+    struct slc_error err = SLC_ERROR_INIT;
+    const bool json = argc > 2 && strcmp(argv[2], "--json") == 0;
+    json_t *info;
+    enum slc_status status;
+
+    if (argc > (json ? 3 : 2)) {
+        (void)slc_fail(&err, SLC_ERR_USAGE,
+                       "unexpected argument '%s': --version takes --json alone",
+                       argv[json ? 3 : 2]);
+        return console_error(&err);
+    }
+    info = version_info_json();
+    if (json) {
+        status = json_out_print(info, &err);
+    } else {
+        status = json_out_complete(&err);
+        if (status == SLC_OK) {
+            version_info_print(info);
+        }
+        json_decref(info);
+    }
+    return status == SLC_OK ? 0 : console_error(&err);
 }
 
 static int fail_unknown(const char *word)
@@ -116,8 +113,7 @@ static int dispatch(int argc, char **argv)
         return argc > 1 ? 0 : 2;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        print_version();
-        return 0;
+        return version(argc, argv);
     }
     for (const struct command *const *command = commands_all; *command != NULL; command++) {
         if (strcmp(word, (*command)->name) == 0) {

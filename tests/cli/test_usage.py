@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Usage: help, versions, options that do not exist, values out of range; man pages tell the same."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
+from tap import SLUICE, SOURCE, check, load_json, run, sluice  # noqa: E402
 
 COMMANDS = re.findall(r"^  (\w+) ", sluice("--help")[0].split("Commands:\n")[1].split("\n\n")[0], re.M)
 
@@ -37,10 +38,36 @@ def examples_parse(_folder):
 
 
 def version_tells_features(_folder):
+    """--version, in words and as JSON, tells what meson has noted of the build, and versions of libraries."""
     out, _ = sluice("--version")
-    check(re.match(r"sluice \d+\.\d+\.\d+\n", out), out)
-    for word in ("I/O methods", "threads", "kernels", "codecs", "libarchive", "compiler"):
-        check(word in out, f"--version does not tell {word}")
+    check(re.match(r"sluice \d+\.\d+\.\d+\n", out) and out == sluice("-V")[0], out)
+    told = dict(line.split(": ", 1) for line in out.splitlines()[1:] if ": " in line)
+    info = json.loads(sluice("--version", "--json")[0])
+    notes = os.path.join(os.path.dirname(SLUICE), "..", "meson-info")
+    options = {each["name"]: each["value"] for each in load_json(os.path.join(notes, "intro-buildoptions.json"))}
+    build = info["build"]
+    check(build["type"] == options["buildtype"] and build["optimization"] == options["optimization"], build)
+    check(build["sanitizers"] == options["b_sanitize"] and (build["sanitizers"] in told["build"] or
+                                                            build["sanitizers"] == "none"), build)
+    check(re.fullmatch(r"\w+ \d+\.[\d.]+", build["compiler"]) and build["compiler"] == told["compiler"], build)
+    cuda = info["cuda"]
+    check((cuda["toolkit"] or "none") in told["CUDA"] and cuda["devices"] == 0 and cuda["note"] in told["CUDA"], cuda)
+    check(cuda["toolkit"] or options["cuda"] == "auto" or "-Dcuda=disabled" in cuda["note"], cuda)
+    check(cuda["architectures"] == ("sm_" + ", sm_".join(options["gpu_archs"]) if cuda["toolkit"] else None), cuda)
+    check(told["I/O methods"].split(", ") == info["io"] and {"pread", "mmap"} <= set(info["io"]), info["io"])
+    for word, name in (("kernels", "kernels"), ("codecs", "codecs"), ("compressed input", "compressed_input")):
+        check(told[word] == info[name] or told[word].split(", ") == info[name], f"{word}: {told[word]}, {info[name]}")
+    built = {each["name"]: each["version"] for each in load_json(os.path.join(notes, "intro-dependencies.json"))}
+    names = {"OpenBLAS": "openblas", "LAPACK": "lapacke", "liblzma": "liblzma", "zstd": "libzstd", "lz4": "liblz4",
+             "xxHash": "libxxhash"}
+    found = {each["name"]: each for each in info["libraries"]}
+    check({"LAPACK", "libzip", "libarchive", "zlib", "bzip2", "zstd", "lz4", "jansson"} <= set(found), sorted(found))
+    check(("liburing" in found) == ("uring" in info["io"]) and ("hwloc" in found) == (info["topology"] == "hwloc"), info)
+    for name, library in found.items():
+        check(names.get(name, name) not in built or library["built_with"] == built[names.get(name, name)], library)
+        versions = [each for each in (library["built_with"], library["running_with"]) if each]
+        line = re.search(rf"^  {name} +(.*)$", out, re.M)[1]
+        check(versions and all(re.match(r"\d+\.\d", each) and each in line for each in versions), f"{library}: {line}")
 
 
 def no_command(_folder):
@@ -203,6 +230,8 @@ run([
     wrong("the number of modes is 2, that of vectors 1", "ttv", "x.slc", "y.slc", "--mode", "1,2",
           "--vector", "v.npy"),
     wrong("--vector V.npy must be given", "ttv", "x.slc", "y.slc", "--mode", "1"),
+    wrong("--version takes --json alone", "--version", "x"),
+    wrong("'x': --version takes --json alone", "--version", "--json", "x"),
     wrong("takes no value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
     wrong("like 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
     wrong("like 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),
