@@ -135,8 +135,13 @@ struct slc_convert_forecast {
     uint64_t parse_bytes; /* of the first, all that is no builder's */
     uint64_t spill_bytes; /* of the temporary file */
     uint64_t store_bytes;
+    /* Of options->append: what the store has, and what it is read as; further layouts, which are
+     * built again and are among store_bytes. */
+    uint64_t old_nnz, old_bytes;
+    unsigned layouts;
     /* Seconds of all threads together, divided by their number where they share the work. */
     double always_seconds; /* whatever the input is */
+    double old_seconds;    /* decoding the old store */
     double parse_seconds, unpack_seconds, scatter_seconds, sort_seconds, encode_seconds;
 };
 

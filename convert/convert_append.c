@@ -53,7 +53,9 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     }
     a->conversion = c;
     c->appending = a;
-    status = slc_build_folder_restore(c->options->files, c->options->output, err);
+    status = c->forecast == NULL
+                 ? slc_build_folder_restore(c->options->files, c->options->output, err)
+                 : SLC_OK;
     if (status != SLC_OK) {
         return status;
     }
@@ -183,6 +185,39 @@ void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_
                 origin->appended_count * sizeof origin->appended[0]);
     }
     origin->appended[origin->appended_count++] = c->appending->added;
+}
+
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.05
+
+enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_appending *a = c->appending;
+    const struct slc_manifest *manifest = &a->push.store.manifest;
+    const struct slc_layout_info *info = a->push.info;
+    struct slc_convert_forecast *f = c->forecast;
+    struct slc_store_trial trial;
+    enum slc_status status =
+        slc_store_trial(c->options->files, a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    f->old_bytes = info->file_bytes;
+    f->old_seconds = trial.decode_seconds * (double)f->old_nnz / f->workers;
+    if (f->old_nnz > 0) {
+        const double growth = (double)(f->old_nnz + f->entries) / (double)f->old_nnz;
+        uint64_t bytes = info->file_bytes;
+
+        for (unsigned i = 0; i < manifest->layout_count && !c->options->drop_layouts; i++) {
+            if (manifest->layouts[i].layout != SLC_LAYOUT_BLCO) {
+                bytes += manifest->layouts[i].file_bytes;
+                f->layouts++;
+            }
+        }
+        f->store_bytes = (uint64_t)(growth * (double)bytes);
+    }
+    return SLC_OK;
 }
 
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned workers)

@@ -85,6 +85,7 @@ judge_input(struct slc_conversion *c, struct slc_conversion_sample *sample, stru
         const uint64_t seen = sample->rows.count > 0 ? sample->rows.largest[m] : 0;
 
         f->dims[m] = f->dims_declared ? c->job.lengths[m] : seen + 1 - c->build.assumed_base;
+        f->dims[m] = slc_max_u64(f->dims[m], c->report->old_dims[m]); /* 0 without an old store */
     }
     f->text_bytes = c->complete ? c->job.pieces[0].bytes : f->input_bytes;
     if (!c->complete && strcmp(f->compression, "none") != 0) {
@@ -115,7 +116,8 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     if (status == SLC_OK) {
         job.base = c->build.assumed_base;
         job.expected = sample.expected; /* the builder knows no more */
-        job.entries = f->entries;
+        f->old_nnz = c->report->old_nnz;
+        job.entries = f->entries > 0 ? f->entries + f->old_nnz : 0;
         status = slc_build_forecast(&job, &built, err);
     }
     if (status != SLC_OK || built.store_bytes == 0) {
@@ -134,5 +136,5 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     f->scatter_seconds = built.scatter_seconds;
     f->sort_seconds = built.sort_seconds;
     f->encode_seconds = built.encode_seconds;
-    return SLC_OK;
+    return c->appending != NULL ? slc_conversion_forecast_old(c, err) : SLC_OK;
 }

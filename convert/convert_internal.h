@@ -122,6 +122,13 @@ enum slc_status slc_conversion_fit_old(struct slc_conversion *conversion,
                                        struct slc_error *err) SLC_NODISCARD;
 /* The index base of what the old store was made of; -1 where that was of another format. */
 int slc_conversion_old_base(const struct slc_conversion *conversion);
+/*
+ * What it adds to the forecast of a conversion, once that has all else of the input: lengths, bytes
+ * of the store and its layouts, which go on with as much a nonzero as they have, seconds of a
+ * trial. Errors: those of slc_store_trial.
+ */
+enum slc_status slc_conversion_forecast_old(struct slc_conversion *conversion,
+                                            struct slc_error *err) SLC_NODISCARD;
 /* What reading it takes; 0 where nothing is appended to. */
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *conversion, unsigned workers);
 /* What tells it from other stores; 0 where nothing is appended to. */

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "console.h"
 #include "convert/convert.h"
+#include "forecast_convert.h"
 #include "format.h"
 #include "input_options.h"
 #include "progress.h"
@@ -20,6 +21,7 @@ struct arguments {
     const char *grow_modes;
     const char *layouts;
     bool again;
+    struct forecast_options forecast;
 };
 
 static const char *const layouts_choices[] = {"keep", "drop", NULL};
@@ -77,6 +79,7 @@ static const struct option options[] = {
     OPTION_ROW_PROGRESS(arguments, build.progress),
     OPTION_ROW_LOG_JSON(arguments, build.log_json),
     OPTION_ROW_QUIET(arguments, build.quiet),
+    FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
 /* "all", "none" or the modes that may grow, from 1. */
@@ -185,9 +188,14 @@ static int run(const struct command *command, int argc, char **argv)
     append.output = operands.text[0];
     append.input = operands.text[1];
     append.values = operands.count == 3 ? operands.text[2] : NULL;
-    if (build_start(&args.build, append.output, &err) != SLC_OK ||
-        fill_options(&args, &append, &err) != SLC_OK ||
-        slc_convert(&append, &report, &err) != SLC_OK) {
+    if (build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err) != SLC_OK ||
+        fill_options(&args, &append, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (args.forecast.dry_run) {
+        return forecast_convert(&args.forecast, &append, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    if (slc_convert(&append, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
     console_settle();

@@ -3,9 +3,8 @@
 #include "build_options.h"
 #include "commands.h"
 #include "console.h"
-#include "convert/build_folder.h"
 #include "convert/convert.h"
-#include "forecast.h"
+#include "forecast_convert.h"
 #include "format.h"
 #include "input_options.h"
 #include "progress.h"
@@ -291,126 +290,6 @@ static void print_report(const struct slc_convert_report *report,
     build_report_memory(args->build.memory);
 }
 
-/* What was learnt of the input. */
-static void print_input(const struct slc_convert_forecast *found,
-                        const struct slc_convert_options *convert)
-{
-    struct format_text a, b;
-    char dims[FORMAT_DIMS_BYTES];
-
-    printf("Would convert %s to %s\n", convert->input, convert->output);
-    printf("  %-12s %s, compression %s", "input", slc_dialect_name(found->dialect),
-           found->compression);
-    if (found->input_bytes > 0) {
-        printf(", %s", format_data(&a, (double)found->input_bytes));
-    }
-    if (found->text_bytes > found->input_bytes) {
-        printf(", about %s unpacked", format_data(&b, (double)found->text_bytes));
-    }
-    printf("\n  %-12s %s (%s)\n", "dims", format_dims(dims, found->order, found->dims),
-           found->dims_declared ? "declared" : "at least, as far as a sample goes");
-    if (found->entries > 0) {
-        printf("  %-12s about %s\n", "entries", format_count(&a, found->entries));
-    } else {
-        printf("  %-12s unknown: the input does not say how many there are\n", "entries");
-    }
-}
-
-static void fill_forecast(const struct slc_convert_forecast *found,
-                          const struct slc_convert_options *convert,
-                          struct forecast *forecast)
-{
-    const uint64_t push = found->push_bytes, sort = found->sort_bytes;
-
-    *forecast = (struct forecast){
-        .command = "convert",
-        .budget_bytes = convert->memory_bytes,
-        .memory_bytes = push > sort ? push : sort,
-        .output = convert->output,
-        .temp_folder = convert->temp_folder,
-        .final_bytes = found->store_bytes,
-        .temp_bytes = found->spill_bytes,
-        .read_bytes = found->input_bytes + found->spill_bytes,
-        .written_bytes = found->store_bytes + found->spill_bytes,
-        .passes = found->spill_bytes > 0
-                      ? "one over the input, one over the temporary file, one over the store"
-                      : "one over the input, one over the store"};
-    forecast_buffer(forecast, "reading", found->parse_bytes,
-                    "process, input and parsers while it is read");
-    forecast_buffer(forecast, "collecting", push - found->parse_bytes,
-                    "buckets and what they hold, meanwhile");
-    forecast_buffer(forecast, "sorting", sort, "process, buckets, sort areas, encoders and writer");
-}
-
-/* What limits it, as tried on the drives. */
-static void judge_time(const struct slc_convert_forecast *found, struct forecast *forecast)
-{
-    const double reads = forecast->read_rate, writes = forecast->write_rate;
-    const double spill = (double)found->spill_bytes;
-
-    forecast_phase(forecast, "begin and end");
-    forecast_part(forecast, "syncing", found->always_seconds);
-    forecast_phase(forecast, "collect");
-    forecast_part(forecast, "reading", reads > 0 ? (double)found->input_bytes / reads : 0);
-    forecast_part(forecast, "unpacking", found->unpack_seconds);
-    forecast_part(forecast, "parsing", found->parse_seconds + found->scatter_seconds);
-    forecast_part(forecast, "spilling", writes > 0 ? spill / writes : 0);
-    forecast_phase(forecast, "write");
-    forecast_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
-    forecast_part(forecast, "writing",
-                  (writes > 0 ? (double)found->store_bytes / writes : 0) +
-                      (reads > 0 ? spill / reads : 0));
-}
-
-static enum slc_status dry_run(const struct arguments *args,
-                               const struct slc_convert_options *convert,
-                               struct slc_error *err)
-{
-    const bool by_path = strcmp(convert->input, "-") != 0;
-    struct slc_convert_forecast found;
-    struct forecast forecast;
-    enum slc_status status =
-        slc_build_folder_check(slc_files_system(), convert->output, convert->overwrite, err);
-
-    if (status == SLC_OK) {
-        status = slc_convert_forecast(convert, &found, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    if (!args->forecast.json) {
-        print_input(&found, convert);
-    }
-    fill_forecast(&found, convert, &forecast);
-    if (found.entries == 0) {
-        console_note("nothing more is told: that follows from the number of entries");
-        return SLC_OK;
-    }
-    if (!args->forecast.no_probe) {
-        forecast_try_drives(&forecast, by_path ? convert->input : NULL);
-        judge_time(&found, &forecast);
-    }
-    status = forecast_check_room(&forecast, err);
-    if (status == SLC_OK && convert->max_temp > 0 && found.spill_bytes > convert->max_temp) {
-        struct format_text a;
-
-        status = slc_fail(err, SLC_ERR_BUDGET,
-                          "a temporary file of about %s is needed: raise --max-temp, or give more "
-                          "--memory",
-                          format_data(&a, (double)found.spill_bytes));
-    }
-    if (status == SLC_OK || status == SLC_ERR_BUDGET) {
-        struct slc_error untold = SLC_ERROR_INIT;
-        const enum slc_status told = forecast_tell(&forecast, args->forecast.json, &untold);
-
-        if (status == SLC_OK && told != SLC_OK) {
-            *err = untold;
-            status = told;
-        }
-    }
-    return status;
-}
-
 static enum slc_status
 find_labels(const struct option_strings *labels, struct slc_name_maps *names, struct slc_error *err)
 {
@@ -448,7 +327,7 @@ static int run(const struct command *command, int argc, char **argv)
         return console_error(&err);
     }
     if (args.forecast.dry_run) {
-        code = dry_run(&args, &convert, &err) == SLC_OK ? 0 : console_error(&err);
+        code = forecast_convert(&args.forecast, &convert, &err) == SLC_OK ? 0 : console_error(&err);
         slc_name_maps_destroy(&names);
         return code;
     }

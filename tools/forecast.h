@@ -32,7 +32,7 @@ struct forecast_options {
         .offset = offsetof(struct type, field) + offsetof(struct forecast_options, json)           \
     }
 
-enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 3, FORECAST_PARTS = 4 };
+enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 4, FORECAST_PARTS = 4 };
 
 /* What goes on at the same time; the longest is the phase's time. */
 struct forecast_part {

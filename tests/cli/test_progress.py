@@ -236,6 +236,7 @@ def dry_runs(folder):
                 (["export", store, out + ".tns"], size, os.path.getsize(text)),
                 (["slice", store, out + ".slc", "--mode", "2=1..1000"], size, sliced(folder, store, "--mode", "2=1..1000")),
                 (["slice", store, out + ".slc", "--transform", "binarize"], size, sliced(folder, store, "--transform", "binarize")),
+                (["append", store, text], size + os.path.getsize(text), 2 * size),
                 (["permute", store, out + ".slc", "--order", "3,1,2"], size, size),
                 *((["export", run, out + ending], factors, exported(folder, run, ending)) for ending in (".mat", ".ktensor")),
                 *((["export", store, out + ending], size, exported(folder, store, ending)) for ending in (".bin", ".npz", ".mat")),
