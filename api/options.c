@@ -235,3 +235,10 @@ void sluice_predict_options_init(struct sluice_predict_options *options, uint64_
 
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }
+
+void sluice_top_options_init(struct sluice_top_options *options, uint64_t bytes)
+{
+    static const struct sluice_top_options defaults = {.struct_bytes = sizeof defaults, .rows = 10};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}

@@ -1,5 +1,6 @@
 /*
- * Asks the model of a run how far it is from entries that it has not seen.
+ * Tells the strongest rows of the heaviest component of a run, with names where its store has them,
+ * and how far the model is from entries that it has not seen.
  *
  *     cc explain.c $(pkg-config --cflags --libs sluice) -o explain
  *     ./explain flights-4d.r16 held-out.tns
@@ -19,12 +20,26 @@ static int fail(const struct slc_error *err)
     return EXIT_FAILURE;
 }
 
+static int print_row(void *context, const struct sluice_top_row *row)
+{
+    const uint32_t *component = context;
+
+    if (row->component != *component) {
+        return 1;
+    }
+    printf("mode %u: %10.6f  %" PRIu64 "%s%s\n", row->mode + 1, row->value, row->index + 1,
+           *row->name != '\0' ? "  " : "", row->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct slc_error err = SLC_ERROR_INIT;
     struct sluice_predict_options options;
     struct sluice_predict_report report = {.struct_bytes = sizeof report};
+    struct sluice_top_options top;
     struct sluice_cpd *model = NULL;
+    uint32_t heaviest = 0; /* cpd sorts components by falling weight */
     int code = EXIT_SUCCESS;
 
     if (argc != 3) {
@@ -33,7 +48,10 @@ int main(int argc, char **argv)
     }
     sluice_predict_options_init(&options, sizeof options);
     options.form = SLUICE_PREDICT_NONE;
-    if (sluice_cpd_load(NULL, argv[1], &model, &err) != SLC_OK ||
+    sluice_top_options_init(&top, sizeof top);
+    top.rows = 3;
+    if (sluice_top(argv[1], &top, print_row, &heaviest, &err) != SLC_OK ||
+        sluice_cpd_load(NULL, argv[1], &model, &err) != SLC_OK ||
         sluice_predict_text(model, argv[2], NULL, &options, &report, &err) != SLC_OK) {
         code = fail(&err);
     } else {

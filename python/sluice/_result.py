@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import LIB, Run, call, options, path_bytes, pointer
+from ._library import LIB, Run, call, options, path_bytes, pointer, size
 
 STOPS = ("tol", "iterations", "time", "stopped")
 FORMS = ("npy", "splatt", "ktensor")
@@ -26,6 +26,15 @@ class Holdout:
     rmse: float
     mae: float
     norm: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a factor: its index, its value in the component, and the name of the index, None where it has none."""
+
+    index: int
+    value: float
+    name: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,11 @@ class Result:
     seconds            with all that led to the checkpoint it went on from
     holdout            of what took no part: count, rmse, mae and norm; None without
     bytes_read, norm, mode_order, folder
+    store              the store it is of
     """
 
-    def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None) -> None:
+    def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
+                 store: Optional[str] = None) -> None:
         """Takes the numbers from the library's model; from files of `folder`, where they have been written there."""
         report = options(c.CpdReport)
         call("sluice_cpd_report", model, byref(report))
@@ -99,6 +110,7 @@ class Result:
                                                   report.heldout_norm) if report.heldout > 0 else None
         self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
         self.folder = folder
+        self.store = store
         self.weights: np.ndarray = np.empty(self.rank)
         LIB.sluice_cpd_lambda(model, self.weights.ctypes.data_as(ctypes.c_void_p))
         self.factors: List[np.ndarray] = []
@@ -179,6 +191,45 @@ class Result:
             LIB.sluice_cpd_destroy(model)
         errors = (report.rmse, report.mae, report.largest, report.values_norm) if report.has_values else (None,) * 4
         return Prediction(report.rows, report.index_base, *errors)
+
+    def top(self, component: int, rows: int = 10, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
+            store: Any = None, memory: Any = None) -> List[List[Row]]:
+        """
+        The strongest rows of a component, counted from 0: a list for each mode, or each of `modes`, the strongest first,
+        by "absolute" value or by "value". Names are those of `store`, of the one that was factorized if None.
+        """
+        if by not in ("absolute", "value"):
+            raise UsageError(f"by {by!r} is none of absolute, value")
+        wanted = list(range(len(self.factors)) if modes is None else modes)
+        if not 0 <= component < self.rank or any(not 0 <= mode < len(self.factors) for mode in wanted):
+            raise UsageError(f"component {component} or one of the modes {wanted} is not there: there are {self.rank} "
+                             f"components and {len(self.factors)} modes, from 0 on")
+        if not wanted:
+            return []
+        where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
+        known = options(c.TopOptions)
+        known.component_count, known.mode_count = 1, len(wanted)
+        known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(wanted))(*wanted)
+        known.rows, known.by_signed, known.memory_bytes = rows, by == "value", size(memory)
+        known.store = None if where is None else path_bytes(where)
+        out: List[List[Row]] = []
+
+        def on_row(_: Any, given: Any) -> int:
+            row = given.contents
+            if row.place == 0:
+                out.append([])
+            out[-1].append(Row(row.index, row.value, row.name.decode() or None))
+            return 0
+
+        if self.folder is not None:
+            call("sluice_top", path_bytes(self.folder), byref(known), c.ON_TOP_ROW(on_row), None)
+            return out
+        model = self._model()
+        try:
+            call("sluice_cpd_top", model, byref(known), c.ON_TOP_ROW(on_row), None)
+        finally:
+            LIB.sluice_cpd_destroy(model)
+        return out
 
     def to_pyttb(self) -> Any:
         """A pyttb.ktensor with copies of the numbers."""

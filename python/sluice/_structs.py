@@ -130,6 +130,20 @@ class PredictOptions(Structure):
                 ("threads", U32), ("reserved", U32), ("stop", POINTER(c_int))]
 
 
+class TopOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("components", POINTER(U32)), ("component_count", U32), ("by_number", U32),
+                ("modes", POINTER(U32)), ("mode_count", U32), ("by_signed", U32), ("rows", U64), ("store", c_char_p),
+                ("memory_bytes", U64)]
+
+
+class TopRow(Structure):
+    _fields_ = [("component", U32), ("mode", U32), ("place", U64), ("index", U64), ("value", F64), ("weight", F64),
+                ("name", c_char_p), ("title", c_char_p)]
+
+
+ON_TOP_ROW = CFUNCTYPE(c_int, c_void_p, POINTER(TopRow))
+
+
 class PredictReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("has_values", U32), ("reserved", U32),
                 ("rows", U64), ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
@@ -143,5 +157,6 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
            "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions, "sluice_cpd_iteration": CpdIteration,
            "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
-           "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport}
+           "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
+           "sluice_top_options": TopOptions, "sluice_top_row": TopRow}
 NAMES = {kind: name for name, kind in STRUCTS.items()}

@@ -315,13 +315,13 @@ class Tensor:
             try:
                 run.call("sluice_cpd", self._open(), c_uint32(rank), byref(known), byref(model))
             except KeyboardInterrupt:
-                result = Result(model, fits) if model else None
+                result = Result(model, fits, store=self.path) if model else None
                 raise Interrupted(result, os.fspath(kept) if kept is not None else None) from None
             if output is None or LIB.sluice_cpd_stop(model) > 1:
-                result = Result(model, fits)
+                result = Result(model, fits, store=self.path)
             else:
                 save(model, output)
-                result = Result(model, fits, os.fspath(output))
+                result = Result(model, fits, os.fspath(output), self.path)
             if result.complete and kept is not None and known.iterations > 0:
                 call("sluice_cpd_checkpoint_remove", path_bytes(kept))
             return result
@@ -333,7 +333,7 @@ class Tensor:
         model = c_void_p()
         call("sluice_cpd_load", self._open(), path_bytes(folder), byref(model))
         try:
-            return Result(model, (), os.fspath(folder))
+            return Result(model, (), os.fspath(folder), self.path)
         finally:
             LIB.sluice_cpd_destroy(model)
 

@@ -13,8 +13,9 @@ from tap import SOURCE, check, load_json, run  # noqa: E402
 FLOORS = {
     "base": set(), "storage": {"base"}, "cpu": {"base"}, "gpu": {"base"},
     "convert": {"base", "storage"}, "engine": {"base", "storage", "cpu", "gpu"},
-    "api": {"base", "storage", "cpu", "gpu", "convert", "engine"},
-    "tools": {"base", "storage", "cpu", "gpu", "convert", "engine"},
+    "results": {"base", "storage", "cpu", "engine"},
+    "api": {"base", "storage", "cpu", "gpu", "convert", "engine", "results"},
+    "tools": {"base", "storage", "cpu", "gpu", "convert", "engine", "results"},
 }
 
 

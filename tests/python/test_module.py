@@ -246,6 +246,34 @@ def predictions(folder):
     fails(sluice.UsageError, "shapes", kept.predict, [[0], [0]])
 
 
+def strongest(folder):
+    """The strongest rows are those of NumPy and of the command, with the names of the store."""
+    text, maps = os.path.join(folder, "t.tns"), os.path.join(folder, "mode-1-name.map")
+    generator = np.random.default_rng(2)
+    np.savetxt(text, np.column_stack([generator.integers(1, n + 1, 500) for n in (20, 9)] + [np.arange(1, 501)]), fmt="%d")
+    with open(maps, "w") as file:
+        file.writelines(f"name {i}\n" for i in range(1, 21))
+    store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "out")
+    command("convert", text, store, "--labels", folder)
+    with sluice.open(store) as tensor:
+        results = tensor.cpd(3, 4, deterministic=True), tensor.cpd(3, 4, deterministic=True, output=out)
+    want = json.loads(command("top", out, "--store", store, "-c", 2, "-n", 6, "--json")[0])["components"][0]["modes"]
+    for result in results:
+        got = result.top(1, 6)
+        check([[(row.index + 1, row.name) for row in mode] for mode in got] ==
+              [[(row["index"], row.get("name")) for row in mode["rows"]] for mode in want], (got, want))
+        check(got[0][0].name.startswith("name ") and got[1][0].name is None, got)
+        order = np.argsort(-np.abs(result.factors[0][:, 1]), kind="stable")[:6]
+        check([row.index for row in got[0]] == list(order), (got[0], order))
+        check([row.value for row in got[0]] == list(result.factors[0][order, 1]), got[0])
+        lowest = result.top(2, 100, modes=[1], by="value")
+        check(len(lowest) == 1 and [row.value for row in lowest[0]] == sorted(result.factors[1][:, 2], reverse=True), lowest)
+        fails(sluice.UsageError, "component 3", result.top, 3)
+        fails(sluice.BudgetError, "--memory", result.top, 0, memory="1MiB")
+    os.rename(store, store + ".moved")
+    check(results[0].top(0, 1)[0][0].name is None, "names of a store that is not there")
+
+
 CHILD = """
 import sys, sluice
 def tell(iteration):
@@ -390,6 +418,7 @@ run([
     ("callbacks stop, and the run goes on", callbacks),
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),
+    ("strongest rows have names", strongest),
     ("Ctrl-C leaves what the command goes on from", interrupts),
     ("the lock is free meanwhile", lock_is_free),
     ("exceptions say what and where", faults),

@@ -33,6 +33,7 @@ out=$($MESON_EXE_WRAPPER "$2" "$folder/tiny.tns.slc" 1 "$folder/sums.slc" 2>&1) 
     echo "$out" | sed 's/^/# /'
 }
 out=$($MESON_EXE_WRAPPER "$3" "$folder/factors" "$folder/tiny.tns" 2>&1) &&
+    [ "$(echo "$out" | grep -c '^mode [123]: ')" = 7 ] &&
     echo "$out" | grep -q '^3 entries: RMSE [0-9.e-]*, MAE [0-9.e-]*$' &&
     echo "ok 5 - tells the error of a model" || {
     echo "not ok 5 - tells the error of a model"

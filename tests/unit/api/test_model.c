@@ -235,12 +235,105 @@ static void predicts_a_text(void)
     sluice_cpd_destroy(made.model);
 }
 
+/* Rows that were given. */
+struct given {
+    unsigned count, stop_after;
+    struct sluice_top_row rows[64];
+};
+
+static int on_row(void *context, const struct sluice_top_row *row)
+{
+    struct given *given = context;
+
+    CU_ASSERT_FATAL(given->count < 64);
+    CU_ASSERT_TRUE(*row->name == '\0' && *row->title == '\0');
+    given->rows[given->count++] = *row;
+    return given->count == given->stop_after;
+}
+
+static void tells_the_strongest(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_top_options options;
+    struct made made;
+    struct given all = {0}, part = {0};
+    const uint32_t components[2] = {2, 0}, modes[1] = {1}, missing[1] = {RANK};
+    char folder[600];
+
+    make(&made);
+    snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
+    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
+    sluice_top_options_init(&options, sizeof options);
+    CU_ASSERT_EQUAL(options.rows, 10);
+    options.rows = 2;
+    SLC_ASSERT_OK(sluice_top(folder, &options, on_row, &all, &err), &err);
+    CU_ASSERT_EQUAL_FATAL(all.count, RANK * ORDER * 2);
+    for (unsigned i = 0; i < all.count; i++) {
+        const struct sluice_top_row *row = &all.rows[i];
+        unsigned stronger = 0;
+
+        /* Weights fall, so that components come by number. */
+        CU_ASSERT_EQUAL(row->component, i / (ORDER * 2));
+        CU_ASSERT_EQUAL(row->mode, i / 2 % ORDER);
+        CU_ASSERT_EQUAL(row->place, i % 2);
+        CU_ASSERT_EQUAL(row->weight, made.lambda[row->component]);
+        CU_ASSERT_EQUAL(row->value, made.factor[row->mode][row->index * RANK + row->component]);
+        for (unsigned k = 0; k < dims[row->mode]; k++) {
+            const double other = fabs(made.factor[row->mode][k * RANK + row->component]);
+
+            stronger += other > fabs(row->value) || (other == fabs(row->value) && k < row->index);
+        }
+        CU_ASSERT_EQUAL(stronger, row->place);
+    }
+    options.components = components;
+    options.component_count = 2;
+    options.modes = modes;
+    options.mode_count = 1;
+    options.by_signed = 1;
+    options.rows = 100;
+    SLC_ASSERT_OK(sluice_cpd_top(made.model, &options, on_row, &part, &err), &err);
+    CU_ASSERT_EQUAL_FATAL(part.count, 2 * dims[1]);
+    CU_ASSERT_TRUE(part.rows[0].component == 2 && part.rows[dims[1]].component == 0);
+    for (unsigned i = 1; i < dims[1]; i++) {
+        CU_ASSERT_TRUE(part.rows[i].value <= part.rows[i - 1].value);
+    }
+    part = (struct given){.stop_after = 3};
+    SLC_ASSERT_OK(sluice_cpd_top(made.model, &options, on_row, &part, &err), &err);
+    CU_ASSERT_EQUAL(part.count, 3);
+
+    options.components = missing;
+    options.component_count = 1;
+    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
+                     "component 4");
+    memset(&err, 0, sizeof err);
+    options.component_count = 0;
+    options.mode_count = 17;
+    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
+                     "17 modes");
+    memset(&err, 0, sizeof err);
+    options.mode_count = 0;
+    options.rows = 0;
+    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
+                     "0 rows");
+    memset(&err, 0, sizeof err);
+    options.rows = 1;
+    options.memory_bytes = 1;
+    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_BUDGET, &err, "");
+    memset(&err, 0, sizeof err);
+    options.memory_bytes = 0;
+    options.store = folder;
+    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_FORMAT, &err, "");
+    CU_ASSERT_EQUAL(part.count, 3);
+    sluice_cpd_destroy(made.model);
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
         {"a model is made of factors", is_made_of_factors},
         {"values at coordinates in memory", predicts_in_memory},
         {"values at the coordinates of a text", predicts_a_text},
+        {"the strongest rows", tells_the_strongest},
     };
 
     return slc_test_main("api: model", tests, SLC_COUNT(tests), argc, argv);

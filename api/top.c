@@ -1,0 +1,102 @@
+/*
+ * Public API: the strongest rows of the components of a model.
+ */
+#include "results/top.h"
+#include "api/internal.h"
+
+#include <string.h>
+
+/* Gives what has been found to the caller, until that wants no more. */
+static enum slc_status give_rows(struct slc_top *top,
+                                 int (*give)(void *context, const struct sluice_top_row *row),
+                                 void *context,
+                                 struct slc_error *err)
+{
+    char name[SLC_NAME_TEXT_BYTES];
+
+    for (uint32_t c = 0; c < top->component_count; c++) {
+        struct sluice_top_row row = {.component = top->components[c], .name = name};
+
+        row.weight = top->run.lambda[row.component];
+        for (unsigned m = 0; m < top->mode_count; m++) {
+            const struct slc_strong_row *found = slc_top_rows(top, c, m);
+
+            row.mode = top->modes[m];
+            row.title = top->names.titles[row.mode];
+            for (row.place = 0; row.place < top->counts[m]; row.place++) {
+                const enum slc_status status =
+                    slc_run_names_text(&top->names, row.mode, found[row.place].row, name, err);
+
+                if (status != SLC_OK) {
+                    return status;
+                }
+                row.index = found[row.place].row;
+                row.value = found[row.place].value;
+                if (give(context, &row) != 0) {
+                    return SLC_OK;
+                }
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* Of the folder or the model in `wanted`. */
+static enum slc_status tell(struct slc_top_options *wanted,
+                            const struct sluice_top_options *options,
+                            int (*give)(void *context, const struct sluice_top_row *row),
+                            void *context,
+                            struct slc_error *err)
+{
+    struct sluice_top_options known;
+    struct slc_top *top = NULL;
+    unsigned modes[SLC_MAX_ORDER];
+    enum slc_status status;
+
+    sluice_top_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_top_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < known.mode_count && i < SLC_MAX_ORDER; i++) {
+        modes[i] = known.modes[i];
+    }
+    wanted->components = known.components;
+    wanted->component_count = known.component_count;
+    wanted->by_weight = known.by_number == 0;
+    wanted->modes = modes;
+    wanted->mode_count = known.mode_count;
+    wanted->rows = known.rows;
+    wanted->by_signed = known.by_signed != 0;
+    wanted->store = known.store;
+    wanted->memory_bytes = api_memory_bytes(known.memory_bytes);
+    status = slc_top_find(wanted, &top, err);
+    if (status == SLC_OK) {
+        status = give_rows(top, give, context, err);
+    }
+    slc_top_destroy(top);
+    return status;
+}
+
+enum slc_status sluice_top(const char *folder,
+                           const struct sluice_top_options *options,
+                           int (*row)(void *context, const struct sluice_top_row *row),
+                           void *context,
+                           struct slc_error *err)
+{
+    struct slc_top_options wanted = {.folder = folder};
+
+    return tell(&wanted, options, row, context, err);
+}
+
+enum slc_status sluice_cpd_top(const struct sluice_cpd *model,
+                               const struct sluice_top_options *options,
+                               int (*row)(void *context, const struct sluice_top_row *row),
+                               void *context,
+                               struct slc_error *err)
+{
+    const struct slc_model_view view = api_model_view(model);
+    struct slc_top_options wanted = {.model = &view};
+
+    return tell(&wanted, options, row, context, err);
+}
