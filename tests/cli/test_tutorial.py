@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/TUTORIAL.md: every command in it, in its order, as it stands; the table is cut short but in the long form."""
+"""docs/TUTORIAL.md: every command in it, in its order, as it stands; the table is cut short but in the long form. And
+examples/demo, which packages have."""
 
 import os
 import re
@@ -47,4 +48,18 @@ def followed(folder):
         check(os.path.getsize(os.path.join(folder, name)) > 1000, name)
 
 
-run([("every command", followed)])
+def demo(folder):
+    """It makes what it tells of, and leaves nothing where it is not told to."""
+    env = os.environ | {"SLUICE": SLUICE, "TMPDIR": folder}
+    script, results = os.path.join(SOURCE, "examples", "demo"), os.path.join(folder, "results")
+    done = subprocess.run([script, results], capture_output=True, text=True, env=env)
+    check(done.returncode == 0 and "fit = " in done.stdout and "Component 1" in done.stdout, done.stdout + done.stderr)
+    check(sorted(os.listdir(results)) == ["flights-4d.html", "flights-4d.r16", "flights-4d.slc"], os.listdir(results))
+    done = subprocess.run([script], capture_output=True, text=True, env=env | {"SLUICE": os.path.join(folder, "none")})
+    check(done.returncode == 127 and os.listdir(folder) == ["results"], f"without a command: {done.returncode}")
+
+
+run([
+    ("every command", followed),
+    ("the demo", demo),
+])
