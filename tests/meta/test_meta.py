@@ -197,6 +197,9 @@ def packages(_folder):
     listed = set(re.findall(r"^ ([\w.+-]+)", text("debian/control").split("Build-Depends:")[1].split("\n\n")[0], re.M))
     missing = needed - listed - {"gcc", "g++", "libc6-dev"}  # which build-essential brings
     check(not missing, f"debian/control does not build-depend on {sorted(missing)}")
+    cross = set(re.search(r"--include=\\\n(.*?)\n    #", text("tools/cross-aarch64"), re.S)[1].replace("\\\n", "").split(","))
+    missing = {name for name in needed if name.endswith("-dev")} - cross
+    check(not missing, f"tools/cross-aarch64 does not install {sorted(missing)}")
 
 
 run([
