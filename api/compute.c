@@ -5,9 +5,9 @@
  * row. The copies are part of the plan.
  */
 #include "api/internal.h"
-#include "cpu/cpu.h"
-#include "engine/mttkrp.h"
+#include "base/log.h"
 #include "engine/relabel.h"
+#include "gpu/gpu.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -62,51 +62,71 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *op
     return request;
 }
 
-/* Opens the layouts that a request may read and plans it; *layouts are those it does read. */
-static enum slc_status plan_request(const struct sluice_store *store,
+enum slc_status api_device_wish(const struct sluice_compute_options *options,
+                                struct slc_device_wish *wish,
+                                struct slc_error *err)
+{
+    if ((unsigned)options->device > SLUICE_DEVICE_GPU ||
+        options->device_count > SLUICE_MAX_DEVICES || options->streams > SLC_DEVICE_STREAMS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "device %d is not one of the enumeration, or there are more than %d "
+                        "devices (%u) or %d streams (%u)",
+                        (int)options->device, SLUICE_MAX_DEVICES, options->device_count,
+                        SLC_DEVICE_STREAMS, options->streams);
+    }
+    *wish = (struct slc_device_wish){.kind = (enum slc_device_kind)options->device,
+                                     .memory_bytes = options->device_memory_bytes,
+                                     .streams = options->streams,
+                                     .split = options->split};
+    if (wish->kind == SLC_DEVICE_GPU) {
+        wish->count = options->device_count;
+        for (unsigned d = 0; d < wish->count; d++) {
+            wish->number[d] = options->devices[d];
+        }
+    } else {
+        wish->count = options->device_count > 0;
+        wish->number[0] = options->device_count;
+    }
+    return SLC_OK;
+}
+
+void api_log_refused(const struct slc_error *refused)
+{
+    if (refused->status != SLC_OK) {
+        slc_log(SLC_LOG_NOTE, "GPU not used: %s", refused->message);
+    }
+}
+
+/* Plans a request for the store and for the devices that the options ask for. */
+static enum slc_status plan_session(struct slc_session *session,
+                                    const struct sluice_store *store,
                                     const struct slc_plan_request *request,
-                                    struct slc_layouts *layouts,
-                                    struct slc_plan *plan,
+                                    const struct sluice_compute_options *options,
                                     struct slc_error *err)
 {
-    const uint32_t modes =
-        request->operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request->mode;
-    const uint64_t room = request->memory_bytes != 0 ? request->memory_bytes : UINT64_MAX;
-    const enum slc_status status =
-        slc_layouts_open(&store->store, request->layouts, modes, room, layouts, err);
+    struct slc_device_wish wish;
+    const enum slc_status status = api_device_wish(options, &wish, err);
 
-    return status == SLC_OK ? slc_plan_choose(layouts, request, plan, err) : status;
+    session->store = store->store;
+    session->maker = slc_gpu_maker();
+    return status == SLC_OK ? slc_session_plan(session, request, &wish, err) : status;
 }
 
-enum slc_status api_session_open(struct api_session *session,
+enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_store *store,
                                  const struct slc_plan_request *request,
+                                 const struct sluice_compute_options *options,
                                  struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status = plan_session(session, store, request, options, err);
 
-    memset(session, 0, sizeof *session);
-    status = plan_request(store, request, &session->layouts, &session->plan, err);
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        status = slc_session_start(session, err);
     }
-    slc_placement_enter(&session->plan.placement);
-    status = slc_stream_open(NULL, &session->layouts, &session->plan, &session->stream, err);
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        api_log_refused(&session->no_accelerator);
     }
-    return slc_cpu_backend_create(&session->backend, err);
-}
-
-void api_session_close(struct api_session *session)
-{
-    slc_stream_close(session->stream);
-    if (session->backend != NULL) {
-        session->backend->ops->destroy(session->backend);
-    }
-    slc_placement_leave();
-    slc_layouts_close(&session->layouts);
-    memset(session, 0, sizeof *session);
+    return status;
 }
 
 static enum slc_status give_plan(const struct sluice_store *store,
@@ -119,9 +139,9 @@ static enum slc_status give_plan(const struct sluice_store *store,
 {
     struct sluice_compute_options known;
     struct slc_plan_request request;
-    struct slc_layouts layouts = {0};
-    /* As it stays where not even the indices fit: no plan is made then. */
-    struct slc_plan made = {.budget_bytes = 0};
+    /* All zero, as the plan stays where not even the indices fit: none is made then. */
+    struct slc_session session = {.stream = NULL};
+    const struct slc_plan *made = &session.plan;
     struct sluice_plan report = {.struct_bytes = sizeof report};
     enum slc_status status, given;
 
@@ -130,31 +150,38 @@ static enum slc_status give_plan(const struct sluice_store *store,
         return status;
     }
     request = api_plan_request(&known, operation, mode, rank);
-    status = plan_request(store, &request, &layouts, &made, err);
-    slc_layouts_close(&layouts);
+    status = plan_session(&session, store, &request, &known, err);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
+        slc_session_close(&session);
         return status;
     }
-    report.budget_bytes = made.budget_bytes;
-    report.minimum_bytes = made.minimum_bytes;
-    report.total_bytes = made.total_bytes;
-    report.process_bytes = made.process_bytes;
-    report.index_bytes = made.index_bytes;
-    report.factor_bytes = made.factor_bytes;
-    report.output_bytes = made.output_bytes;
-    report.dense_bytes = made.dense_bytes;
-    report.scratch_bytes = made.scratch_bytes;
-    report.decoder_bytes = made.decoder_bytes;
-    report.label_bytes = made.label_bytes;
-    report.slot_bytes = made.slot_bytes;
-    report.cache_bytes = made.cache_bytes;
-    report.copies_bytes = made.copies_bytes;
-    report.iteration_bytes = made.iteration_bytes;
-    report.iteration_read_bytes = made.iteration_read_bytes;
-    report.slot_count = made.slot_count;
-    report.threads = made.threads;
-    report.passes = (uint32_t)ceil(made.passes);
-    report.mean_passes = made.passes;
+    report.budget_bytes = made->budget_bytes;
+    report.minimum_bytes = made->minimum_bytes;
+    report.total_bytes = made->total_bytes;
+    report.process_bytes = made->process_bytes;
+    report.index_bytes = made->index_bytes;
+    report.factor_bytes = made->factor_bytes;
+    report.output_bytes = made->output_bytes;
+    report.dense_bytes = made->dense_bytes;
+    report.scratch_bytes = made->scratch_bytes;
+    report.decoder_bytes = made->decoder_bytes;
+    report.label_bytes = made->label_bytes;
+    report.slot_bytes = made->slot_bytes;
+    report.cache_bytes = made->cache_bytes;
+    report.copies_bytes = made->copies_bytes;
+    report.iteration_bytes = made->iteration_bytes;
+    report.iteration_read_bytes = made->iteration_read_bytes;
+    report.slot_count = made->slot_count;
+    report.threads = made->threads;
+    report.passes = (uint32_t)ceil(made->passes);
+    report.mean_passes = made->passes;
+    report.device_budget_bytes = made->accelerator.budget_bytes;
+    report.device_minimum_bytes = made->accelerator.minimum_bytes;
+    report.device_total_bytes = made->accelerator.total_bytes;
+    report.device_streams = made->accelerator.streams;
+    report.device_count = slc_plan_device_count(made);
+    memcpy(report.device_name, made->accelerator.name, sizeof report.device_name);
+    slc_session_close(&session);
     given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
     return status != SLC_OK ? status : given;
 }
@@ -221,10 +248,10 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
     const struct slc_manifest *manifest = &store->store.manifest;
     struct sluice_compute_options known;
     struct slc_plan_request request;
-    struct api_session session = {0};
+    struct slc_session session = {.stream = NULL};
     struct slc_matrix copies[SLC_MAX_ORDER] = {0};
     struct slc_matrix result = {0};
-    struct slc_mttkrp_job job = {.order = manifest->order, .mode = mode, .rank = rank};
+    struct slc_session_pass pass = {.mode = mode, .factors = copies, .output = &result};
     enum slc_status status;
 
     status = api_take_compute(&known, options, err);
@@ -236,7 +263,7 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         return status;
     }
     request = api_plan_request(&known, SLC_OP_MTTKRP, mode, rank);
-    status = api_session_open(&session, store, &request, err);
+    status = api_session_open(&session, store, &request, &known, err);
     for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
         if (n != mode) {
             status = slc_matrix_create_from(&copies[n], request.precision, manifest->dims[n], rank,
@@ -245,21 +272,13 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         if (n != mode && status == SLC_OK) {
             status = slc_relabel_rows(&store->store, n, SLC_ROWS_OF_STORE, &copies[n], err);
         }
-        job.factors[n] = &copies[n];
     }
     if (status == SLC_OK) {
         status = slc_matrix_create(&result, request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK) {
-        job.nnz = manifest->nnz;
-        job.workers = session.plan.threads;
-        job.deterministic = request.deterministic;
-        job.partitions = session.plan.partitions[mode];
-        job.conflict = session.plan.choices[mode].chosen;
-        job.rival = session.plan.choices[mode].rival;
-        job.output = &result;
-        status = slc_mttkrp_stream(session.stream, session.plan.mode_layout[mode], session.backend,
-                                   &job, known.stop, NULL, NULL, err);
+        pass.stop = known.stop;
+        status = slc_session_mttkrp(&session, &pass, err);
     }
     if (status == SLC_OK) {
         status = slc_relabel_rows(&store->store, mode, SLC_ROWS_OF_INPUT, &result, err);
@@ -271,6 +290,6 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
         slc_matrix_destroy(&copies[n]);
     }
     slc_matrix_destroy(&result);
-    api_session_close(&session);
+    slc_session_close(&session);
     return status;
 }

@@ -19,7 +19,7 @@ struct run {
     volatile int stopped; /* where the caller has no flag of its own */
     volatile int *stop;
     struct slc_checkpoint *checkpoint;
-    struct api_session session;
+    struct slc_session session;
 };
 
 static struct sluice_cpd_iteration give_iteration(const struct slc_cp_iteration *iteration)
@@ -192,15 +192,19 @@ static enum slc_status factorize(struct run *run,
         return status;
     }
     request = cpd_request(run, store, rank);
-    status = api_session_open(&run->session, store, &request, err);
+    status = api_session_open(&run->session, store, &request, &run->compute, err);
     if (status == SLC_OK) {
         solver = solver_options(run, rank);
+        solver.devices = run->session.devices;
+        solver.layouts = &run->session.layouts;
+        solver.accelerators = run->session.group;
+        solver.accelerator = run->session.group == NULL ? run->session.accelerator : NULL;
         status = slc_cp_als(&store->store, run->session.stream, run->session.backend,
                             &run->session.plan, &solver, &model->result, err);
         slc_stream_stats(run->session.stream, &stats);
         model->bytes_read = stats.bytes_read;
     }
-    api_session_close(&run->session);
+    slc_session_close(&run->session);
     slc_checkpoint_close(run->checkpoint);
     return status;
 }
@@ -276,7 +280,8 @@ enum slc_status sluice_cpd_report(const struct sluice_cpd *model,
                                       .heldout = result->heldout,
                                       .heldout_rmse = result->heldout_rmse,
                                       .heldout_mae = result->heldout_mae,
-                                      .heldout_norm = result->heldout_norm};
+                                      .heldout_norm = result->heldout_norm,
+                                      .device_nnz = result->accelerator.nnz};
 
     if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
         known.resume_iteration = result->resume_iteration;

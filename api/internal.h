@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "engine/plan.h"
+#include "engine/session.h"
 #include "engine/solve/cp_als.h"
-#include "engine/stream.h"
 #include "sluice/sluice.h"
 #include "storage/model.h"
 #include "storage/store.h"
@@ -59,28 +59,28 @@ uint64_t api_memory_bytes(uint64_t bytes);
 /* Threads: `threads`, or all for 0. */
 unsigned api_threads(uint32_t threads);
 
-/* A plan with the stream and the device it is for. */
-struct api_session {
-    struct slc_layouts layouts;
-    struct slc_plan plan;
-    struct slc_stream *stream;
-    struct slc_backend *backend;
-};
-
 struct slc_plan_request api_plan_request(const struct sluice_compute_options *options,
                                          enum slc_operation operation,
                                          unsigned mode,
                                          uint32_t rank);
 
+/* What the options ask for of devices, checked; borrowed from them. */
+enum slc_status api_device_wish(const struct sluice_compute_options *options,
+                                struct slc_device_wish *wish,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Tells the log why SLUICE_DEVICE_AUTO took the CPU; nothing where it did not. */
+void api_log_refused(const struct slc_error *refused);
+
 /*
- * The calling thread's teams are placed as planned until api_session_close. Owns:
- * api_session_close, which takes an all-zero or partly opened session.
+ * Plans and starts what the options ask for. The calling thread's teams are placed as planned until
+ * slc_session_close, which the caller calls whatever came of it.
  */
-enum slc_status api_session_open(struct api_session *session,
+enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_store *store,
                                  const struct slc_plan_request *request,
+                                 const struct sluice_compute_options *options,
                                  struct slc_error *err) SLC_NODISCARD;
-void api_session_close(struct api_session *session);
 
 /* Copies a padded matrix into rows * cols contiguous numbers. */
 void api_copy_out(const struct slc_matrix *matrix, double *to);

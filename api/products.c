@@ -5,9 +5,11 @@
 #include "convert/contract.h"
 #include "convert/fiber_order.h"
 #include "cpu/fiber_dots.h"
+#include "engine/device_products.h"
 #include "engine/relabel.h"
 #include "engine/stream_supply.h"
 #include "engine/ttm.h"
+#include "gpu/gpu.h"
 #include "storage/outside.h"
 
 #include <string.h>
@@ -52,9 +54,54 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     return SLC_OK;
 }
 
+/* The GPU that the options ask for, one at most. */
+static enum slc_status choose_device(const struct sluice_compute_options *compute,
+                                     struct slc_products_choice *choice,
+                                     struct slc_error *err)
+{
+    struct slc_device_wish wish;
+    enum slc_status status;
+
+    memset(choice, 0, sizeof *choice);
+    if (compute->device_count > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "device_count %u: products are not divided between several devices",
+                        compute->device_count);
+    }
+    status = api_device_wish(compute, &wish, err);
+    return status == SLC_OK ? slc_products_choose(&wish, slc_gpu_maker(), choice, err) : status;
+}
+
+/* Contracts on the device; without it where it may be left out and there is no memory for both. */
+static enum slc_status contract_by(struct slc_contract_options *contract,
+                                   struct slc_device_products *device,
+                                   struct slc_products_choice *choice,
+                                   struct slc_contract_report *made,
+                                   struct slc_error *err)
+{
+    struct slc_tile_products table = slc_device_products_table(device);
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    contract->products = choice->device != NULL ? &table : NULL;
+    status = slc_contract(contract, made, &refused);
+    if (status == SLC_ERR_BUDGET && made->scan_seconds == 0 && contract->products != NULL &&
+        choice->optional) {
+        slc_products_drop(choice);
+        contract->products = NULL;
+        device->why = refused;
+        return slc_contract(contract, made, err);
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = refused;
+    }
+    return status;
+}
+
 static enum slc_status give_ttv_report(struct sluice_ttv_report *report,
                                        const struct slc_contract_report *made,
                                        const struct slc_stream_supply *supply,
+                                       const struct slc_products_report *products,
                                        struct slc_error *err)
 {
     struct sluice_ttv_report known = {.struct_bytes = sizeof known,
@@ -64,7 +111,8 @@ static enum slc_status give_ttv_report(struct sluice_ttv_report *report,
                                       .nnz = made->build.summary.nnz,
                                       .store_bytes = made->build.summary.file_bytes,
                                       .bytes_read = supply->stats.bytes_read,
-                                      .fibers = made->layout_fibers};
+                                      .fibers = made->layout_fibers,
+                                      .device_nnz = products->sides.nnz[SLC_SHARE_DEVICE]};
 
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return api_give_report(report, &known, sizeof known, "sluice_ttv_report", err);
@@ -83,6 +131,8 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     struct slc_contract_report made;
     struct slc_stream_supply supply = {.files = store->store.files};
     const struct slc_tile_supply tiles = slc_stream_supply_table(&supply);
+    struct slc_products_choice choice;
+    struct slc_device_products device = {.optional = false};
     enum slc_status status;
 
     sluice_ttv_options_init(&known, sizeof known);
@@ -105,9 +155,22 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     supply.read_limit = compute.io_limit;
     supply.stop = compute.stop;
     contract.supply = &tiles;
-    status = slc_contract(&contract, &made, err);
-    return status == SLC_OK && report != NULL ? give_ttv_report(report, &made, &supply, err)
-                                              : status;
+    status = choose_device(&compute, &choice, err);
+    if (status == SLC_OK) {
+        device = (struct slc_device_products){.device = choice.device,
+                                              .share = choice.share,
+                                              .streams = compute.streams,
+                                              .optional = choice.optional,
+                                              .why = choice.refused};
+        status = contract_by(&contract, &device, &choice, &made, err);
+    }
+    if (status == SLC_OK) {
+        api_log_refused(&device.why);
+    }
+    slc_products_drop(&choice);
+    return status == SLC_OK && report != NULL
+               ? give_ttv_report(report, &made, &supply, &device.report, err)
+               : status;
 }
 
 /* Everything a product with a matrix holds. */
@@ -118,6 +181,8 @@ struct product {
     unsigned mode;
     uint32_t columns;
     struct slc_fiber_order order;
+    struct slc_products_choice choice; /* of a device .. */
+    struct slc_error refused;          /* .. and why it is not used, where it was to be */
     struct slc_plan plan;
     struct slc_matrix matrix;
     struct slc_labels labels[SLC_MAX_ORDER];
@@ -127,16 +192,35 @@ struct product {
     bool sorted;
 };
 
+/* Goes on without the device, because of `refused`. */
+static void do_without(struct product *product, const struct slc_error *refused)
+{
+    slc_products_drop(&product->choice);
+    product->refused = *refused;
+}
+
 static enum slc_status
 plan_product(struct product *product, struct slc_reader *reader, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(reader);
     struct slc_plan_request request =
         api_plan_request(product->compute, SLC_OP_TTM, product->mode, product->columns);
+    struct slc_error refused = SLC_ERROR_INIT;
 
     /* Of decompositions. */
     request.copies = SLC_COPIES_AUTO;
     request.passes = SLC_PASSES_AUTO;
+    request.accelerator = product->choice.device;
+    request.share = product->choice.share;
+    request.streams = product->compute->streams;
+    if (product->choice.device != NULL && product->choice.optional) {
+        if (slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.share, &refused) ==
+            SLC_OK) {
+            return SLC_OK;
+        }
+        do_without(product, &refused);
+        request.accelerator = NULL;
+    }
     return slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.share, err);
 }
 
@@ -178,14 +262,9 @@ take_operands(struct product *product, const double *matrix, struct slc_error *e
     return status;
 }
 
-/* Streams the layout and publishes the result. */
-static enum slc_status multiply(struct product *product, bool elements, struct slc_error *err)
+static void set_options(struct product *product, bool elements)
 {
     const struct slc_layout_info *info = slc_reader_info(product->order.reader);
-    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
-    struct slc_stream *stream = NULL;
-    struct slc_npy_pair *pair = NULL;
-    enum slc_status status = slc_stream_open(NULL, &layouts, &product->plan, &stream, err);
 
     product->ttm.job = (struct slc_ttm_job){.order = info->order,
                                             .mode = product->mode,
@@ -194,17 +273,48 @@ static enum slc_status multiply(struct product *product, bool elements, struct s
                                                            info->keys.run.mode == product->mode,
                                             .matrix = &product->matrix};
     product->ttm.workers = product->plan.threads;
+    product->ttm.device = product->choice.device;
+    product->ttm.plan = &product->plan;
     product->ttm.folder = product->output;
     product->ttm.stop = product->compute->stop;
+}
+
+/* Streams the layout as planned; the result waits beside its place. */
+static enum slc_status
+stream(struct product *product, bool elements, struct slc_npy_pair **pair, struct slc_error *err)
+{
+    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
+    struct slc_stream *stream = NULL;
+    enum slc_status status = slc_stream_open(NULL, &layouts, &product->plan, &stream, err);
+
+    set_options(product, elements);
     if (status == SLC_OK) {
-        status = slc_ttm_stream(stream, &product->ttm, &pair, &product->report, err);
+        status = slc_ttm_stream(stream, &product->ttm, pair, &product->report, err);
         slc_stream_stats(stream, &product->stats);
+    }
+    slc_stream_close(stream);
+    return status;
+}
+
+/* Streams the layout, without the device where that may be and has to, and publishes the result. */
+static enum slc_status multiply(struct product *product, bool elements, struct slc_error *err)
+{
+    struct slc_npy_pair *pair = NULL;
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = stream(product, elements, &pair, &fault);
+
+    if (status != SLC_OK && product->report.device_refused && product->choice.optional) {
+        do_without(product, &fault);
+        slc_error_clear(&fault);
+        status = plan_product(product, product->order.reader, &fault);
+        status = status == SLC_OK ? stream(product, elements, &pair, &fault) : status;
     }
     if (status == SLC_OK) {
         status = slc_npy_pair_publish(pair, err);
+    } else if (err != NULL) {
+        *err = fault;
     }
     slc_npy_pair_destroy(pair);
-    slc_stream_close(stream);
     return status;
 }
 
@@ -212,11 +322,13 @@ static enum slc_status give_ttm_report(struct sluice_ttm_report *report,
                                        const struct product *product,
                                        struct slc_error *err)
 {
-    const struct sluice_ttm_report known = {.struct_bytes = sizeof known,
-                                            .fibers = product->report.fibers,
-                                            .bytes_read = product->stats.bytes_read,
-                                            .bytes_written = product->report.output.bytes,
-                                            .sorted = product->sorted};
+    const struct sluice_ttm_report known = {
+        .struct_bytes = sizeof known,
+        .fibers = product->report.fibers,
+        .bytes_read = product->stats.bytes_read,
+        .bytes_written = product->report.output.bytes,
+        .sorted = product->sorted,
+        .device_nnz = product->report.products.sides.nnz[SLC_SHARE_DEVICE]};
 
     return api_give_report(report, &known, sizeof known, "sluice_ttm_report", err);
 }
@@ -227,6 +339,7 @@ release(struct product *product, enum slc_status status, struct slc_error *err)
 {
     enum slc_status closed;
 
+    slc_products_drop(&product->choice);
     slc_matrix_destroy(&product->matrix);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_labels_destroy(&product->labels[n]);
@@ -261,7 +374,11 @@ enum slc_status sluice_ttm(const struct sluice_store *store,
     if (status != SLC_OK) {
         return status;
     }
-    status = open_fibers(&product, known.temp_folder, err);
+    status = choose_device(&compute, &product.choice, err);
+    product.refused = product.choice.refused;
+    if (status == SLC_OK) {
+        status = open_fibers(&product, known.temp_folder, err);
+    }
     if (status == SLC_OK) {
         slc_placement_enter(&product.plan.placement);
         status = take_operands(&product, matrix, err);
@@ -269,6 +386,9 @@ enum slc_status sluice_ttm(const struct sluice_store *store,
             status = multiply(&product, known.elements != 0, err);
         }
         slc_placement_leave();
+    }
+    if (status == SLC_OK) {
+        api_log_refused(&product.refused);
     }
     status = release(&product, status, err);
     return status == SLC_OK && report != NULL ? give_ttm_report(report, &product, err) : status;

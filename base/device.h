@@ -372,4 +372,15 @@ struct slc_device {
     const struct slc_device_ops *ops;
 };
 
+/* What makes devices, for who knows no kind of them. */
+struct slc_device_maker {
+    /* One of the machine's, of whose memory so much may be used; 0: most of what is free. */
+    enum slc_status (*create)(unsigned ordinal,
+                              uint64_t memory_bytes,
+                              struct slc_device **device,
+                              struct slc_error *err);
+    /* Gives back what the process holds for it. Needs: none of its slc_device is left. */
+    void (*release)(unsigned ordinal);
+};
+
 #endif

@@ -40,6 +40,9 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
  */
 void slc_gpu_release(unsigned ordinal);
 
+/* The two above as a table. */
+const struct slc_device_maker *slc_gpu_maker(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -298,7 +298,7 @@ static enum slc_status keep_order(struct cpd *cpd, struct slc_error *err)
         memcmp(modes, cpd->session.plan.mode_order, order * sizeof modes[0]) == 0) {
         return SLC_OK;
     }
-    return session_start_in_order(&cpd->session, modes, err);
+    return slc_session_start_in_order(&cpd->session, modes, err);
 }
 
 /* Everything up to the first pass. */
@@ -326,7 +326,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     if (args->dry_run || status != SLC_OK) {
         return status;
     }
-    status = session_start(&cpd->session, err);
+    status = slc_session_start(&cpd->session, err);
     if (status == SLC_OK && args->iterations > 0) {
         status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
                                      cpd->output.own_checkpoint, args->restart, err);
@@ -546,7 +546,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct cpd cpd = {.command = command,
                       .argc = argc,
                       .argv = argv,
-                      .session = SESSION_INIT,
+                      .session = {.stream = NULL},
                       .write_seconds = -1};
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;

@@ -418,7 +418,7 @@ static void print_text(const struct slc_store *store, const struct findings *fin
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.json = false};
-    struct session session = SESSION_INIT;
+    struct slc_session session = {.stream = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct findings findings = {.layouts = {{.count = 0}}};
     struct operands operands;

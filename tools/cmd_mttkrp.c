@@ -5,9 +5,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "devices.h"
-#include "engine/accelerator.h"
 #include "engine/accelerators.h"
-#include "engine/mttkrp.h"
 #include "engine/relabel.h"
 #include "format.h"
 #include "probe.h"
@@ -113,120 +111,18 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
-/* The MTTKRP by the plan's devices; *stats, one for each, learn what they did. */
-static enum slc_status compute_on_devices(struct session *session,
-                                          struct slc_matrix *factors,
-                                          const struct slc_matrix *output,
-                                          unsigned mode,
-                                          struct slc_devices_stats *stats,
-                                          struct slc_error *err)
-{
-    const struct slc_devices_setup setup = {.layouts = &session->layouts,
-                                            .plan = &session->plan,
-                                            .backends = session->devices,
-                                            .factors = factors,
-                                            .output = &output->buffer,
-                                            .rank = output->cols};
-    struct slc_devices *devices = NULL;
-    enum slc_status status = slc_devices_create(&setup, &devices, err);
-
-    if (status == SLC_OK) {
-        status = slc_devices_load(devices, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_devices_mttkrp(devices, session->stream, mode, signals_stop(), show_progress,
-                                    &mode, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_devices_gather(devices, mode, err);
-    }
-    for (unsigned d = 0; d < session->plan.devices && status == SLC_OK; d++) {
-        slc_devices_stats(devices, d, &stats[d]);
-    }
-    slc_devices_destroy(devices);
-    return status;
-}
-
-/* The MTTKRP by several accelerators; *stats, one for each, learn what they did. */
-static enum slc_status compute_on_accelerators(struct session *session,
-                                               const struct slc_matrix *factors,
-                                               struct slc_matrix *output,
-                                               unsigned mode,
-                                               struct slc_devices_stats *stats,
-                                               struct slc_error *err)
-{
-    enum slc_status status = slc_accelerators_load(session->group, factors, err);
-
-    if (status == SLC_OK) {
-        status = slc_accelerators_mttkrp(session->group, mode, signals_stop(), show_progress, &mode,
-                                         err);
-    }
-    if (status == SLC_OK) {
-        status = slc_accelerators_output(session->group, output, err);
-    }
-    for (unsigned d = 0; d < session->accelerator_count && status == SLC_OK; d++) {
-        slc_accelerators_stats(session->group, d, &stats[d]);
-    }
-    return status;
-}
-
-/* The MTTKRP of the job by the accelerator, or by it and the CPU, as the share has it. */
-static enum slc_status compute_on_accelerator(struct session *session,
-                                              const struct slc_matrix *factors,
-                                              const struct slc_mttkrp_job *job,
-                                              struct slc_share *share,
-                                              struct slc_error *err)
-{
-    const struct slc_accelerator_cpu cpu = {session->backend, job, share};
-    struct slc_device *device = session->accelerator;
-    unsigned mode = job->mode;
-    enum slc_status status = SLC_OK;
-
-    for (unsigned n = 0; n < session->store.manifest.order && status == SLC_OK; n++) {
-        if (n != mode) {
-            status = device->ops->factor_write(device, n, &factors[n], err);
-        }
-    }
-    if (status == SLC_OK && share->wish.kind != SLC_SHARE_NONE) {
-        status = slc_accelerator_mttkrp_shared(device, session->stream, &session->plan, &cpu,
-                                               signals_stop(), show_progress, &mode, err);
-    } else if (status == SLC_OK) {
-        status = slc_accelerator_mttkrp(device, session->stream, &session->plan, mode,
-                                        signals_stop(), show_progress, &mode, err);
-    }
-    return status == SLC_OK ? device->ops->output_read(device, job->output, err) : status;
-}
-
-/* What is told of a pass: which strategy was tried, and what devices, or CPU and device, did. */
-struct outcome {
-    struct slc_conflict_choice choice;
-    struct slc_devices_stats devices[SLC_MAX_DEVICES];
-    struct slc_share shares[SLC_MAX_ORDER]; /* of the mode alone */
-};
-
 /* Opens the stream, reads the factors, streams the pass and writes the result. */
-static enum slc_status compute(struct session *session,
+static enum slc_status compute(struct slc_session *session,
                                const struct arguments *args,
-                               unsigned mode,
-                               struct outcome *outcome,
+                               struct slc_session_pass *pass,
                                struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
+    const unsigned mode = pass->mode;
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
     struct slc_matrix output = {0};
     uint32_t rank = plan->request.rank;
-    struct slc_conflict_choice *choice = &outcome->choice;
-    struct slc_mttkrp_job job = {.order = manifest->order,
-                                 .mode = mode,
-                                 .rank = rank,
-                                 .nnz = manifest->nnz,
-                                 .workers = plan->threads,
-                                 .deterministic = args->session.deterministic,
-                                 .partitions = plan->partitions[mode],
-                                 .conflict = choice->chosen,
-                                 .rival = choice->rival,
-                                 .output = &output};
     enum slc_status status =
         slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
                        manifest->dims, mode, &rank, factors, err);
@@ -235,22 +131,18 @@ static enum slc_status compute(struct session *session,
         if (status == SLC_OK && n != mode) {
             status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
         }
-        job.factors[n] = &factors[n];
     }
     if (status == SLC_OK) {
         status =
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
-    if (status == SLC_OK && session->group != NULL) {
-        status = compute_on_accelerators(session, factors, &output, mode, outcome->devices, err);
-    } else if (status == SLC_OK && session->accelerator != NULL) {
-        status = compute_on_accelerator(session, factors, &job, &outcome->shares[mode], err);
-    } else if (status == SLC_OK && plan->devices > 0) {
-        status = compute_on_devices(session, factors, &output, mode, outcome->devices, err);
-    } else if (status == SLC_OK) {
-        status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
-                                   signals_stop(), show_progress, &mode, err);
-        (void)session->backend->ops->mttkrp_tried(session->backend, choice);
+    if (status == SLC_OK) {
+        pass->factors = factors;
+        pass->output = &output;
+        pass->stop = signals_stop();
+        pass->progress = show_progress;
+        pass->progress_context = &pass->mode;
+        status = slc_session_mttkrp(session, pass, err);
     }
     console_settle();
     if (status == SLC_OK) {
@@ -266,9 +158,9 @@ static enum slc_status compute(struct session *session,
     return status;
 }
 
-static void print_report(const struct session *session,
+static void print_report(const struct slc_session *session,
                          const char *output,
-                         const struct outcome *outcome,
+                         const struct slc_session_pass *outcome,
                          double seconds)
 {
     struct slc_stream_stats stats;
@@ -294,7 +186,7 @@ static void print_report(const struct session *session,
     report_resources(&session->plan, &stats, &reads);
 }
 
-static void print_plan(const struct session *session)
+static void print_plan(const struct slc_session *session)
 {
     const struct slc_plan *plan = &session->plan;
 
@@ -307,7 +199,7 @@ static void print_plan(const struct session *session)
 
 /* The plan and an estimate. */
 static enum slc_status
-dry_run(struct session *session, const struct arguments *args, struct slc_error *err)
+dry_run(struct slc_session *session, const struct arguments *args, struct slc_error *err)
 {
     struct estimate estimate;
     bool estimated;
@@ -327,12 +219,12 @@ dry_run(struct session *session, const struct arguments *args, struct slc_error 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
-    struct session session = SESSION_INIT;
+    struct slc_session session = {.stream = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
-    struct outcome outcome = {.shares = {{.passes = 0}}};
+    struct slc_session_pass outcome = {.mode = 0};
     uint32_t rank = 0;
     unsigned mode;
     int code = 0;
@@ -364,7 +256,7 @@ static int run(const struct command *command, int argc, char **argv)
         status = dry_run(&session, &args, &err);
         args.quiet = true;
     } else if (status == SLC_OK) {
-        status = session_start(&session, &err);
+        status = slc_session_start(&session, &err);
     }
     if (status == SLC_OK && !args.dry_run) {
         struct progress_shape shape = {.order = session.store.manifest.order,
@@ -377,9 +269,8 @@ static int run(const struct command *command, int argc, char **argv)
             print_plan(&session);
         }
         progress_shape(&shape);
-        outcome.choice = session.plan.choices[mode];
-        outcome.shares[mode].wish = session.plan.request.share;
-        status = compute(&session, &args, mode, &outcome, &err);
+        outcome.mode = mode;
+        status = compute(&session, &args, &outcome, &err);
     }
     if (status != SLC_OK) {
         code = console_error(&err);

@@ -86,7 +86,7 @@ static uint64_t checkpoint_bytes(const struct slc_manifest *manifest,
     return plan->request.operation == SLC_OP_CPD && each <= INT64_MAX / 2 ? 2 * each : 0;
 }
 
-static void print_text(const struct session *session, uint64_t iterations)
+static void print_text(const struct slc_session *session, uint64_t iterations)
 {
     const struct slc_plan *plan = &session->plan;
     const uint64_t checkpoints = checkpoint_bytes(&session->store.manifest, plan, iterations);
@@ -113,7 +113,7 @@ static void print_text(const struct session *session, uint64_t iterations)
     printf("no temporary files\n");
 }
 
-static int print_json(const struct session *session,
+static int print_json(const struct slc_session *session,
                       bool feasible,
                       const struct plan_product *products,
                       uint64_t iterations,
@@ -142,7 +142,7 @@ static int print_json(const struct session *session,
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
-    struct session session = SESSION_INIT;
+    struct slc_session session = {.stream = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status;
     struct device_shares shares[SLC_MAX_ORDER];
@@ -176,7 +176,7 @@ static int run(const struct command *command, int argc, char **argv)
             err = fault;
         }
     }
-    devices = session_plan_devices(&session.plan);
+    devices = slc_plan_device_count(&session.plan);
     if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }

@@ -115,7 +115,7 @@ static enum slc_status open_order(struct ttm_product *product, struct slc_error 
 /* Goes on without the device, because of `refused`. */
 static void do_without(struct ttm_product *product, const struct slc_error *refused)
 {
-    products_drop(&product->args->session, &product->choice);
+    slc_products_drop(&product->choice);
     product->refused = *refused;
 }
 
@@ -346,7 +346,7 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
 static void release(struct ttm_product *product)
 {
     slc_stream_close(product->stream);
-    products_drop(&product->args->session, &product->choice);
+    slc_products_drop(&product->choice);
     slc_matrix_destroy(&product->matrix);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_labels_destroy(&product->labels[n]);

@@ -79,7 +79,7 @@ struct product {
     struct slc_contract_options contract;
     struct slc_stream_supply supply;
     struct slc_tile_supply tiles; /* the table of `supply` */
-    struct products_choice choice;
+    struct slc_products_choice choice;
     struct slc_device_products device;
     struct slc_tile_products products; /* the table of `device` */
     struct slc_contract_report report;
@@ -107,7 +107,7 @@ static enum slc_status fill_supply(struct product *product, struct slc_error *er
 static enum slc_status fill_products(struct product *product, struct slc_error *err)
 {
     const struct session_options *session = &product->args.session;
-    struct products_choice *choice = &product->choice;
+    struct slc_products_choice *choice = &product->choice;
     const enum slc_status status = products_choose(session, choice, err);
 
     product->device = (struct slc_device_products){.device = choice->device,
@@ -477,7 +477,7 @@ static enum slc_status contract(struct product *product, struct slc_error *err)
 
     if (status == SLC_ERR_BUDGET && product->report.scan_seconds == 0 &&
         product->contract.products != NULL && product->choice.optional) {
-        products_drop(&product->args.session, &product->choice);
+        slc_products_drop(&product->choice);
         product->contract.products = NULL;
         product->device.why = refused;
         return slc_contract(&product->contract, &product->report, err);
@@ -527,7 +527,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (status != SLC_OK) {
         code = console_error(&err);
     }
-    products_drop(&product.args.session, &product.choice);
+    slc_products_drop(&product.choice);
     return code;
 }
 

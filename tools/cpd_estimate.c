@@ -38,7 +38,9 @@ void cpd_estimate_iteration(struct cpd_estimate *of,
                  of->estimator.completed >= ESTIMATE_ITERATIONS;
 }
 
-void cpd_estimate_end(struct cpd_estimate *of, const struct session *session, unsigned iterations)
+void cpd_estimate_end(struct cpd_estimate *of,
+                      const struct slc_session *session,
+                      unsigned iterations)
 {
     struct slc_stream_stats stats;
 
@@ -56,7 +58,7 @@ void cpd_estimate_end(struct cpd_estimate *of, const struct session *session, un
 }
 
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
-                                     struct session *session,
+                                     struct slc_session *session,
                                      unsigned iterations,
                                      double seconds,
                                      struct slc_error *err)

@@ -22,12 +22,14 @@ void cpd_estimate_iteration(struct cpd_estimate *of,
 
 /* What that comes to for so many iterations, and what they took. Not for a run that went on from
  * another, or followed one in the same process. */
-void cpd_estimate_end(struct cpd_estimate *of, const struct session *session, unsigned iterations);
+void cpd_estimate_end(struct cpd_estimate *of,
+                      const struct slc_session *session,
+                      unsigned iterations);
 
 /* Begins what is planned and prints the estimate; a note where none can be had. Errors: those of
  * probe_run that are more than that. */
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
-                                     struct session *session,
+                                     struct slc_session *session,
                                      unsigned iterations,
                                      double seconds,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -54,7 +54,7 @@ struct cpd {
     const struct command *command;
     int argc;
     char **argv;
-    struct session session;
+    struct slc_session session;
     struct slc_cp_als_options als;
     struct slc_cp_result result;
     struct cpd_output output;

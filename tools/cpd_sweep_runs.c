@@ -22,7 +22,7 @@ static int run_of_sweep(void *context, struct cpd_sweep_run *run)
                       .command = runs->cpd->command,
                       .argc = runs->cpd->argc,
                       .argv = runs->cpd->argv,
-                      .session = SESSION_INIT,
+                      .session = {.stream = NULL},
                       .log = runs->cpd->log,
                       .start_ns = slc_clock_ns(),
                       .write_seconds = -1,
@@ -75,7 +75,7 @@ static enum slc_status
 prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
     const struct sweep_runs *runs = context;
-    struct cpd cpd = {.args = runs->cpd->args, .session = SESSION_INIT};
+    struct cpd cpd = {.args = runs->cpd->args, .session = {.stream = NULL}};
     enum slc_status status =
         session_open(&cpd.session, runs->operands->text[0], cpd.args.session.memory, err);
 

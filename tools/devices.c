@@ -121,7 +121,7 @@ static void measure_imbalance(const struct slc_plan *plan,
                               double *of_nnz,
                               double *of_time)
 {
-    const unsigned count = session_plan_devices(plan);
+    const unsigned count = slc_plan_device_count(plan);
     double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
 
     for (unsigned d = 0; d < count; d++) {
@@ -166,7 +166,7 @@ void devices_report(const struct slc_plan *plan,
                     bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
-    const unsigned count = session_plan_devices(plan);
+    const unsigned count = slc_plan_device_count(plan);
     char threads[32] = "whole blocks";
     double of_nnz, of_time;
 
@@ -198,7 +198,7 @@ json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_devices
 {
     json_t *list = json_array();
     json_t *object = json_object();
-    const unsigned count = session_plan_devices(plan);
+    const unsigned count = slc_plan_device_count(plan);
     double of_nnz, of_time;
 
     if (count == 0) {

@@ -98,8 +98,10 @@ static void on_pass(void *context, uint64_t done, uint64_t blocks, uint64_t byte
     look_at_clock(probe);
 }
 
-static enum slc_status
-begin_cpd(struct session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
+static enum slc_status begin_cpd(struct slc_session *session,
+                                 unsigned iterations,
+                                 struct probe *probe,
+                                 struct slc_error *err)
 {
     const struct slc_cp_als_options als = {.rank = session->plan.request.rank,
                                            .iterations = iterations,
@@ -123,7 +125,7 @@ begin_cpd(struct session *session, unsigned iterations, struct probe *probe, str
 }
 
 /* Small numbers, which fill the pages as those of a factor would. */
-static enum slc_status make_matrix(const struct session *session,
+static enum slc_status make_matrix(const struct slc_session *session,
                                    unsigned mode,
                                    struct slc_matrix *matrix,
                                    struct slc_error *err)
@@ -144,7 +146,7 @@ static enum slc_status make_matrix(const struct session *session,
 }
 
 static enum slc_status
-begin_mttkrp(struct session *session, struct probe *probe, struct slc_error *err)
+begin_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
@@ -186,7 +188,7 @@ begin_mttkrp(struct session *session, struct probe *probe, struct slc_error *err
     return status == SLC_ERR_INTERRUPTED ? SLC_OK : status;
 }
 
-static enum slc_status check(const struct session *session, struct slc_error *err)
+static enum slc_status check(const struct slc_session *session, struct slc_error *err)
 {
     const struct slc_plan *plan = &session->plan;
 
@@ -266,7 +268,7 @@ static double try_memory(void)
  * Whether the first block would be computed in time. What comes before can be neither stopped nor
  * shortened: slots and factors are filled, and as many blocks read as there are workers.
  */
-static enum slc_status begins_in_time(const struct session *session,
+static enum slc_status begins_in_time(const struct slc_session *session,
                                       double seconds,
                                       struct estimate *estimate,
                                       bool *in_time,
@@ -296,7 +298,7 @@ static enum slc_status begins_in_time(const struct session *session,
 
 /* Begins it, with a thread beside that ends it. */
 static enum slc_status
-begin(struct session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
+begin(struct slc_session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     pthread_t watcher;
@@ -311,7 +313,7 @@ begin(struct session *session, unsigned iterations, struct probe *probe, struct 
                         "(ulimit -u)",
                         strerror(code));
     }
-    status = session_start(session, err);
+    status = slc_session_start(session, err);
     if (status == SLC_OK) {
         probe->estimator.plan = &session->plan;
         probe->estimator.nnz = session->store.manifest.nnz;
@@ -327,7 +329,7 @@ begin(struct session *session, unsigned iterations, struct probe *probe, struct 
     return status;
 }
 
-static enum slc_status run(struct session *session,
+static enum slc_status run(struct slc_session *session,
                            unsigned iterations,
                            double seconds,
                            struct estimate *estimate,
@@ -354,13 +356,13 @@ static enum slc_status run(struct session *session,
         estimator_mark(&probe.estimator, &stats);
         estimator_judge(&probe.estimator, iterations, estimate);
     }
-    session_stop(session);
+    slc_session_stop(session);
     return status == SLC_OK && signals_stop_wanted()
                ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal")
                : status;
 }
 
-enum slc_status probe_run(struct session *session,
+enum slc_status probe_run(struct slc_session *session,
                           unsigned iterations,
                           double seconds,
                           bool *estimated,

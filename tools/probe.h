@@ -30,7 +30,7 @@
  * and that is no error. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED and others of the operation;
  * SLC_ERR_INTERRUPTED.
  */
-enum slc_status probe_run(struct session *session,
+enum slc_status probe_run(struct slc_session *session,
                           unsigned iterations,
                           double seconds,
                           bool *estimated,

@@ -1,39 +1,18 @@
 /* See products.h. */
 #include "products.h"
 
-#include "accelerator.h"
 #include "format.h"
+#include "gpu/gpu.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum slc_status products_choose(const struct session_options *options,
-                                struct products_choice *choice,
+                                struct slc_products_choice *choice,
                                 struct slc_error *err)
 {
-    struct slc_device *devices[OPTION_COUNTS_MAX];
-    enum slc_status status = SLC_OK;
-    unsigned count = 0;
+    const struct slc_device_wish wish = session_device_wish(options);
 
-    memset(choice, 0, sizeof *choice);
-    if (options->split != NULL && !slc_share_known(options->split)) {
-        return slc_share_parse(options->split, &choice->share, err);
-    }
-    status = session_share(options, &choice->share, err);
-    if (status == SLC_OK) {
-        status = accelerator_choose(options, devices, &count, &choice->refused, err);
-    }
-    choice->device = status == SLC_OK && count > 0 ? devices[0] : NULL;
-    choice->optional = options->device != NULL && strcmp(options->device, "auto") == 0;
-    return status;
-}
-
-void products_drop(const struct session_options *options, struct products_choice *choice)
-{
-    if (choice->device != NULL) {
-        accelerator_drop(options, &choice->device, 1);
-        choice->device = NULL;
-    }
+    return slc_products_choose(&wish, slc_gpu_maker(), choice, err);
 }
 
 static bool is_used(const struct products_told *told)
@@ -71,7 +50,7 @@ static void print_shares(const struct slc_sides_report *sides, FILE *out)
 
 void products_print(const struct products_told *told, FILE *out)
 {
-    const struct products_choice *choice = told->choice;
+    const struct slc_products_choice *choice = told->choice;
     const struct slc_plan_accelerator *plan = told->plan;
     struct slc_share_text share;
     struct format_text a, b, c;

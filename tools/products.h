@@ -11,26 +11,14 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* The device of a command. */
-struct products_choice {
-    struct slc_device *device;   /* NULL: the CPU alone */
-    bool optional;               /* the CPU may do without it */
-    struct slc_share_wish share; /* between both */
-    struct slc_error refused;    /* why --device auto took the CPU; SLC_OK: it did not */
-};
-
-/*
- * The device that the options ask for. Owns: products_drop, which takes an all-zero choice. Errors:
- * with `gpu` those of slc_gpu_create; SLC_ERR_USAGE for a split that is not understood.
- */
+/* The device that the options ask for. Owns and errors: as slc_products_choose. */
 enum slc_status products_choose(const struct session_options *options,
-                                struct products_choice *choice,
+                                struct slc_products_choice *choice,
                                 struct slc_error *err) SLC_NODISCARD;
-void products_drop(const struct session_options *options, struct products_choice *choice);
 
 /* What there is to tell. */
 struct products_told {
-    const struct products_choice *choice;
+    const struct slc_products_choice *choice;
     const struct slc_error *refused; /* why the device was not used */
     const struct slc_plan_accelerator *plan;
     unsigned threads;                         /* that multiply beside it */

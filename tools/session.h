@@ -1,6 +1,6 @@
 /*
- * What every command that streams a store has in common: its options, the open store, the plan, the
- * stream and the compute device.
+ * What every command that streams a store has in common: its options, the open store, and what
+ * engine/session.h makes of them.
  */
 #ifndef SLC_TOOLS_SESSION_H
 #define SLC_TOOLS_SESSION_H
@@ -8,9 +8,8 @@
 #include "base/backend.h"
 #include "base/error.h"
 #include "common_options.h"
-#include "engine/accelerators.h"
 #include "engine/plan.h"
-#include "engine/share.h"
+#include "engine/session.h"
 #include "engine/stream.h"
 #include "format.h"
 #include "storage/store.h"
@@ -191,89 +190,34 @@ extern const char *const session_device_choices[];
         .offset = offsetof(struct type, session.copies)                                            \
     }
 
-/* What session_plan was asked for. */
-struct session_wish {
-    struct session_options options;
-    enum slc_operation operation;
-    unsigned mode;
-    uint32_t rank;
-};
-
-struct session {
-    struct slc_store store;
-    struct session_wish wish;
-    struct slc_layouts layouts; /* those that the plan reads; none before session_plan */
-    struct slc_plan plan;
-    uint64_t resident_bytes;                      /* of the process, when that was made */
-    struct slc_stream *stream;                    /* NULL until session_start */
-    struct slc_backend *backend;                  /* NULL until session_start */
-    struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
-    struct slc_device *accelerator;               /* the plan's, in place of them; NULL: none */
-    bool accelerator_open;                        /* between session_start and session_stop */
-    /* Where several are named: all of them, that one first, and what they are from session_start
-     * to session_stop. */
-    struct slc_device *accelerators[OPTION_COUNTS_MAX];
-    unsigned accelerator_count;
-    struct slc_accelerators *group;
-    struct slc_error no_accelerator; /* why --device auto took the CPU; SLC_OK: it did not */
-};
-
-#define SESSION_INIT                                                                               \
-    {                                                                                              \
-        .stream = NULL, .backend = NULL                                                            \
-    }
-
 /* Opens the store `path`, whose index has to fit `memory_bytes`. Owns: session_close. */
-enum slc_status session_open(struct session *session,
+enum slc_status session_open(struct slc_session *session,
                              const char *path,
                              uint64_t memory_bytes,
                              struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Whether, and how, --split shares the work between CPU and GPU: *wish is SLC_SHARE_NONE where it
- * is not given or divides something else. Errors: SLC_ERR_USAGE for what is not understood, and
- * where other options do not go with it.
- */
-enum slc_status session_share(const struct session_options *options,
-                              struct slc_share_wish *wish,
-                              struct slc_error *err) SLC_NODISCARD;
+/* What the options ask for of devices. */
+struct slc_device_wish session_device_wish(const struct session_options *options);
 
 /*
  * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
  * SLC_ERR_BUDGET names the smallest budget, and session->plan holds it.
  */
-enum slc_status session_plan(struct session *session,
+enum slc_status session_plan(struct slc_session *session,
                              const struct session_options *options,
                              enum slc_operation operation,
                              unsigned mode,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* How many devices the plan divides the work between: 0: it does not. */
-unsigned session_plan_devices(const struct slc_plan *plan);
-
 /* Plans what is asked for over the layouts that are open: `blco`, where no other plan opened more.
  */
-enum slc_status session_plan_request(struct session *session,
+enum slc_status session_plan_request(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Opens the stream, creates the backend, or those of devices, or opens the accelerator, and places
- * the threads of what follows. Where --device auto chose an accelerator that cannot be opened, it
- * plans for the CPU and starts that: tell of the plan after this.
- */
-enum slc_status session_start(struct session *session, struct slc_error *err) SLC_NODISCARD;
-/* After it: plans and starts once more, with modes updated in this order. */
-enum slc_status session_start_in_order(struct session *session,
-                                       const unsigned *mode_order,
-                                       struct slc_error *err) SLC_NODISCARD;
-
-/* Closes stream and devices, and undoes the placing; the store stays open for another plan. */
-void session_stop(struct session *session);
-
-/* Closes whatever is open; takes SESSION_INIT. */
-void session_close(struct session *session);
+/* Closes whatever is open, the store, too; takes an all-zero session. */
+void session_close(struct slc_session *session);
 
 /* "blco", "fiber-2" */
 const char *

@@ -30,8 +30,8 @@ struct ttm_product {
     uint32_t cols;
     struct slc_store store;
     struct slc_fiber_order order;
-    struct products_choice choice; /* of a device .. */
-    struct slc_error refused;      /* .. and why it is not used, where it was to be */
+    struct slc_products_choice choice; /* of a device .. */
+    struct slc_error refused;          /* .. and why it is not used, where it was to be */
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_matrix matrix;

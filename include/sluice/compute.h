@@ -29,6 +29,21 @@ struct sluice_compute_options {
     enum sluice_layouts layouts;
     enum sluice_passes passes; /* of CPD */
     uint64_t io_limit;         /* bytes read a second at most; 0: no limit */
+    enum sluice_device device;
+    uint32_t streams;             /* of each GPU; 0: chosen */
+    uint64_t device_memory_bytes; /* that may be used of each GPU's; 0: most of what is free */
+    /*
+     * "partitions" (of sorted layouts) or "nnz" (equal shares of blco): what several devices
+     * divide; "static=F" (F from 0 to 1: the GPU's fraction of the nonzeros), "adaptive" or
+     * "queue": how the CPU and one GPU share the work. NULL: partitions, and a GPU does all.
+     * Products take the latter alone.
+     */
+    const char *split;
+    /* Of MTTKRP and CPD: with SLUICE_DEVICE_GPU the GPUs in `devices` (0: the first), else how many
+     * devices of the CPU, with `threads` threads each, divide the work; 0: none. */
+    uint32_t device_count;
+    uint32_t devices[SLUICE_MAX_DEVICES]; /* one may be named several times */
+    uint32_t reserved;
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
@@ -57,6 +72,13 @@ struct sluice_plan {
     uint64_t label_bytes;  /* while rows of a relabelled mode are moved */
     uint64_t copies_bytes; /* of copies per mode, 0: none */
     double mean_passes;    /* per iteration: halves where passes update two modes */
+    /* Of a GPU's own memory, of each where there are several; zeros where the CPU computes. */
+    uint64_t device_budget_bytes;
+    uint64_t device_minimum_bytes; /* the smallest budget that works */
+    uint64_t device_total_bytes;
+    uint32_t device_streams;
+    uint32_t device_count; /* that divide the work between them; 0: nothing is divided */
+    char device_name[128]; /* "": the CPU */
 };
 
 /*
@@ -84,7 +106,8 @@ SLC_API enum slc_status sluice_mttkrp_plan(const struct sluice_store *store,
  * factors[m](i_m, r) (Kolda and Bader, SIAM Review 2009, section 2.6).
  * Shapes: factors[m] is dims[m] x rank (factors[mode] may be NULL), output dims[mode] x rank.
  * Owns: all arrays are the caller's; they are copied in and out.
- * Order: as options->deterministic says; otherwise to rounding of reordered sums.
+ * Order: as options->deterministic says; otherwise to rounding of reordered sums. A GPU has other
+ * deterministic bits than the CPU.
  * Cost: one pass over the store, nnz * rank * order multiply-adds.
  * Errors: SLC_ERR_USAGE, SLC_ERR_INPUT (a number that is not finite), SLC_ERR_BUDGET, SLC_ERR_IO,
  * SLC_ERR_DAMAGED with file, block and offset, SLC_ERR_INTERRUPTED; `output` is unchanged then.
@@ -107,8 +130,9 @@ struct sluice_ttv_options {
     uint32_t sort;           /* non-zero: sort sums that come in the order of the result, too */
     enum sluice_relabel relabel;
     /*
-     * memory_bytes, threads, io, schedule, io_limit and stop; NULL: the defaults. Sums that come
-     * largest block first are sorted. `stop` is looked at while blocks are read.
+     * memory_bytes, threads, io, schedule, io_limit, stop and what is of a GPU; NULL: the
+     * defaults. Sums that come largest block first are sorted. `stop` is looked at while blocks are
+     * read.
      */
     const struct sluice_compute_options *compute;
 };
@@ -126,6 +150,7 @@ struct sluice_ttv_report {
     uint64_t store_bytes; /* of its block file */
     uint64_t bytes_read;  /* from the drive */
     uint64_t fibers;      /* of the layout with whole fibers that was read, not empty; 0: another */
+    uint64_t device_nnz;  /* nonzeros that a GPU multiplied */
 };
 
 /*
@@ -159,8 +184,8 @@ struct sluice_ttm_options {
     uint32_t elements;       /* non-zero: add each nonzero to its row in memory */
     uint32_t reserved;
     /*
-     * memory_bytes, threads, precision, io, pin, io_limit and stop; NULL: the defaults. Blocks are
-     * read in the order of the file.
+     * memory_bytes, threads, precision, io, pin, io_limit, stop and what is of a GPU; NULL: the
+     * defaults. Blocks are read in the order of the file.
      */
     const struct sluice_compute_options *compute;
 };
@@ -175,6 +200,7 @@ struct sluice_ttm_report {
     uint64_t bytes_written; /* of both files */
     uint32_t sorted;        /* a temporary store was made, for want of a layout with whole fibers */
     uint32_t reserved;
+    uint64_t device_nnz; /* nonzeros that a GPU multiplied */
 };
 
 /*

@@ -155,6 +155,7 @@ struct sluice_cpd_report {
     /* Nonzeros held out, 0: none; the model's error on them, and the norm of their values. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae, heldout_norm;
+    uint64_t device_nnz; /* nonzeros that GPUs multiplied, of all passes */
 };
 
 SLC_API enum slc_status sluice_cpd_report(const struct sluice_cpd *model,

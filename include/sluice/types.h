@@ -102,6 +102,14 @@ enum sluice_passes {
     SLUICE_PASSES_PLAIN,
     SLUICE_PASSES_FUSED /* SLC_ERR_USAGE where no layout closes rows early enough */
 };
+/* What computes. */
+enum sluice_device {
+    SLUICE_DEVICE_CPU,
+    SLUICE_DEVICE_AUTO, /* a GPU, where there is one that can do what is asked; sluice_log_to tells
+                           why it is the CPU */
+    SLUICE_DEVICE_GPU
+};
+enum { SLUICE_MAX_DEVICES = 16 };
 /* Whether each thread that computes is bound to a processor, while it does. */
 enum sluice_pin {
     SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */

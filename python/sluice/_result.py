@@ -87,6 +87,7 @@ class Result:
     resume             (iteration from 1, mode) where it goes on if asked again, or None
     seconds            with all that led to the checkpoint it went on from
     holdout            of what took no part: count, rmse, mae and norm; None without
+    device_nnz         nonzeros that GPUs multiplied, of all passes; 0: the CPU computed
     bytes_read, norm, mode_order, folder
     store              the store it is of
     """
@@ -97,6 +98,7 @@ class Result:
         report = options(c.CpdReport)
         call("sluice_cpd_report", model, byref(report))
         self.rank: int = report.rank
+        self.device_nnz: int = report.device_nnz
         self.fit: float = report.fit
         self.fits: List[float] = list(fits)
         self.iterations: int = report.iterations

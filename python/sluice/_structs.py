@@ -3,6 +3,7 @@
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
 
 MAX_ORDER = 16
+MAX_DEVICES = 16
 U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
 
 
@@ -64,7 +65,9 @@ class ExportOptions(Structure):
 class ComputeOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("precision", ENUM), ("io", ENUM),
                 ("schedule", ENUM), ("deterministic", U32), ("slots", U32), ("no_cache", U32), ("copies", ENUM),
-                ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64)]
+                ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64),
+                ("device", ENUM), ("streams", U32), ("device_memory_bytes", U64), ("split", c_char_p),
+                ("device_count", U32), ("devices", U32 * MAX_DEVICES), ("reserved", U32)]
 
 
 class Plan(Structure):
@@ -73,7 +76,8 @@ class Plan(Structure):
                 ("dense_bytes", U64), ("scratch_bytes", U64), ("decoder_bytes", U64), ("slot_bytes", U64),
                 ("cache_bytes", U64), ("iteration_bytes", U64), ("iteration_read_bytes", U64), ("slot_count", U32),
                 ("threads", U32), ("passes", U32), ("reserved", U32), ("label_bytes", U64), ("copies_bytes", U64),
-                ("mean_passes", F64)]
+                ("mean_passes", F64), ("device_budget_bytes", U64), ("device_minimum_bytes", U64),
+                ("device_total_bytes", U64), ("device_streams", U32), ("device_count", U32), ("device_name", c_char * 128)]
 
 
 class TtvOptions(Structure):
@@ -84,7 +88,12 @@ class TtvOptions(Structure):
 
 class TtvReport(Structure):
     _fields_ = [("struct_bytes", U64), ("order", U32), ("sorted", U32), ("dims", U64 * MAX_ORDER), ("number", F64),
-                ("nnz", U64), ("store_bytes", U64), ("bytes_read", U64), ("fibers", U64)]
+                ("nnz", U64), ("store_bytes", U64), ("bytes_read", U64), ("fibers", U64), ("device_nnz", U64)]
+
+
+class TtmReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("fibers", U64), ("bytes_read", U64), ("bytes_written", U64), ("sorted", U32),
+                ("reserved", U32), ("device_nnz", U64)]
 
 
 class TtmOptions(Structure):
@@ -122,7 +131,7 @@ class CpdReport(Structure):
                 ("reserved", U32), ("checkpoints", U64), ("seconds", F64), ("mttkrp_seconds", F64),
                 ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64), ("bytes_read", U64),
                 ("mode_order", U32 * MAX_ORDER), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
-                ("heldout_norm", F64)]
+                ("heldout_norm", F64), ("device_nnz", U64)]
 
 
 class PredictOptions(Structure):
@@ -155,7 +164,8 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
            "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
-           "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions, "sluice_cpd_iteration": CpdIteration,
+           "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions,
+           "sluice_ttm_report": TtmReport, "sluice_cpd_iteration": CpdIteration,
            "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
            "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
            "sluice_top_options": TopOptions, "sluice_top_row": TopRow}

@@ -14,26 +14,11 @@ import numpy as np
 from . import _structs as c
 from ._errors import Interrupted, UsageError
 from ._library import LIB, Run, call, options, path_bytes, pointer, size
+from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, LAYOUTS, RELABELS, VALUES, Device, PathLike, choose,
+                       compute)
 from ._result import Iteration, Result, save
 
-PathLike = Union[str, "os.PathLike[str]"]
-CODECS = {"packed": 1, "lz4": 2, "blco": 3}
-VALUES = {"auto": 0, "f32": 1, "f64": 2}
-DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
-RELABELS = {"none": 0, "frequency": 1}
-DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2}
-LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
-PRECISIONS = {"f32": 1, "f64": 2}
-IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
-CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
-           "passes": {"auto": 0, "plain": 1, "fused": 2}}
 PIECE = 1 << 20  # entries that are converted to the library's types at a time
-
-
-def _choose(name: str, choices: Dict[str, int], given: str) -> int:
-    if given not in choices:
-        raise UsageError(f"{name} {given!r} is none of {', '.join(choices)}")
-    return choices[given]
 
 
 @dataclass(frozen=True)
@@ -45,20 +30,6 @@ class Layout:
     codec: str
     file_bytes: int
     block_count: int
-
-
-def _compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool,
-             **more: Any) -> c.ComputeOptions:
-    out = options(c.ComputeOptions)
-    out.memory_bytes = size(memory)
-    out.threads = threads
-    out.precision = _choose("precision", PRECISIONS, precision)
-    out.io = _choose("io", IOS, io)
-    out.deterministic = deterministic
-    out.stop = ctypes.pointer(run.stop)
-    for name, given in more.items():
-        setattr(out, name, _choose(name, CHOICES[name], given))
-    return out
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
@@ -77,6 +48,12 @@ class Tensor:
     precision       "f64" or "f32", of factors and kernels
     io              "auto", "uring", "pread" or "mmap"
     deterministic   the same bits for any threads, I/O and memory
+    device          "cpu", "gpu", or "auto": a GPU where there is one that can do what is asked
+    device_memory   of each GPU's, as `memory`; None: most of what is free
+    devices         the numbers of several GPUs, or how many devices of the CPU, with `threads` each, divide the work
+    split           what several divide, "partitions" (of sorted layouts) or "nnz"; or how CPU and GPU share the work:
+                    "static=0.7", "adaptive" or "queue"
+    streams         of each GPU; 0: chosen
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -160,13 +137,13 @@ class Tensor:
         run = Run()
         known = options(c.LayoutOptions)
         known.threads, known.memory_bytes, known.stop = threads, size(memory), ctypes.pointer(run.stop)
-        run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(_choose("kind", LAYOUTS, kind)),
+        run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
                  c_uint32(self._mode(mode)), byref(known))
         self._reopen()
 
     def drop_layout(self, kind: str, mode: int) -> None:
         """Drops a layout, and opens the store anew."""
-        call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(_choose("kind", LAYOUTS, kind)),
+        call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
              c_uint32(self._mode(mode)))
         self._reopen()
 
@@ -177,15 +154,20 @@ class Tensor:
         self._store = fresh
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
-             deterministic: bool = False) -> Dict[str, Any]:
+             deterministic: bool = False, device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
+             devices: Union[None, int, Sequence[int]] = None, streams: int = 0) -> Dict[str, Any]:
         """What cpd will hold in memory and read, in bytes. Raises BudgetError where that is too much."""
-        known = _compute(Run(), memory, threads, precision, io, deterministic)
+        known = compute(Run(), memory, threads, precision, io, deterministic,
+                        Device(device, device_memory, split, devices, streams))
         out = options(c.Plan)
         call("sluice_cpd_plan", self._open(), c_uint32(rank), byref(known), byref(out))
-        return {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
+        told = {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
+        return told | {"device_name": out.device_name.decode()}
 
     def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
-               precision: str = "f64", io: str = "auto", deterministic: bool = False) -> np.ndarray:
+               precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
+               device_memory: Any = None, split: Optional[str] = None,
+               devices: Union[None, int, Sequence[int]] = None, streams: int = 0) -> np.ndarray:
         """Matricized tensor times Khatri-Rao product: shape[mode] x rank. factors[mode] is not looked at."""
         self._mode(mode)
         if len(factors) != self.order:
@@ -199,14 +181,16 @@ class Tensor:
             raise UsageError(f"factors have {sorted(ranks)} columns; they need the same number")
         rank = ranks.pop()
         run = Run()
-        known = _compute(run, memory, threads, precision, io, deterministic)
+        known = compute(run, memory, threads, precision, io, deterministic,
+                        Device(device, device_memory, split, devices, streams))
         pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
         run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), byref(known))
         return out
 
     def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
-            overwrite: bool = False, memory: Any = None, threads: int = 0, io: str = "auto") -> Union["Tensor", float]:
+            overwrite: bool = False, memory: Any = None, threads: int = 0, io: str = "auto", device: str = "cpu",
+            device_memory: Any = None, split: Optional[str] = None, streams: int = 0) -> Union["Tensor", float]:
         """
         Tensor times a vector in each mode that has one: {mode: vector}, or a list with None for modes that are left.
         `output` is the store of what is left; without a mode left the result is a number, and there is none.
@@ -216,9 +200,9 @@ class Tensor:
         for mode, vector in given.items():
             held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
         run = Run()
-        compute = _compute(run, memory, threads, "f64", io, False)
+        how = compute(run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams))
         known = options(c.TtvOptions)
-        known.overwrite, known.compute = overwrite, ctypes.pointer(compute)
+        known.overwrite, known.compute = overwrite, ctypes.pointer(how)
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
         run.call("sluice_ttv", self._open(), pointers, path_bytes(output) if output is not None else None,
@@ -226,16 +210,17 @@ class Tensor:
         return Tensor(output) if output is not None else report.number
 
     def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
-            precision: str = "f64", io: str = "auto") -> Tuple[np.ndarray, np.ndarray]:
+            precision: str = "f64", io: str = "auto", device: str = "cpu", device_memory: Any = None,
+            split: Optional[str] = None, streams: int = 0) -> Tuple[np.ndarray, np.ndarray]:
         """
         Tensor times a shape[mode] x columns matrix, as files in the folder `output`: (coords, rows), memory-mapped.
         coords[f] are the indices of fiber f in the other modes, rows[f] its row of the result.
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
-        compute = _compute(run, memory, threads, precision, io, False)
+        how = compute(run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams))
         known = options(c.TtmOptions)
-        known.compute = ctypes.pointer(compute)
+        known.compute = ctypes.pointer(how)
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
                  path_bytes(output), byref(known), None)
         return tuple(np.load(os.path.join(output, name), mmap_mode="r")
@@ -247,7 +232,9 @@ class Tensor:
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
             precision: str = "f64", io: str = "auto", deterministic: bool = False, copies: str = "auto",
-            layouts: str = "auto", passes: str = "auto", holdout: float = 0, holdout_seed: int = 0) -> Result:
+            layouts: str = "auto", passes: str = "auto", device: str = "cpu", device_memory: Any = None,
+            split: Optional[str] = None, devices: Union[None, int, Sequence[int]] = None, streams: int = 0,
+            holdout: float = 0, holdout_seed: int = 0) -> Result:
         """
         CP decomposition by alternating least squares.
 
@@ -264,13 +251,14 @@ class Tensor:
         Raises Interrupted on Ctrl-C, with what there is of the result.
         """
         run = Run()
-        compute = _compute(run, memory, threads, precision, io, deterministic, copies=copies, layouts=layouts,
-                           passes=passes)
+        how = compute(run, memory, threads, precision, io, deterministic,
+                      Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
+                      passes=passes)
         known = options(c.CpdOptions)
         known.iterations, known.tolerance, known.seed = iters, tol, seed
         known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
         known.holdout, known.holdout_seed = holdout, holdout_seed
-        known.compute = ctypes.pointer(compute)
+        known.compute = ctypes.pointer(how)
         if mode_order is not None:
             if sorted(mode_order) != list(range(self.order)):
                 raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
@@ -350,10 +338,10 @@ def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicat
         known.dims_order = len(shape)
         known.dims[:len(shape)] = [int(length) for length in shape]
     known.index_base = -1 if index_base is None else index_base
-    known.duplicates = _choose("duplicates", DUPLICATES, duplicates)
-    known.codec = _choose("codec", CODECS, codec)
-    known.value = _choose("value", VALUES, value)
-    known.relabel = _choose("relabel", RELABELS, relabel)
+    known.duplicates = choose("duplicates", DUPLICATES, duplicates)
+    known.codec = choose("codec", CODECS, codec)
+    known.value = choose("value", VALUES, value)
+    known.relabel = choose("relabel", RELABELS, relabel)
     known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
     if temp_folder is not None:
         known.temp_folder = path_bytes(temp_folder)
@@ -454,7 +442,7 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     if not os.fspath(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"{output!s} does not end in .slc")
     known = options(c.GenerateOptions)
-    known.distribution = _choose("distribution", DISTRIBUTIONS, distribution)
+    known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
     known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
     known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
     lengths = (c_uint64 * len(shape))(*shape)

@@ -149,6 +149,50 @@ def products(folder):
     fails(sluice.UsageError, "rows", tensor.mttkrp, [factor[:-1] for factor in factors], 0)
 
 
+def no_device(folder):
+    """Without a GPU: who insists is told, who does not gets the CPU."""
+    tensor = small(folder)
+    fails(sluice.SluiceError, "--device gpu", tensor.cpd, 2, device="gpu")
+    check(tensor.cpd(2, 2, device="auto").device_nnz == 0, "a GPU computed")
+    fails(sluice.UsageError, "none of cpu, auto, gpu", tensor.plan, 2, device="tape")
+    fails(sluice.UsageError, "device-memory", tensor.plan, 2, device_memory="1GiB")
+    fails(sluice.UsageError, "go with device='gpu'", tensor.plan, 2, devices=[0, 1])
+    plan = tensor.plan(2, devices=2, split="nnz", threads=1)
+    check(plan["device_count"] == 2 and plan["device_name"] == "", str(plan))
+
+
+EMULATED = """
+import os, sys
+import numpy as np
+import sluice
+tensor = sluice.open(sys.argv[1])
+factors = [np.random.default_rng(n).random((rows, 3)) for n, rows in enumerate(tensor.shape)]
+gpu = {"device": "gpu", "device_memory": "256MiB"}
+assert tensor.plan(3, **gpu)["device_name"]
+want = tensor.mttkrp(factors, 1)
+for how in ({}, {"split": "static=0.5"}, {"devices": [0, 0], "split": "nnz"}):
+    assert np.allclose(tensor.mttkrp(factors, 1, **gpu, **how), want), how
+vectors = {n: factor[:, 0] for n, factor in enumerate(factors)}
+assert np.isclose(tensor.ttv(vectors, **gpu), tensor.ttv(vectors))
+assert len(tensor.ttm(factors[1], 1, sys.argv[1] + ".ttm", **gpu)[1]) > 0
+result = tensor.cpd(3, 3, tol=0, device="auto")
+assert result.device_nnz == 9 * tensor.nnz, result.device_nnz
+assert abs(result.fit - tensor.cpd(3, 3, tol=0).fit) < 1e-9
+print("done")
+"""
+
+
+def devices(folder):
+    """Everything by an emulated GPU, in a process that has its library."""
+    if not os.environ.get("SLUICE_EMULATED_LIBRARY"):
+        raise Skip("no GPU is emulated: there is no compiler of C++")
+    tensor = sluice.generate(os.path.join(folder, "tiny.slc"), (30, 9, 7), 600, rank=3)
+    done = subprocess.run([sys.executable, "-c", EMULATED, tensor.path], capture_output=True, text=True,
+                          env=os.environ | {"SLUICE_LIBRARY": os.environ["SLUICE_EMULATED_LIBRARY"],
+                                            "PYTHONPATH": PACKAGE})
+    check(done.stdout == "done\n", done.stdout + done.stderr)
+
+
 def same_bits(folder):
     """A decomposition of shared data has the command's bits, in memory and memory-mapped."""
     with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
@@ -414,6 +458,8 @@ run([
     ("stores of pydata/sparse arrays", pydata_sparse),
     ("stores of pandas frames", frames),
     ("products are NumPy's", products),
+    ("does without a GPU", no_device),
+    ("computes on a GPU", devices),
     ("decompositions have the command's bits", same_bits),
     ("callbacks stop, and the run goes on", callbacks),
     ("nonzeros are held out as by the command", holdout),

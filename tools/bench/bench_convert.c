@@ -73,7 +73,7 @@ struct convert_bench {
     char *store;  /* within it */
     struct slc_convert_report report;
     struct bench_samples samples[PHASES];
-    struct session session;
+    struct slc_session session;
     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER];
 };
 
@@ -290,7 +290,7 @@ static void close_all(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
-    struct convert_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct convert_bench bench = {.args = &args, .session = {.stream = NULL}};
 
     return bench_run(
         command, argc, argv,

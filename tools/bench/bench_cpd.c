@@ -79,7 +79,7 @@ static const char *const phase_names[PHASES] = {"read wait", "decode", "multiply
 /* What the callback of the decomposition gathers. */
 struct cpd_bench {
     const struct arguments *args;
-    struct session session;
+    struct slc_session session;
     struct slc_cp_result result;
     struct slc_stream_stats stats;   /* at the end of the iteration before */
     struct slc_cp_times times;       /* the same of the solver */
@@ -264,7 +264,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
 {
     struct cpd_bench *bench = state;
     const struct arguments *args = bench->args;
-    struct session *session = &bench->session;
+    struct slc_session *session = &bench->session;
     const struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
                                           .iterations =
                                               (unsigned)(args->bench.warm_up + args->bench.repeats),
@@ -278,7 +278,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         status = session_plan(session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
     }
     if (status == SLC_OK) {
-        status = session_start(session, err);
+        status = slc_session_start(session, err);
     }
     if (status == SLC_OK) {
         status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
@@ -314,7 +314,7 @@ static void close_all(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
-    struct cpd_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct cpd_bench bench = {.args = &args, .session = {.stream = NULL}};
 
     return bench_run(
         command, argc, argv,

@@ -64,7 +64,7 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
 struct way {
     enum slc_io_kind kind;
     bool looks; /* raw, and looks at what it reads */
-    struct session session;
+    struct slc_session session;
     struct bench_samples samples;
     double cpu_seconds; /* of all samples together */
 };
@@ -100,7 +100,7 @@ static enum slc_status open_way(struct io_bench *bench,
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
-    *way = (struct way){.kind = kind, .session = SESSION_INIT};
+    *way = (struct way){.kind = kind, .session = {.stream = NULL}};
     bench->way_count++;
     status = session_open(&way->session, path, UINT64_MAX, err);
     if (status == SLC_OK) {
@@ -130,8 +130,8 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
     const struct slc_plan *plan;
     enum slc_status status = SLC_OK;
 
-    bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = SESSION_INIT};
-    bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = SESSION_INIT};
+    bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = {.stream = NULL}};
+    bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = {.stream = NULL}};
     bench->way_count = RAW_WAYS;
     for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP && status == SLC_OK; kind++) {
         if (strcmp(bench->args->io, "all") == 0 ||

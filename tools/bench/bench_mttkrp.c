@@ -176,7 +176,7 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
 /* What the parts of a run share. */
 struct mttkrp_bench {
     const struct arguments *args;
-    struct session session;
+    struct slc_session session;
     struct bench_ceilings ceilings;
     struct bench_mttkrp_group group;
     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER];
@@ -493,7 +493,7 @@ static void close_all(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
-    struct mttkrp_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct mttkrp_bench bench = {.args = &args, .session = {.stream = NULL}};
 
     return bench_run(
         command, argc, argv,

@@ -93,8 +93,8 @@ enum { SLOTS_IN_MEMORY = 2 };
 
 struct pass_bench {
     const struct arguments *args;
-    struct session memory; /* keeps every block */
-    struct session drive;  /* keeps none */
+    struct slc_session memory; /* keeps every block */
+    struct slc_session drive;  /* keeps none */
     struct bench_raw *raw;
     struct bench_factors factors;
     struct bench_samples samples[PARTS];
@@ -146,7 +146,7 @@ open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_er
         status = bench_resident_load(&bench->memory, err);
     }
     if (status == SLC_OK) {
-        status = session_start(&bench->drive, err);
+        status = slc_session_start(&bench->drive, err);
     }
     if (status == SLC_OK) {
         status = bench_raw_open(slc_reader_path(bench->drive.store.reader), plan->slot_bytes,
@@ -164,14 +164,14 @@ static void close_parts(struct pass_bench *bench)
     bench_factors_destroy(&bench->factors);
     bench_raw_close(bench->raw);
     bench->raw = NULL;
-    session_stop(&bench->memory);
-    session_stop(&bench->drive);
+    slc_session_stop(&bench->memory);
+    slc_session_stop(&bench->drive);
     memset(bench->samples, 0, sizeof bench->samples);
     bench->wait_seconds = 0;
 }
 
 static enum slc_status mttkrp_pass(const struct pass_bench *bench,
-                                   struct session *session,
+                                   struct slc_session *session,
                                    unsigned mode,
                                    struct slc_error *err)
 {
@@ -323,7 +323,8 @@ static void close_stores(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
-    struct pass_bench bench = {.args = &args, .memory = SESSION_INIT, .drive = SESSION_INIT};
+    struct pass_bench bench = {
+        .args = &args, .memory = {.stream = NULL}, .drive = {.stream = NULL}};
 
     return bench_run(
         command, argc, argv,

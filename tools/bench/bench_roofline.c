@@ -134,7 +134,7 @@ typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNEL
 struct roofline_bench {
     const struct arguments *args;
     struct operands operands;
-    struct session session;
+    struct slc_session session;
     struct bench_roofs roofs;
     enum slc_value_type precision;
     char *folder;            /* of the bounds; NULL: there are none */
@@ -509,7 +509,7 @@ static void close_all(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.threads = 0};
-    struct roofline_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct roofline_bench bench = {.args = &args, .session = {.stream = NULL}};
 
     return bench_run_many(
         command, argc, argv,

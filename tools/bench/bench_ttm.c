@@ -84,7 +84,7 @@ static const char *const kernel_names[KERNELS] = {"fiber", "element", "loop"};
 
 struct ttm_bench {
     const struct arguments *args;
-    struct session session;
+    struct slc_session session;
     struct ttm_mode mode;
     struct ttm_loop loop;
     bool looped;
@@ -243,7 +243,7 @@ static void close_all(void *state)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static struct ttm_bench bench = {.session = SESSION_INIT};
+    static struct ttm_bench bench = {.session = {.stream = NULL}};
     struct arguments args = {.mode = 0};
 
     bench.args = &args;

@@ -130,7 +130,7 @@ struct total {
 
 struct ttv_bench {
     const struct arguments *args;
-    struct session session;
+    struct slc_session session;
     struct bench_ceilings ceilings;
     struct ttv_tensor tensor;
     struct ttv_job job;
@@ -353,7 +353,7 @@ static enum slc_status measure_mode(struct ttv_bench *bench, struct slc_error *e
         if (status == SLC_OK) {
             status = measure_rounds(bench, threads, err);
         }
-        session_stop(&bench->session);
+        slc_session_stop(&bench->session);
         for (enum ttv_kernel k = 0; k < TTV_KERNELS && status == SLC_OK; k++) {
             if (bench->job.has[k]) {
                 status = set_row(bench, k, threads, &bench->totals[t][k], err);
@@ -480,7 +480,7 @@ static void close_all(void *state)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
-    struct ttv_bench bench = {.args = &args, .session = SESSION_INIT};
+    struct ttv_bench bench = {.args = &args, .session = {.stream = NULL}};
 
     return bench_run(
         command, argc, argv,

@@ -14,7 +14,7 @@ enum { REPEATS = 3 };
 
 /* Plain direct reads of `bytes`, from sweeps of the whole file. */
 static enum slc_status
-read_floor(const struct session *session, double bytes, double *seconds, struct slc_error *err)
+read_floor(const struct slc_session *session, double bytes, double *seconds, struct slc_error *err)
 {
     const struct slc_plan *plan = &session->plan;
     struct bench_raw *raw = NULL;
@@ -37,7 +37,7 @@ read_floor(const struct session *session, double bytes, double *seconds, struct 
 
 /* One pass by the decoder alone, without waiting for reads. */
 static enum slc_status
-decode_floor(const struct session *session, double *seconds, struct slc_error *err)
+decode_floor(const struct slc_session *session, double *seconds, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
@@ -55,7 +55,7 @@ decode_floor(const struct session *session, double *seconds, struct slc_error *e
 }
 
 /* The MTTKRPs of all modes at the rate of a gather of the factors' rows. */
-static enum slc_status gather_floor(const struct session *session,
+static enum slc_status gather_floor(const struct slc_session *session,
                                     struct bench_ceilings *known,
                                     double *seconds,
                                     struct slc_error *err)
@@ -76,7 +76,7 @@ static enum slc_status gather_floor(const struct session *session,
 }
 
 /* A copy of every mode's output to its factor. */
-static enum slc_status copy_floor(const struct session *session,
+static enum slc_status copy_floor(const struct slc_session *session,
                                   struct bench_ceilings *known,
                                   double *seconds,
                                   struct slc_error *err)
@@ -97,7 +97,7 @@ static enum slc_status copy_floor(const struct session *session,
     return status;
 }
 
-enum slc_status bench_cpd_ceilings_measure(const struct session *session,
+enum slc_status bench_cpd_ceilings_measure(const struct slc_session *session,
                                            double passes,
                                            double read_bytes,
                                            struct bench_cpd_ceilings *ceilings,

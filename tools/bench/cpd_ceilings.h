@@ -20,7 +20,7 @@ struct bench_cpd_ceilings {
  * Measures them for iterations of `passes` passes that read `read_bytes` from the drive, on
  * average. `session` has a stream. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM, those of the stream.
  */
-enum slc_status bench_cpd_ceilings_measure(const struct session *session,
+enum slc_status bench_cpd_ceilings_measure(const struct slc_session *session,
                                            double passes,
                                            double read_bytes,
                                            struct bench_cpd_ceilings *ceilings,

@@ -19,7 +19,7 @@ enum slc_status device_list_load(const char *path,
                                  struct slc_error *err)
 {
     struct session_options on_cpu = *options;
-    struct session session = SESSION_INIT;
+    struct slc_session session = {.stream = NULL};
     const struct slc_pass pass = {.tile = add_tile, .context = coo};
     struct slc_tensor_shape shape;
     enum slc_status status;
@@ -32,7 +32,7 @@ enum slc_status device_list_load(const char *path,
         status = session_plan(&session, &on_cpu, SLC_OP_MTTKRP, 0, 1, err);
     }
     if (status == SLC_OK) {
-        status = session_start(&session, err);
+        status = slc_session_start(&session, err);
     }
     if (status == SLC_OK) {
         slc_owned_shape(slc_reader_info(session.store.reader), &shape);

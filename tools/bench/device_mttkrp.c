@@ -22,7 +22,7 @@
 /* Both sides at one rank. */
 struct sides {
     const struct device_mttkrp *of;
-    struct session session;
+    struct slc_session session;
     struct bench_factors factors;
     struct slc_coo coo; /* empty where no baseline is asked for */
     struct slc_gpu_lists *lists;
@@ -56,7 +56,7 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
         status = session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err);
     }
     if (status == SLC_OK) {
-        status = session_start(&sides->session, err);
+        status = slc_session_start(&sides->session, err);
     }
     if (status == SLC_OK) {
         status = bench_factors_create(&sides->factors, &sides->session.store.manifest,
@@ -214,7 +214,7 @@ static enum slc_status check_kernel(const struct device_mttkrp *of, struct slc_e
 enum slc_status
 device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct slc_error *err)
 {
-    struct sides sides = {.of = measured, .session = SESSION_INIT, .rows = rows};
+    struct sides sides = {.of = measured, .session = {.stream = NULL}, .rows = rows};
     enum slc_status status = check_kernel(measured, err);
 
     if (status == SLC_OK) {

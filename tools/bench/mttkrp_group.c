@@ -18,7 +18,7 @@
 
 /* What the rounds of a group share. */
 struct group_run {
-    struct session *session;
+    struct slc_session *session;
     const struct bench_mttkrp_group *group;
     struct bench_factors matrices;
     struct slc_coo list;               /* empty unless a variant computes from it */
@@ -294,7 +294,7 @@ static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
 }
 
 /* Makes copies where the plan has them, and resolves the variants that depend on it. */
-static enum slc_status make_copies(struct session *session,
+static enum slc_status make_copies(struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    const struct slc_matrix *factors,
                                    struct slc_error *err)
@@ -328,7 +328,7 @@ static enum slc_status make_copies(struct session *session,
     return status;
 }
 
-enum slc_status bench_mttkrp_measure(struct session *session,
+enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
@@ -373,6 +373,6 @@ enum slc_status bench_mttkrp_measure(struct session *session,
     slc_coo_destroy(&run.list);
     bench_mttkrp_sides_close(&run.sides);
     bench_factors_destroy(&run.matrices);
-    session_stop(session);
+    slc_session_stop(session);
     return status;
 }

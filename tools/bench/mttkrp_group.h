@@ -80,7 +80,7 @@ struct bench_mttkrp_group {
  * before. Errors: SLC_ERR_BUDGET when the store does not fit; SLC_ERR_USAGE (the direct strategy
  * with more than one thread); those of the stream and the device.
  */
-enum slc_status bench_mttkrp_measure(struct session *session,
+enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err) SLC_NODISCARD;

@@ -24,7 +24,7 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     return slc_coo_add_tile(context, tile, err);
 }
 
-static enum slc_status permute(const struct session *session,
+static enum slc_status permute(const struct slc_session *session,
                                struct bench_mttkrp_group *group,
                                struct slc_coo *coo,
                                struct slc_error *err)
@@ -47,7 +47,7 @@ static enum slc_status permute(const struct session *session,
     return SLC_OK;
 }
 
-enum slc_status bench_list_load(struct session *session,
+enum slc_status bench_list_load(struct slc_session *session,
                                 struct bench_mttkrp_group *group,
                                 struct slc_coo *coo,
                                 struct slc_error *err)

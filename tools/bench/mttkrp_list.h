@@ -15,7 +15,7 @@
  * Needs: *coo all-zero. Owns: slc_coo_destroy, also after an error. Errors: SLC_ERR_BUDGET; those
  * of slc_coo_create, of decoding and of slc_coo_permute.
  */
-enum slc_status bench_list_load(struct session *session,
+enum slc_status bench_list_load(struct slc_session *session,
                                 struct bench_mttkrp_group *group,
                                 struct slc_coo *coo,
                                 struct slc_error *err) SLC_NODISCARD;

@@ -23,7 +23,7 @@ static bool count_elements(const struct slc_manifest *manifest,
            *elements <= SIZE_MAX / 2 / sizeof(double);
 }
 
-static enum slc_status hold(const struct session *session,
+static enum slc_status hold(const struct slc_session *session,
                             struct bench_mttkrp_group *group,
                             uint64_t *elements,
                             struct slc_error *err)
@@ -40,7 +40,7 @@ static enum slc_status hold(const struct session *session,
 }
 
 enum slc_status bench_mttkrp_oracle_create(struct bench_mttkrp_oracle *oracle,
-                                           const struct session *session,
+                                           const struct slc_session *session,
                                            struct bench_mttkrp_group *group,
                                            const struct bench_factors *factors,
                                            struct slc_error *err)

@@ -21,7 +21,7 @@ struct bench_mttkrp_oracle {
  * also after an error. Errors: SLC_ERR_BUDGET, SLC_ERR_MEMORY; those of reading.
  */
 enum slc_status bench_mttkrp_oracle_create(struct bench_mttkrp_oracle *oracle,
-                                           const struct session *session,
+                                           const struct slc_session *session,
                                            struct bench_mttkrp_group *group,
                                            const struct bench_factors *factors,
                                            struct slc_error *err) SLC_NODISCARD;

@@ -42,7 +42,7 @@ static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *s
 
 /* Plans a side whose layouts are open, opens its stream and reads all blocks that it will need. */
 static enum slc_status start_side(struct bench_mttkrp_side *side,
-                                  const struct session *session,
+                                  const struct slc_session *session,
                                   struct bench_mttkrp_group *group,
                                   const struct slc_plan_request *request,
                                   const char *what,
@@ -67,7 +67,7 @@ static enum slc_status start_side(struct bench_mttkrp_side *side,
 }
 
 static enum slc_status open_sorted(struct bench_mttkrp_sides *sides,
-                                   const struct session *session,
+                                   const struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    struct slc_error *err)
 {
@@ -93,7 +93,7 @@ static enum slc_status open_sorted(struct bench_mttkrp_sides *sides,
 }
 
 static enum slc_status open_fibers(struct bench_mttkrp_sides *sides,
-                                   const struct session *session,
+                                   const struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    unsigned mode,
                                    struct slc_error *err)
@@ -120,7 +120,7 @@ static enum slc_status open_fibers(struct bench_mttkrp_sides *sides,
 }
 
 enum slc_status bench_mttkrp_sides_open(struct bench_mttkrp_sides *sides,
-                                        const struct session *session,
+                                        const struct slc_session *session,
                                         struct bench_mttkrp_group *group,
                                         struct slc_error *err)
 {

@@ -34,7 +34,7 @@ enum slc_layout_kind bench_mttkrp_fiber_layout(const struct slc_store *store, un
  * those of opening and reading.
  */
 enum slc_status bench_mttkrp_sides_open(struct bench_mttkrp_sides *sides,
-                                        const struct session *session,
+                                        const struct slc_session *session,
                                         struct bench_mttkrp_group *group,
                                         struct slc_error *err) SLC_NODISCARD;
 void bench_mttkrp_sides_close(struct bench_mttkrp_sides *sides);

@@ -96,14 +96,14 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
     return status;
 }
 
-enum slc_status bench_resident_load(struct session *session, struct slc_error *err)
+enum slc_status bench_resident_load(struct slc_session *session, struct slc_error *err)
 {
-    const enum slc_status status = session_start(session, err);
+    const enum slc_status status = slc_session_start(session, err);
 
     return status == SLC_OK ? bench_scan_pass(session->stream, err) : status;
 }
 
-enum slc_status bench_resident_start(struct session *session,
+enum slc_status bench_resident_start(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err)
 {

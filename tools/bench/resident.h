@@ -21,17 +21,18 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
 
 /*
  * Opens the stream of a session that has been planned so, creates the device and reads every block
- * into the stream's cache. Owns: session_stop, also after an error. Errors: those of reading.
+ * into the stream's cache. Owns: slc_session_stop, also after an error. Errors: those of reading.
  */
-enum slc_status bench_resident_load(struct session *session, struct slc_error *err) SLC_NODISCARD;
+enum slc_status bench_resident_load(struct slc_session *session,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Plans `request` for the open store, opens the stream, creates the device and reads every block
- * into the stream's cache. Owns: session_stop, also after an error.
+ * into the stream's cache. Owns: slc_session_stop, also after an error.
  * Errors: SLC_ERR_BUDGET when not every block can be kept, naming the least budget that serves;
  * those of planning and reading.
  */
-enum slc_status bench_resident_start(struct session *session,
+enum slc_status bench_resident_start(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;
 

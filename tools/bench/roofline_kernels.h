@@ -24,7 +24,7 @@
 
 /* What to measure. */
 struct roofline_job {
-    struct session *session; /* the store is open; a kernel plans, starts and stops the rest */
+    struct slc_session *session; /* the store is open; a kernel plans, starts and stops the rest */
     uint32_t rank;
     unsigned threads;
     enum slc_value_type precision;

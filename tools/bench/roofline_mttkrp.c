@@ -104,7 +104,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
 static enum slc_status
 count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *err)
 {
-    struct session *session = job->session;
+    struct slc_session *session = job->session;
     const struct slc_layout_info *info = slc_reader_info(session->store.reader);
     struct counting *counting;
     struct slc_pass pass = {.tile = count_tile};
@@ -124,7 +124,7 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
     if (status == SLC_OK) {
         status = slc_stream_pass(session->stream, &pass, err);
     }
-    session_stop(session);
+    slc_session_stop(session);
     for (unsigned i = 0; i < SLC_MAX_THREADS; i++) {
         run_count += counting->runs[i];
         nnz += counting->nnz[i];

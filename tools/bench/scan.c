@@ -1,7 +1,7 @@
 /* Scans and decoding passes; see scan.h. */
 #include "scan.h"
 
-enum slc_status bench_scan_start(struct session *session,
+enum slc_status bench_scan_start(struct slc_session *session,
                                  enum slc_io_kind io,
                                  unsigned threads,
                                  unsigned slots,
@@ -16,7 +16,7 @@ enum slc_status bench_scan_start(struct session *session,
                                              .cache = false};
     enum slc_status status = session_plan_request(session, &request, err);
 
-    return status == SLC_OK ? session_start(session, err) : status;
+    return status == SLC_OK ? slc_session_start(session, err) : status;
 }
 
 static enum slc_status

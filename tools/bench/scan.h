@@ -17,7 +17,7 @@ enum { BENCH_CHUNK_NNZ = 8 * SLC_GROUP_NNZ };
  * Owns: session_close. Errors: those of the plan and the stream; SLC_ERR_UNSUPPORTED when the
  * system refuses the method.
  */
-enum slc_status bench_scan_start(struct session *session,
+enum slc_status bench_scan_start(struct slc_session *session,
                                  enum slc_io_kind io,
                                  unsigned threads,
                                  unsigned slots,

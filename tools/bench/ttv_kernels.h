@@ -44,7 +44,7 @@ struct ttv_job {
     struct slc_sptv_source dense_source;
     bool dense_left_out; /* the budget has no room for empty fibers */
     struct ttv_csr csr;
-    struct session *session; /* TTV_TILES: all blocks are in memory */
+    struct slc_session *session; /* TTV_TILES: all blocks are in memory */
 };
 
 /*
