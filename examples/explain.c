@@ -22,7 +22,7 @@ static int fail(const struct slc_error *err)
 
 static int print_row(void *context, const struct sluice_top_row *row)
 {
-    const uint32_t *component = context;
+    const uint32_t *component = (const uint32_t *)context;
 
     if (row->component != *component) {
         return 1;
