@@ -8,7 +8,7 @@ enum {
     /* Of a line plot, in units that are about pixels on a narrow screen. */
     WIDTH = 480,
     HEIGHT = 260,
-    LEFT = 64,
+    LEFT = 80,
     RIGHT = 16,
     TOP = 12,
     BOTTOM = 44,
@@ -23,14 +23,17 @@ struct axis {
     double low, high, step;
 };
 
-/* Round steps, some five of them; a range that is empty is widened. False where none is finite. */
-static bool make_axis(struct axis *axis, double low, double high)
+/*
+ * Round steps, some five of them, of at least `least`; a range that is empty is widened. False
+ * where none is finite.
+ */
+static bool make_axis(struct axis *axis, double low, double high, double least)
 {
     double magnitude;
     double ratio;
 
     if (!(high > low)) {
-        const double around = fmax(fabs(low) * 0.05, 1e-9);
+        const double around = low > 0 || low < 0 ? fmax(fabs(low) * 0.05, 1e-9) : 1;
 
         low -= low > 0 || low < 0 ? around : 0;
         high += around;
@@ -40,10 +43,22 @@ static bool make_axis(struct axis *axis, double low, double high)
     }
     magnitude = pow(10, floor(log10((high - low) / 4)));
     ratio = (high - low) / 4 / magnitude;
-    axis->step = magnitude * (ratio <= 1 ? 1 : ratio <= 2 ? 2 : ratio <= 5 ? 5 : 10);
+    axis->step = fmax(least, magnitude * (ratio <= 1 ? 1 : ratio <= 2 ? 2 : ratio <= 5 ? 5 : 10));
     axis->low = low;
     axis->high = high;
     return isfinite(axis->step) && axis->step > 0 && low + axis->step > low;
+}
+
+/* From a step to a step, so that both ends of the axis have a number. */
+static void widen_axis(struct axis *axis)
+{
+    const double low = floor(axis->low / axis->step + 1e-9) * axis->step;
+    const double high = ceil(axis->high / axis->step - 1e-9) * axis->step;
+
+    if (isfinite(low) && isfinite(high)) {
+        axis->low = low;
+        axis->high = high;
+    }
 }
 
 static double place_x(const struct axis *axis, double x)
@@ -59,9 +74,9 @@ static double place_y(const struct axis *axis, double y)
 static void draw_axes(struct html *html, const struct axis *x, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
-        const double at = (ceil(y->low / y->step) + i) * y->step;
+        const double at = (ceil(y->low / y->step - 1e-9) + i) * y->step;
 
-        if (at > y->high * (1 + 1e-12)) {
+        if (at > y->high + y->step * 1e-6) {
             break;
         }
         html_print(html, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT, place_y(y, at),
@@ -70,9 +85,9 @@ static void draw_axes(struct html *html, const struct axis *x, const struct axis
                    place_y(y, at) + 4, fabs(at) < y->step * 1e-6 ? 0 : at);
     }
     for (unsigned i = 0; i < 12; i++) {
-        const double at = (ceil(x->low / x->step) + i) * x->step;
+        const double at = (ceil(x->low / x->step - 1e-9) + i) * x->step;
 
-        if (at > x->high * (1 + 1e-12)) {
+        if (at > x->high + x->step * 1e-6) {
             break;
         }
         html_print(html, "<path class=\"grid\" d=\"M%.1f %dv5\"/>", place_x(x, at),
@@ -115,11 +130,19 @@ void html_line(struct html *html, const struct html_line *line)
         high = fmax(high, line->y[i]);
     }
     html_print(html, "<figure><figcaption>%s</figcaption>", line->title);
-    if (line->count == 0 || !make_axis(&x, line->x[0], line->x[line->count - 1]) ||
-        !make_axis(&y, line->from_zero ? fmin(0, low) : low, high)) {
+    if (line->count == 1) {
+        html_print(html, "<p class=\"none\">One %s: %.5g %s.</p></figure>\n", line->x_name,
+                   line->y[0], line->y_name);
+        return;
+    }
+    if (line->count == 0 ||
+        !make_axis(&x, line->x_from_zero ? fmin(0, line->x[0]) : line->x[0],
+                   line->x[line->count - 1], line->x_whole ? 1 : 0) ||
+        !make_axis(&y, line->from_zero ? fmin(0, low) : low, high, 0)) {
         html_put(html, "<p class=\"none\">Nothing to draw.</p></figure>\n");
         return;
     }
+    widen_axis(&y);
     html_print(html,
                "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s: %zu points, from %.5g to "
                "%.5g, at the end %.5g\">",
@@ -139,8 +162,11 @@ void html_bar(struct html *html, const char *name, const char *value, double sha
     html_text(html, name);
     html_put(html, "</th><td class=\"n\">");
     html_text(html, value);
-    html_print(html, "</td><td class=\"bar\"><span style=\"width:%.1f%%\"></span></td></tr>\n",
-               share > 0 ? fmin(100, 100 * share) : 0.0);
+    html_put(html, "</td><td class=\"bar\">");
+    if (share > 0) {
+        html_print(html, "<span style=\"width:%.1f%%\"></span>", fmin(100, 100 * share));
+    }
+    html_put(html, "</td></tr>\n");
 }
 
 static int spark_y(double value, double low, double high)

@@ -17,10 +17,12 @@ struct html_line {
     const double *x; /* not falling */
     const double *y;
     size_t count;
-    bool from_zero; /* the axis of y begins at 0 */
+    bool from_zero;   /* the axis of y begins at 0 .. */
+    bool x_from_zero; /* .. and that of x */
+    bool x_whole;     /* between whole numbers of x there is nothing */
 };
 
-/* A line through the points, with axes; says so where there is nothing to draw. */
+/* A line through the points, with axes; where they are too few for one, says what they are. */
 void html_line(struct html *html, const struct html_line *line);
 
 /* A row of a table of bars: a name, a value in words, and a bar of `share` of the width. */

@@ -182,8 +182,8 @@ static void card(struct html *html, const char *name, const char *value)
 
 static const char *in_words(const char *reason)
 {
-    static const char *const words[][2] = {{"tol", "tolerance reached"},
-                                           {"iterations", "all iterations done"},
+    static const char *const words[][2] = {{"tol", "tolerance"},
+                                           {"iterations", "iterations"},
                                            {"time", "time limit"},
                                            {"signal", "signal"}};
 
@@ -195,18 +195,34 @@ static const char *in_words(const char *reason)
     return reason;
 }
 
+/* "1,000,000 &times; 500", which may go to the next line behind each sign. */
+static void lengths_card(struct html *html, const struct slc_run_folder *run)
+{
+    struct format_text text;
+
+    html_put(html, "<div><dt>Lengths of modes</dt><dd>");
+    for (unsigned n = 0; n < run->order; n++) {
+        html_print(html, "%s%s", n > 0 ? " &times; " : "", format_count(&text, run->dims[n]));
+    }
+    html_put(html, "</dd></div>");
+}
+
 static void summary(struct html *html, const struct run_page *page)
 {
     const json_t *record = page->record;
     const json_t *fit = json_object_get(record, "fit");
+    const json_t *heldout = json_object_get(record, "holdout");
     struct format_text text;
-    char dims[FORMAT_DIMS_BYTES];
     char number[32];
 
     html_put(html, "<dl class=\"cards\">");
     if (json_is_number(fit)) {
         (void)snprintf(number, sizeof number, "%.6f", json_number_value(fit));
         card(html, "Final fit", number);
+    }
+    if (json_is_object(heldout)) {
+        (void)snprintf(number, sizeof number, "%.4g", page_number(heldout, "rmse"));
+        card(html, "Held-out RMSE", number);
     }
     if (page->run->order > 0) {
         (void)snprintf(number, sizeof number, "%" PRIu32, page->run->rank);
@@ -221,7 +237,7 @@ static void summary(struct html *html, const struct run_page *page)
              format_count(&text, page_count(json_object_get(record, "tensor"), "nnz")));
     }
     if (page->run->order > 0) {
-        card(html, "Lengths of modes", format_dims(dims, page->run->order, page->run->dims));
+        lengths_card(html, page->run);
     }
     html_put(html, "</dl>\n");
 }

@@ -15,6 +15,7 @@ struct history {
     double elapsed[HTML_PLOT_POINTS];
     double seconds[HTML_PLOT_POINTS];
     double rate[HTML_PLOT_POINTS]; /* MB/s */
+    double heldout[HTML_PLOT_POINTS];
 };
 
 /* Which of `count` the k-th of `picked` is: first and last are among them. */
@@ -42,6 +43,7 @@ static void collect(const json_t *iterations, struct history *history)
             history->seconds[k] = seconds;
             history->rate[k] =
                 seconds > 0 ? page_number(iteration, "bytes_read") / seconds / 1e6 : 0;
+            history->heldout[k] = page_number(iteration, "heldout_rmse");
             k++;
         }
     }
@@ -81,24 +83,55 @@ static void iteration_table(struct html *html, const json_t *iterations)
     html_put(html, "</details>\n");
 }
 
-static void fit(struct html *html, const json_t *iterations, const struct history *history)
+/* How far the model is from the nonzeros that it was not made from. */
+static void
+heldout(struct html *html, const struct run_page *page, const struct html_line *by_iteration)
 {
+    const json_t *error = json_object_get(page->record, "holdout");
+    struct html_line line = *by_iteration;
+    struct format_text text;
+
+    if (!json_is_object(error)) {
+        return;
+    }
+    line.title = "Error on held-out nonzeros";
+    line.y_name = "root mean square error";
+    html_line(html, &line);
+    page_table(html, "Held-out nonzeros");
+    page_row(html, "Nonzeros held out", format_count(&text, page_count(error, "count")));
+    page_member(html, "Root mean square error", error, "rmse");
+    page_member(html, "Mean absolute error", error, "mae");
+    page_member(html, "Norm of their values", error, "norm");
+    page_table_end(html);
+}
+
+static void fit(struct html *html, const struct run_page *page, const struct history *history)
+{
+    const json_t *iterations = json_object_get(page->record, "iterations");
     const struct html_line by_iteration = {.title = "Fit after each iteration",
                                            .x_name = "iteration",
                                            .y_name = "fit",
                                            .x = history->iteration,
                                            .y = history->fit,
-                                           .count = history->count};
+                                           .count = history->count,
+                                           .x_whole = true};
     struct html_line by_seconds = by_iteration;
+    struct html_line by_error = by_iteration;
 
     by_seconds.title = "Fit over time";
-    by_seconds.x_name = "seconds of iterations";
+    by_seconds.x_name = history->count == 1 ? "iteration" : "seconds of iterations";
     by_seconds.x = history->elapsed;
+    by_seconds.x_whole = false;
+    by_seconds.x_from_zero = true;
+    by_error.y = history->heldout;
     html_put(html, "<section aria-labelledby=\"fit\"><h2 id=\"fit\">Fit</h2>\n<div class=\"two\">");
     html_line(html, &by_iteration);
     html_line(html, &by_seconds);
+    heldout(html, page, &by_error);
     html_put(html, "</div>\n");
-    iteration_table(html, iterations);
+    if (history->count > 0) {
+        iteration_table(html, iterations);
+    }
     html_put(html, "</section>\n");
 }
 
@@ -135,7 +168,8 @@ static void times(struct html *html, const struct run_page *page, const struct h
                                    .x = history->iteration,
                                    .y = history->seconds,
                                    .count = history->count,
-                                   .from_zero = true};
+                                   .from_zero = true,
+                                   .x_whole = true};
     const json_t *seconds = json_object_get(page->record, "seconds");
     const double total = page_number(seconds, "total");
     double rest = total;
@@ -180,7 +214,8 @@ static void reading(struct html *html, const struct run_page *page, const struct
                                    .x = history->iteration,
                                    .y = history->rate,
                                    .count = history->count,
-                                   .from_zero = true};
+                                   .from_zero = true,
+                                   .x_whole = true};
     const json_t *counters = json_object_get(page->record, "counters");
     const json_t *plan = json_object_get(page->record, "plan");
     const double wall = page_number(json_object_get(page->record, "seconds"), "passes_wall");
@@ -195,7 +230,7 @@ static void reading(struct html *html, const struct run_page *page, const struct
     html_line(html, &line);
     page_table(html, "Reading");
     data_row(html, "Read from the drive", read);
-    data_row(html, "per second of passes", wall > 0 ? read / wall : 0);
+    data_row(html, "Read per second of passes", wall > 0 ? read / wall : 0);
     data_row(html, "From the cache of blocks", page_number(counters, "bytes_cached"));
     page_row(html, "Blocks computed from", format_count(&text, page_count(counters, "blocks")));
     data_row(html, "Mean size of a block",
@@ -305,11 +340,10 @@ static void expected(struct html *html, const struct run_page *page)
 
 void page_charts(struct html *html, const struct run_page *page)
 {
-    const json_t *iterations = json_object_get(page->record, "iterations");
     struct history history = {.count = 0};
 
-    collect(iterations, &history);
-    fit(html, iterations, &history);
+    collect(json_object_get(page->record, "iterations"), &history);
+    fit(html, page, &history);
     times(html, page, &history);
     reading(html, page, &history);
     memory(html, page);

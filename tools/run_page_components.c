@@ -9,8 +9,8 @@
 
 /* Components that a reader sees without asking for them. */
 enum { OPEN_COMPONENTS = 3 };
-/* Of a name that a table tells. */
-enum { NAME_BYTES = 60 };
+/* Of a name that a table tells: characters, of which all may take four bytes. */
+enum { NAME_CHARACTERS = 40 };
 
 static void weights(struct html *html, const struct run_page *page)
 {
@@ -39,17 +39,21 @@ static void weights(struct html *html, const struct run_page *page)
 static void name(struct html *html, struct slc_run_names *names, unsigned n, uint64_t index)
 {
     char text[SLC_NAME_TEXT_BYTES];
-    size_t bytes = NAME_BYTES;
+    size_t bytes = 0;
 
     if (html->status != SLC_OK) {
         return;
     }
     html->status = slc_run_names_text(names, n, index, text, html->err);
-    html_put(html, "<td>");
-    if (strlen(text) > bytes) {
-        while (((unsigned char)text[bytes] & 0xc0) == 0x80) {
-            bytes--;
+    /* A name of another direction than the page's is read in its own. */
+    html_put(html, "<td dir=\"auto\">");
+    for (unsigned shown = 0; text[bytes] != '\0'; bytes++) {
+        shown += ((unsigned char)text[bytes] & 0xc0) != 0x80;
+        if (shown > NAME_CHARACTERS) {
+            break;
         }
+    }
+    if (text[bytes] != '\0') {
         text[bytes] = '\0';
         html_text(html, text);
         html_put(html, "&hellip;");
@@ -68,10 +72,11 @@ static void mode(struct html *html, const struct run_page *page, uint32_t at, un
 
     html_print(html, "<div><h4>Mode %u", n + 1);
     if (page->names->titles[n][0] != '\0') {
-        html_put(html, ", ");
+        html_put(html, ": ");
         html_text(html, page->names->titles[n]);
     }
-    html_print(html, ", %s rows</h4>", format_count(&length, page->run->dims[n]));
+    html_print(html, "<span>%s row%s</span></h4>", format_count(&length, page->run->dims[n]),
+               page->run->dims[n] == 1 ? "" : "s");
     html_spark(html, page->bands[n] + (uint64_t)at * page->band_counts[n], page->band_counts[n],
                page->run->dims[n]);
     html_put(html, "<table><thead><tr><th scope=\"col\">Index</th>");

@@ -188,6 +188,31 @@ def long_modes(folder):
     check(page.tags["svg"] == 3 * 64, f"{page.tags['svg']} pictures")
 
 
+def held_out(folder):
+    """The error on what was held out, as a number and as a line."""
+    out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
+    sluice("generate", store, "--dims", "60x50x1", "--nnz", 2000, "-q")
+    sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "--holdout", "10%", "-o", out, "-q")
+    sluice("report", out, "-o", path, "-q")
+    page, _ = read(path)
+    with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
+        error = json.load(file)["holdout"]
+    text = page.text()
+    check(f"Held-out RMSE{error['rmse']:.4g}" in text and f"Mean absolute error{error['mae']:.10g}" in text, text)
+    check(page.tags["svg"] == 5 + 2 * 3 and "Mode 31 row" in text and "60 × 50 × 1" in text, text)
+
+
+def few_points(folder):
+    """One iteration is no line, and none is none."""
+    out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
+    sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
+    for iterations, words in ((1, "One iteration: "), (0, "Nothing to draw.")):
+        sluice("cpd", store, "-r", 1, "-i", iterations, "-o", out, "--restart", "-q")
+        sluice("report", out, "-o", path, "-f", "-q")
+        page, _ = read(path)
+        check(page.text().count(words) == 4 and page.tags["svg"] == 3, page.text())
+
+
 def in_a_browser(folder):
     """Chromium, where there is one: no error, no overflow, in both schemes."""
     if QUICK:
@@ -207,6 +232,8 @@ run([
     ("refused", refused),
     ("hostile names and records", hostile),
     ("unfinished runs", unfinished),
+    ("held-out nonzeros", held_out),
+    ("few points", few_points),
     ("long modes", long_modes),
     ("in a browser", in_a_browser),
 ])
