@@ -1,34 +1,32 @@
 #!/usr/bin/env python3
-"""libsluice as installed: what pkg-config tells is enough to compile the examples, as C and as C++, and to run them."""
+"""libsluice as installed: what pkg-config tells is enough to compile the examples, as C and as C++, and to run them.
+What was installed is uninstalled."""
 
 import glob
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from installing import BUILD, call, in_turn, install  # noqa: E402
 from tap import SOURCE, Skip, check, run  # noqa: E402
 
-BUILD = os.environ["SLC_BUILD"]
 EXAMPLES = sorted(glob.glob(os.path.join(SOURCE, "examples", "*.c")))
 TINY = "1 1 1 2\n2 2 2 3\n3 1 2 1\n"
 
 
-def call(*command, **kw):
-    done = subprocess.run(command, capture_output=True, text=True, **kw)
-    check(done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def install(folder):
-    """Installs into a tree of its own; returns the environment to use it by."""
-    for tool in ("meson", "pkg-config"):
+def need(*tools):
+    for tool in tools:
         if not shutil.which(tool):
             raise Skip(f"there is no {tool}")
-    call("meson", "install", "-C", BUILD, "--no-rebuild", "--tags", "runtime,devel",
-         env=os.environ | {"DESTDIR": folder})
+
+
+def install_library(folder):
+    """Installs into a tree of its own; returns the environment to use it by."""
+    need("meson", "pkg-config")
+    with in_turn():
+        install(folder, "runtime", "devel")
     found = glob.glob(os.path.join(folder, "**", "sluice.pc"), recursive=True)
     check(len(found) == 1, f"sluice.pc: {found}")
     return os.environ | {"PKG_CONFIG_PATH": os.path.dirname(found[0]), "PKG_CONFIG_SYSROOT_DIR": folder,
@@ -39,7 +37,7 @@ def compile_all(folder, compiler, *options):
     """Every example, by what pkg-config says and nothing else; returns the programs."""
     if not compiler:
         raise Skip("there is no such compiler")
-    env = install(folder)
+    env = install_library(folder)
     flags = shlex.split(call("pkg-config", "--cflags", "--libs", "sluice", env=env))
     check(any(flag.startswith(f"-I{folder}") for flag in flags), f"{flags} is not of the tree")
     for example in EXAMPLES:
@@ -66,7 +64,29 @@ def as_cpp(folder):
     use(folder, compile_all(folder, os.environ.get("CXX", "c++"), "-x", "c++", "-std=c++20"))
 
 
+def uninstalled(folder):
+    """`ninja uninstall` takes away what was installed, folders too, and nothing else."""
+    need("meson", "ninja")
+    tree = os.path.join(folder, "tree")
+    with in_turn():
+        install(tree)
+        files = {os.path.basename(path) for path in glob.glob(os.path.join(tree, "**"), recursive=True)}
+        wanted = {"sluice", "libsluice.so", "libsluice.a", "sluice.h", "sluice.pc", "sluice.bash", "_sluice", "sluice.fish"}
+        if shutil.which("scdoc"):
+            wanted |= {"sluice-cpd.1", "sluice_cpd.3", "sluice-store.5"}
+        check(wanted <= files, f"not installed: {sorted(wanted - files)}")
+        other = os.path.join(os.path.dirname(glob.glob(os.path.join(tree, "**", "sluice.pc"), recursive=True)[0]), "other.pc")
+        with open(other, "w"):
+            pass
+        said = call("ninja", "-C", BUILD, "uninstall")
+    left = [path for path in glob.glob(os.path.join(tree, "**"), recursive=True) if not os.path.isdir(path)]
+    check(left == [other], f"left: {left}\n{said}")
+    kept = {os.path.relpath(path, tree) for path, folders, _ in os.walk(tree) if not folders}
+    check(kept == {os.path.relpath(os.path.dirname(other), tree)}, f"folders left: {kept}")
+
+
 run([
     ("the examples compile and run as C", as_c),
     ("the examples compile and run as C++", as_cpp),
+    ("all that is installed is uninstalled", uninstalled),
 ])

@@ -4,13 +4,12 @@
 import glob
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from installing import BUILD, in_turn, install  # noqa: E402
 from tap import SOURCE, check, run  # noqa: E402
 
-BUILD = os.environ["SLC_BUILD"]
 DECLARATION = re.compile(r"([^;{}#/]*?\b(sluice_\w+)\([^;{}]*?\))\s*;", re.S)
 
 
@@ -64,8 +63,8 @@ def installed(folder):
     if not os.path.exists(os.path.join(BUILD, "docs", "sluice_cpd.3")):
         print("# there is no scdoc: nothing is installed")
         return
-    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--tags", "devel"], check=True,
-                   capture_output=True, env=os.environ | {"DESTDIR": folder})
+    with in_turn():
+        install(folder, "devel")
     found = {os.path.basename(path)[:-2]: text(path)
              for path in glob.glob(os.path.join(folder, "**", "man3", "*.3"), recursive=True)}
     check(sorted(found) == sorted(headers()), sorted(set(found) ^ set(headers())))

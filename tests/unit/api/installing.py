@@ -1,0 +1,32 @@
+"""Installing the build into a folder of a test's own."""
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from tap import check  # noqa: E402
+
+BUILD = os.environ["SLC_BUILD"]
+
+
+def call(*command, **kw):
+    done = subprocess.run(command, capture_output=True, text=True, **kw)
+    check(done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def in_turn():
+    """A build folder has one log of what was installed, by which it is uninstalled: tests take turns."""
+    with open(os.path.join(BUILD, "meson-logs", "test-installs.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def install(folder, *tags):
+    """What has one of the tags, or everything, below the folder. Needs: in_turn."""
+    call("meson", "install", "-C", BUILD, "--no-rebuild", *(("--tags", ",".join(tags)) if tags else ()),
+         env=os.environ | {"DESTDIR": folder})
