@@ -376,6 +376,10 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
     if columns is None:
         columns = [name for name in frame.columns if name != value]
     coords, labels = [], []
+    for name in columns if value is None else [*columns, value]:
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise UsageError(f"column {name!r} lacks {missing} of {len(frame)} values; fill them in, or drop their rows")
     for name in columns:
         column = frame[name].to_numpy()
         if column.dtype.kind in "iu" and (len(column) == 0 or column.min() >= 0):
@@ -398,8 +402,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
 
     a path           a file in any format that `sluice convert` recognizes
     an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0
-    scipy.sparse     a matrix or array, as COO
-    pydata/sparse    a COO array with fill value 0
+    scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
+    pydata/sparse    an array of any form (COO, GCXS) with fill value 0
     pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, all else is
                      numbered in sorted order, and its names are in Tensor.labels of what is returned; they are not
                      in the store. Values are `value_column`, or 1 for each row, so that rows are counted.
@@ -411,15 +415,13 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     if not isinstance(source, (str, os.PathLike)):
         if hasattr(source, "columns") and hasattr(source, "to_numpy"):
             coords, values, labels = _table(source, columns, value_column)
-        elif hasattr(source, "tocoo"):  # scipy
-            found = source.tocoo()
-            coords, values = [found.row, found.col], found.data
-            shape = found.shape if shape is None else shape
-        elif hasattr(source, "coords") and hasattr(source, "data"):  # pydata/sparse
-            if source.fill_value != 0:
-                raise UsageError(f"the array has the fill value {source.fill_value}; 0 is needed")
-            coords, values = list(source.coords), source.data
-            shape = source.shape if shape is None else shape
+        elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # scipy, pydata/sparse, of any form and order
+            found = source.tocoo() if hasattr(source, "tocoo") else source
+            if getattr(found, "fill_value", 0) != 0:
+                raise UsageError(f"the array has the fill value {found.fill_value}; 0 is needed")
+            # Matrices of scipy before 1.13 have rows and columns alone.
+            coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
+            values, shape = found.data, found.shape if shape is None else shape
         else:
             coords = [np.asarray(column) for column in source]
             if values is None:

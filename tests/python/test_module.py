@@ -109,6 +109,12 @@ def scipy_sparse(folder):
     matrix = scipy.random(30, 40, 0.2, random_state=1, format="csr")
     tensor = sluice.convert(matrix, os.path.join(folder, "m.slc"))
     check(tensor.shape == (30, 40) and np.array_equal(dense(tensor, folder), matrix.toarray()), tensor)
+    try:
+        cube = scipy.coo_array((np.array([1., 2, 3]), ([0, 1, 2], [0, 1, 1], [2, 0, 1])), shape=(3, 2, 4))
+    except (TypeError, ValueError):
+        return  # before 1.15 there are matrices alone
+    tensor = sluice.convert(cube, os.path.join(folder, "c.slc"))
+    check(tensor.shape == (3, 2, 4) and np.array_equal(dense(tensor, folder), cube.toarray()), tensor)
 
 
 def pydata_sparse(folder):
@@ -116,6 +122,10 @@ def pydata_sparse(folder):
     array = sparse.random((10, 11, 12), density=0.1, random_state=1)
     tensor = sluice.convert(array, os.path.join(folder, "s.slc"))
     check(tensor.shape == array.shape and np.array_equal(dense(tensor, folder), array.todense()), tensor)
+    packed = sluice.convert(sparse.GCXS.from_coo(array), os.path.join(folder, "g.slc"))
+    check(packed.shape == array.shape and np.array_equal(dense(packed, folder), array.todense()), packed)
+    for filled in (array + 1, sparse.GCXS.from_coo(array + 1)):
+        fails(sluice.UsageError, "the fill value 1", sluice.convert, filled, os.path.join(folder, "f.slc"))
 
 
 def frames(folder):
@@ -126,6 +136,10 @@ def frames(folder):
     check(np.array_equal(dense(tensor, folder), [[0, 2, 0, 0], [1, 0, 0, 3], [0, 4, 0, 0]]), "values differ")
     counted = sluice.convert(frame, os.path.join(folder, "c.slc"), columns=["who"])
     check(np.array_equal(dense(counted, folder), [1, 2, 1]), "counts differ")
+    gaps = pandas.DataFrame({"who": ["b", None, "c"], "when": [0, 1, 2], "n": [1.0, 2.0, float("nan")]})
+    for name, columns in (("who", ["who", "when"]), ("n", ["when"])):
+        fails(sluice.UsageError, f"'{name}' lacks 1 of 3 values", sluice.convert, gaps, os.path.join(folder, "g.slc"),
+              columns=columns, value_column="n")
 
 
 def products(folder):
