@@ -238,18 +238,13 @@ enum slc_status sluice_cpd(const struct sluice_store *store,
 enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    struct slc_checkpoint *checkpoint = NULL;
     struct slc_file_stat stat;
     enum slc_status status;
 
     if (files->stat_path(files->self, folder, &stat) == -ENOENT) {
         return SLC_OK;
     }
-    status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
-    if (status == SLC_OK) {
-        status = slc_checkpoint_remove(checkpoint, err);
-    }
-    slc_checkpoint_close(checkpoint);
+    status = slc_checkpoint_discard(files, folder, err);
     /* Where anything else is in it, it stays, as the system sees to. */
     if (status == SLC_OK) {
         (void)files->remove_folder(files->self, folder);

@@ -341,3 +341,17 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
     checkpoint->committed = status == SLC_OK ? -1 : checkpoint->committed;
     return status;
 }
+
+enum slc_status slc_checkpoint_discard(const struct slc_files *files,
+                                       const char *folder,
+                                       struct slc_error *err)
+{
+    struct slc_checkpoint *checkpoint = NULL;
+    enum slc_status status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
+
+    if (status == SLC_OK) {
+        status = slc_checkpoint_remove(checkpoint, err);
+    }
+    slc_checkpoint_close(checkpoint);
+    return status;
+}

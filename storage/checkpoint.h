@@ -133,6 +133,14 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint,
 enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Removes what is in a folder, whatever that is of; the folder stays. Errors: SLC_ERR_IO where a
+ * run has it open; SLC_ERR_FORMAT where a file of that name is none of ours; SLC_ERR_MEMORY.
+ */
+enum slc_status slc_checkpoint_discard(const struct slc_files *files,
+                                       const char *folder,
+                                       struct slc_error *err) SLC_NODISCARD;
+
 /* The path of generation file 0 or 1 of a folder, in fresh memory (slc_free); NULL without. */
 char *slc_checkpoint_path(const char *folder, unsigned which);
 

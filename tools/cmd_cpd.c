@@ -369,7 +369,7 @@ static int stop_code(enum slc_stop_reason reason)
 /* What has come of a run of a sweep. */
 static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
 {
-    struct sweep_run *record = &cpd->sweep->record;
+    struct slc_sweep_run *record = &cpd->sweep->record;
 
     record->fit = cpd->result.fit;
     record->iterations = cpd->result.iterations;

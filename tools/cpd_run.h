@@ -5,11 +5,11 @@
 #include "cpd_checkpoint.h"
 #include "cpd_estimate.h"
 #include "cpd_output.h"
-#include "cpd_sweep.h"
 #include "engine/solve/cp_als.h"
 #include "log_json.h"
 #include "options.h"
 #include "report.h"
+#include "results/sweep.h"
 #include "session.h"
 
 #include <jansson.h>
@@ -66,7 +66,7 @@ struct cpd {
     struct cpd_estimate estimate;
     uint64_t start_ns;
     double write_seconds;        /* below 0 until something was written */
-    struct cpd_sweep_run *sweep; /* that it is a run of; NULL: of none */
+    struct slc_sweep_job *sweep; /* that it is a run of; NULL: of none */
 };
 
 /*

@@ -1,327 +1,95 @@
-/*
- * See cpd_sweep.h.
- *
- * A run that is through is recorded when its results are on the drive and before its checkpoint
- * goes: at whatever moment a sweep is killed, the run that was on its way goes on from its
- * checkpoint or is recorded. Factors that are not kept are removed when the record says so.
- */
-#include "cpd_sweep.h"
-
+/* A sweep of `sluice cpd`: its runs, made of the options of the command, and what is told. */
 #include "base/clock.h"
-#include "base/memory.h"
 #include "console.h"
-#include "cpd_checkpoint.h"
-#include "cpd_output.h"
+#include "cpd_run.h"
 #include "format.h"
+#include "results/sweep.h"
 #include "signals.h"
-#include "storage/folder_lock.h"
-#include "sweep_judge.h"
 #include "sweep_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 1024 + 128 };
-
+/* What the runs of a sweep have in common. */
 struct sweep {
-    const struct cpd_sweep_options *options;
+    const struct cpd *cpd;
+    const struct operands *operands;
     char folder[1024];
-    char path[PATH_BYTES]; /* of sweep.json */
-    struct sweep_record record;
-    int fd; /* of the lock; -1: none */
-    uint64_t start_ns;
 };
 
-static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, char *path)
+static int run_of_sweep(void *context, struct slc_sweep_job *job)
 {
-    char name[SWEEP_FOLDER_BYTES];
+    const struct sweep *sweep = context;
+    struct cpd cpd = {.args = sweep->cpd->args,
+                      .command = sweep->cpd->command,
+                      .argc = sweep->cpd->argc,
+                      .argv = sweep->cpd->argv,
+                      .session = {.stream = NULL},
+                      .log = sweep->cpd->log,
+                      .start_ns = slc_clock_ns(),
+                      .write_seconds = -1,
+                      .sweep = job};
 
-    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", sweep->folder,
-                   sweep_folder_name(name, rank, seed));
+    cpd.args.ranks = (struct option_counts){1, {job->record.rank}};
+    cpd.args.rank = job->record.rank;
+    cpd.args.runs = 1;
+    cpd.args.seed = job->record.seed;
+    cpd.args.folder = job->folder;
+    cpd.args.max_seconds = job->max_seconds;
+    cpd.args.quiet = !sweep->cpd->args.verbose;
+    return cpd_run_one(&cpd, sweep->operands);
 }
 
-static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
+static json_t *sweep_identity(const struct cpd *cpd)
 {
-    const struct cpd_sweep_options *options = sweep->options;
-    int length;
+    const struct arguments *args = &cpd->args;
+    const struct slc_sweep_method method = {
+        .iterations = args->iterations,
+        .tolerance = args->tolerance,
+        .regularization = args->regularization,
+        .precision = args->session.precision[1] == '3' ? SLC_F32 : SLC_F64,
+        .deterministic = args->session.deterministic,
+        .holdout = args->session.holdout,
+        .holdout_seed = args->holdout_seed};
 
-    if (options->output != NULL && strlen(options->output) >= sizeof sweep->folder) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the name of the folder has %zu bytes; %zu are the limit",
-                        strlen(options->output), sizeof sweep->folder - 1);
-    }
-    if (options->output != NULL) {
-        (void)snprintf(sweep->folder, sizeof sweep->folder, "%s", options->output);
-    } else {
-        const char *name = cpd_output_store_name(options->store, &length);
-
-        (void)snprintf(sweep->folder, sizeof sweep->folder, "%.*s.sweep", length, name);
-    }
-    (void)snprintf(sweep->path, sizeof sweep->path, "%.1023s/sweep.json", sweep->folder);
-    return cpd_output_check_folder(sweep->folder, err);
+    return slc_sweep_identity(&cpd->session.store.manifest, &method);
 }
 
-static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    const int rc = files->make_folder(files->self, sweep->folder);
-    bool taken;
-
-    if (rc < 0 && rc != -EEXIST) {
-        return slc_fail_errno(err, -rc, sweep->folder, "the results cannot be written there");
-    }
-    if (rc >= 0) {
-        enum slc_status status = slc_name_sync(files, sweep->folder, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
-    }
-    return slc_folder_lock(files, sweep->folder,
-                           "another sluice makes a sweep in the same folder: wait for it, or name "
-                           "another output",
-                           &sweep->fd, &taken, err);
-}
-
-/* The record that is there, if the sweep is to go on from it; else a new one. */
-static enum slc_status take_record(struct sweep *sweep, json_t *identity, struct slc_error *err)
-{
-    bool found = false;
-    enum slc_status status = SLC_OK;
-
-    if (!sweep->options->restart) {
-        status = sweep_record_read(sweep->path, &sweep->record, &found, err);
-    }
-    if (status == SLC_OK && found) {
-        status = sweep_record_compare(&sweep->record, identity, err);
-    }
-    if (status == SLC_OK && !found) {
-        log_json_fresh(sweep->options->log);
-        sweep->record.identity = json_incref(identity);
-    }
-    return status;
-}
-
-static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, struct slc_error *err)
-{
-    return sweep_record_write(sweep->path, &sweep->record, sweep->options->store, suggestion, err);
-}
-
-/* Called by who runs it, when its results are there. */
-static enum slc_status record_run(struct cpd_sweep_run *run, struct slc_error *err)
-{
-    struct sweep *sweep = run->sweep;
-    enum slc_status status;
-
-    run->record.kept = true;
-    run->record.match = NAN;
-    status = sweep_record_add(&sweep->record, &run->record, err);
-    return status == SLC_OK ? write_record(sweep, NULL, err) : status;
-}
-
-/* The checkpoint of a run that is through, where a sweep was killed between the two. */
-static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    struct cpd_checkpoint checkpoint = {.file = NULL};
-    enum slc_status status;
-    bool found = false;
-
-    for (unsigned which = 1; which <= 2; which++) {
-        struct slc_file_stat stat;
-        char path[PATH_BYTES + 32];
-
-        (void)snprintf(path, sizeof path, "%s/checkpoint-%u.ckpt", folder, which);
-        found = found || files->stat_path(files->self, path, &stat) >= 0;
-    }
-    if (!found) {
-        return SLC_OK;
-    }
-    status = cpd_checkpoint_open(&checkpoint, folder, false, true, err);
-    if (status == SLC_OK) {
-        status = cpd_checkpoint_remove(&checkpoint, err);
-    }
-    cpd_checkpoint_close(&checkpoint);
-    return status;
-}
-
-/* Removes the factors of a run, whose record stays. */
+/* Plans for the largest rank: what does not fit is told before the first run. */
 static enum slc_status
-remove_factors(const struct sweep *sweep, const struct sweep_run *run, struct slc_error *err)
+prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
-    const struct slc_files *files = slc_files_system();
-    char folder[PATH_BYTES], path[PATH_BYTES + 32];
+    const struct sweep *sweep = context;
+    struct cpd cpd = {.args = sweep->cpd->args, .session = {.stream = NULL}};
+    enum slc_status status =
+        session_open(&cpd.session, sweep->operands->text[0], cpd.args.session.memory, err);
 
-    run_folder(sweep, run->rank, run->seed, folder);
-    for (unsigned n = 0; n <= SLC_MAX_ORDER; n++) {
-        int rc;
-
-        if (n == 0) {
-            (void)snprintf(path, sizeof path, "%s/lambda.npy", folder);
-        } else {
-            (void)snprintf(path, sizeof path, "%s/mode-%u.npy", folder, n);
-        }
-        rc = files->unlink(files->self, path);
-        if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
-            return slc_fail_errno(err, -rc, path, "removing factors that are not to be kept");
-        }
+    if (status == SLC_OK) {
+        status = session_plan(&cpd.session, &cpd.args.session, SLC_OP_CPD, 0, rank, err);
     }
-    return SLC_OK;
-}
-
-/* Seconds that are left of the sweep's limit; 0: there is none. At least a moment. */
-static double seconds_left(const struct sweep *sweep)
-{
-    const double limit = sweep->options->max_seconds;
-
-    return limit > 0.0 ? fmax(limit - slc_seconds_since(sweep->start_ns), 1e-6) : 0.0;
-}
-
-static bool time_is_up(const struct sweep *sweep)
-{
-    return sweep->options->max_seconds > 0.0 &&
-           slc_seconds_since(sweep->start_ns) >= sweep->options->max_seconds;
-}
-
-static void print_run(const struct sweep_run *run, bool before)
-{
-    struct format_text a;
-
-    printf("  rank %4" PRIu32 ", seed %" PRIu64 ": fit %.6f, %s after %u iterations (%s)%s\n",
-           run->rank, run->seed, run->fit, run->reason, run->iterations,
-           format_seconds(&a, run->seconds), before ? ", from an earlier part of the sweep" : "");
-    (void)fflush(stdout);
-}
-
-/* One run, unless it is through; an exit code. */
-static int make_run(struct sweep *sweep, uint32_t rank, uint64_t seed, struct slc_error *err)
-{
-    const struct sweep_run *past = sweep_record_find(&sweep->record, rank, seed);
-    struct cpd_sweep_run run = {
-        .record = {.rank = rank, .seed = seed, .match = NAN, .heldout_rmse = NAN},
-        .max_seconds = seconds_left(sweep),
-        .written = record_run,
-        .sweep = sweep};
-    char folder[PATH_BYTES];
-    int code;
-
-    run_folder(sweep, rank, seed, folder);
-    run.folder = folder;
-    if (past != NULL) {
-        if (!sweep->options->quiet) {
-            print_run(past, true);
-        }
-        return remove_checkpoint(folder, err) == SLC_OK ? 0 : console_error(err);
+    if (status == SLC_OK && !cpd.args.quiet) {
+        report_tensor(&cpd.session.store);
+        report_plan(&cpd.session.plan, cpd.session.store.manifest.order);
     }
-    if (signals_stop_wanted()) {
-        return signals_exit_code();
-    }
-    if (time_is_up(sweep)) {
-        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
-    }
-    code = sweep->options->run(sweep->options->context, &run);
-    if (code == 0 && !sweep->options->quiet) {
-        print_run(&run.record, false);
-    }
-    return code;
-}
-
-/* Whether what is known of a rank is of all its runs. */
-static bool is_judged(struct sweep *sweep, uint32_t rank)
-{
-    const struct sweep_run *best = sweep_record_best(&sweep->record, rank);
-    const struct sweep_rank *known = sweep_record_rank(&sweep->record, rank);
-    unsigned runs = 0;
-
-    for (unsigned i = 0; i < sweep->record.run_count; i++) {
-        runs += sweep->record.runs[i].rank == rank;
-    }
-    return known != NULL && known->runs == runs && best != NULL && known->best_seed == best->seed;
-}
-
-/* Judges a rank whose runs are through, and lets go of the factors that are not to be kept. */
-static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct slc_error *err)
-{
-    const struct cpd_sweep_options *options = sweep->options;
-    const struct sweep_judge judge = {.store = options->store,
-                                      .folder = sweep->folder,
-                                      .consistency = options->consistency,
-                                      .memory_bytes = options->memory_bytes,
-                                      .threads = options->threads};
-    enum slc_status status = SLC_OK;
-
-    if (!is_judged(sweep, rank)) {
-        status = sweep_judge_rank(&judge, &sweep->record, rank, err);
-        for (unsigned i = 0; i < sweep->record.run_count && status == SLC_OK; i++) {
-            struct sweep_run *run = &sweep->record.runs[i];
-
-            if (run->rank == rank && !options->keep_all) {
-                run->kept = run == sweep_record_best(&sweep->record, rank);
-            }
-        }
-        if (status == SLC_OK) {
-            status = write_record(sweep, NULL, err);
-        }
-    }
-    for (unsigned i = 0; i < sweep->record.run_count && status == SLC_OK; i++) {
-        const struct sweep_run *run = &sweep->record.runs[i];
-
-        if (run->rank == rank && !run->kept) {
-            status = remove_factors(sweep, run, err);
-        }
-    }
+    *identity = status == SLC_OK ? sweep_identity(&cpd) : NULL;
+    session_close(&cpd.session);
     return status;
 }
 
-static int all_runs(struct sweep *sweep, struct slc_error *err)
+static void begin_sweep(void *context, bool fresh)
 {
-    const struct cpd_sweep_options *options = sweep->options;
+    const struct sweep *sweep = context;
+    const struct arguments *options = &sweep->cpd->args;
 
-    for (unsigned r = 0; r < options->ranks.count; r++) {
-        const uint32_t rank = (uint32_t)options->ranks.number[r];
-        enum slc_status status;
-
-        for (uint64_t k = 0; k < options->runs; k++) {
-            const int code = make_run(sweep, rank, options->seed + k, err);
-
-            if (code != 0) {
-                return code;
-            }
-        }
-        status = finish_rank(sweep, rank, err);
-        if (status != SLC_OK) {
-            const int code = console_error(err);
-
-            return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
-        }
+    if (fresh) {
+        log_json_fresh(sweep->cpd->log);
     }
-    return 0;
-}
-
-static enum slc_status finish(struct sweep *sweep, struct slc_error *err)
-{
-    struct sweep_suggestion suggestion;
-    enum slc_status status;
-    json_t *object;
-
-    sweep_suggest(&sweep->record, &suggestion);
-    object = sweep_suggestion_json(&suggestion);
-    status = write_record(sweep, object, err);
-    json_decref(object);
-    if (status == SLC_OK && !sweep->options->quiet) {
-        sweep_report(&sweep->record, &suggestion, sweep->folder);
+    if (options->quiet) {
+        return;
     }
-    return status;
-}
-
-static void print_start(const struct sweep *sweep)
-{
-    const struct cpd_sweep_options *options = sweep->options;
-
-    printf("Rank sweep of %s: rank%s ", options->store, options->ranks.count > 1 ? "s" : "");
+    printf("Rank sweep of %s: rank%s ", sweep->operands->text[0],
+           options->ranks.count > 1 ? "s" : "");
     for (unsigned r = 0; r < options->ranks.count; r++) {
         printf("%s%" PRIu64, r > 0 ? "," : "", options->ranks.number[r]);
     }
@@ -333,53 +101,151 @@ static void print_start(const struct sweep *sweep)
     (void)fflush(stdout);
 }
 
-/* Everything up to the first run. */
-static enum slc_status begin(struct sweep *sweep, struct slc_error *err)
+static void print_run(void *context, const struct slc_sweep_run *run, bool before)
 {
-    const struct cpd_sweep_options *options = sweep->options;
-    json_t *identity = NULL;
-    uint64_t most = 0;
-    enum slc_status status = name_folder(sweep, err);
+    const struct sweep *sweep = context;
+    struct format_text a;
 
-    for (unsigned r = 0; r < options->ranks.count; r++) {
-        most = options->ranks.number[r] > most ? options->ranks.number[r] : most;
+    if (sweep->cpd->args.quiet) {
+        return;
     }
-    if (status == SLC_OK) {
-        status = options->prepare(options->context, (uint32_t)most, &identity, err);
-    }
-    if (status == SLC_OK) {
-        status = lock_folder(sweep, err);
-    }
-    if (status == SLC_OK) {
-        status = take_record(sweep, identity, err);
-    }
-    json_decref(identity);
-    return status;
+    printf("  rank %4" PRIu32 ", seed %" PRIu64 ": fit %.6f, %s after %u iterations (%s)%s\n",
+           run->rank, run->seed, run->fit, run->reason, run->iterations,
+           format_seconds(&a, run->seconds), before ? ", from an earlier part of the sweep" : "");
+    (void)fflush(stdout);
 }
 
-int cpd_sweep(const struct cpd_sweep_options *options)
+/* Refuses what a sweep has no place for. */
+static enum slc_status check_sweep(const struct arguments *args, struct slc_error *err)
 {
-    struct sweep sweep = {
-        .options = options, .record = SWEEP_RECORD_INIT, .fd = -1, .start_ns = slc_clock_ns()};
-    struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status = begin(&sweep, &err);
-    int code = 0;
+    const char *without = args->stem != NULL      ? "--stem"
+                          : args->ktensor != NULL ? "--ktensor"
+                          : args->nowrite         ? "--nowrite"
+                                                  : NULL;
 
+    if (without != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s does not go with several ranks or runs, whose results are folders: "
+                        "leave it out",
+                        without);
+    }
+    if (strcmp(args->checkpoint, "auto") != 0 && strcmp(args->checkpoint, "none") != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--checkpoint %s: each run of a sweep has a checkpoint of its own, in its "
+                        "folder: auto or none",
+                        args->checkpoint);
+    }
+    if (strcmp(args->init, "random") != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--init %s: the runs of a sweep differ by their random starts: leave it "
+                        "out",
+                        args->init);
+    }
+    return SLC_OK;
+}
+
+/* The folder that is named, or NAME.sweep. */
+static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
+{
+    const char *output = sweep->cpd->args.folder;
+    int length;
+
+    if (output != NULL && strlen(output) >= sizeof sweep->folder) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the name of the folder has %zu bytes; %zu are the limit", strlen(output),
+                        sizeof sweep->folder - 1);
+    }
+    if (output != NULL) {
+        (void)snprintf(sweep->folder, sizeof sweep->folder, "%s", output);
+    } else {
+        const char *name = cpd_output_store_name(sweep->operands->text[0], &length);
+
+        (void)snprintf(sweep->folder, sizeof sweep->folder, "%.*s.sweep", length, name);
+    }
+    return cpd_output_check_folder(sweep->folder, err);
+}
+
+/* The exit code of a sweep that met no fault of its own. */
+static int end_code(enum slc_sweep_end end, int code)
+{
+    switch (end) {
+    case SLC_SWEEP_THROUGH:
+        return 0;
+    case SLC_SWEEP_STOPPED:
+        return signals_exit_code();
+    case SLC_SWEEP_TIME:
+        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
+    case SLC_SWEEP_RUN:
+        break;
+    }
+    return code;
+}
+
+static enum slc_consistency consistency(const char *text)
+{
+    return text[1] == 'l'   ? SLC_CONSISTENCY_ALWAYS
+           : text[0] == 'n' ? SLC_CONSISTENCY_NEVER
+                            : SLC_CONSISTENCY_AUTO;
+}
+
+/* All runs, and what is told of them; the exit code. */
+static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, struct slc_error *err)
+{
+    const struct arguments *args = &sweep->cpd->args;
+    uint32_t ranks[OPTION_COUNTS_MAX];
+    const struct slc_sweep_options options = {.store = sweep->operands->text[0],
+                                              .folder = sweep->folder,
+                                              .ranks = ranks,
+                                              .rank_count = args->ranks.count,
+                                              .runs = args->runs,
+                                              .seed = args->seed,
+                                              .keep_all = strcmp(args->keep, "all") == 0,
+                                              .consistency = consistency(args->consistency),
+                                              .restart = args->restart,
+                                              .max_seconds = args->max_seconds,
+                                              .memory_bytes = args->session.memory,
+                                              .threads = (unsigned)args->session.threads,
+                                              .stop = signals_stop(),
+                                              .prepare = prepare_sweep,
+                                              .begin = begin_sweep,
+                                              .run = run_of_sweep,
+                                              .told = print_run,
+                                              .context = sweep};
+    struct slc_sweep_suggestion suggestion;
+    enum slc_sweep_end end;
+    enum slc_status status;
+    int code;
+
+    for (unsigned i = 0; i < args->ranks.count; i++) {
+        ranks[i] = (uint32_t)args->ranks.number[i];
+    }
+    status = slc_sweep(&options, record, &suggestion, &end, &code, err);
     if (status == SLC_OK) {
-        if (!options->quiet) {
-            print_start(&sweep);
-        }
-        code = all_runs(&sweep, &err);
-        if (code == 0) {
-            status = finish(&sweep, &err);
-        } else if (code == slc_status_exit_code(SLC_ERR_TIME_LIMIT) || code > 128) {
-            console_note("the same command goes on with the sweep, as %s records it", sweep.path);
-        }
+        code = end_code(end, code);
+    } else {
+        code = console_error(err);
+        code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     }
-    if (status != SLC_OK) {
-        code = console_error(&err);
+    if (code == slc_status_exit_code(SLC_ERR_TIME_LIMIT) || code > 128) {
+        console_note("the same command goes on with the sweep, as %s/sweep.json records it",
+                     sweep->folder);
+    } else if (code == 0 && !args->quiet) {
+        sweep_report(record, &suggestion, sweep->folder);
     }
-    slc_folder_unlock(slc_files_system(), &sweep.fd);
-    sweep_record_destroy(&sweep.record);
+    return code;
+}
+
+int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
+{
+    struct sweep sweep = {.cpd = cpd, .operands = operands};
+    struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
+    struct slc_error err = SLC_ERROR_INIT;
+    int code;
+
+    if (check_sweep(&cpd->args, &err) != SLC_OK || name_folder(&sweep, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    code = make_sweep(&sweep, &record, &err);
+    slc_sweep_record_destroy(&record);
     return code;
 }

@@ -1,8 +1,7 @@
 /* See sweep_record.h. */
-#include "sweep_record.h"
+#include "results/sweep_record.h"
 
 #include "base/memory.h"
-#include "json_out.h"
 #include "storage/files.h"
 
 #include <errno.h>
@@ -14,20 +13,21 @@
 
 static const char schema[] = "sluice-sweep-1";
 
-const char *sweep_folder_name(char *text, uint32_t rank, uint64_t seed)
+const char *slc_sweep_folder_name(char *text, uint32_t rank, uint64_t seed)
 {
-    (void)snprintf(text, SWEEP_FOLDER_BYTES, "r%" PRIu32 "-seed%" PRIu64, rank, seed);
+    (void)snprintf(text, SLC_SWEEP_FOLDER_BYTES, "r%" PRIu32 "-seed%" PRIu64, rank, seed);
     return text;
 }
 
-void sweep_record_destroy(struct sweep_record *record)
+void slc_sweep_record_destroy(struct slc_sweep_record *record)
 {
     json_decref(record->identity);
     slc_free(record->runs);
     memset(record, 0, sizeof *record);
 }
 
-struct sweep_run *sweep_record_find(const struct sweep_record *record, uint32_t rank, uint64_t seed)
+struct slc_sweep_run *
+slc_sweep_record_find(const struct slc_sweep_record *record, uint32_t rank, uint64_t seed)
 {
     for (unsigned i = 0; i < record->run_count; i++) {
         if (record->runs[i].rank == rank && record->runs[i].seed == seed) {
@@ -37,24 +37,25 @@ struct sweep_run *sweep_record_find(const struct sweep_record *record, uint32_t 
     return NULL;
 }
 
-static bool comes_before(const struct sweep_run *one, const struct sweep_run *other)
+static bool comes_before(const struct slc_sweep_run *one, const struct slc_sweep_run *other)
 {
     return one->rank < other->rank || (one->rank == other->rank && one->seed < other->seed);
 }
 
-enum slc_status
-sweep_record_add(struct sweep_record *record, const struct sweep_run *run, struct slc_error *err)
+enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
+                                     const struct slc_sweep_run *run,
+                                     struct slc_error *err)
 {
-    struct sweep_run *place = sweep_record_find(record, run->rank, run->seed);
+    struct slc_sweep_run *place = slc_sweep_record_find(record, run->rank, run->seed);
 
     if (place == NULL && record->run_count == record->run_room) {
         const unsigned room = record->run_room == 0 ? 64 : 2 * record->run_room;
-        struct sweep_run *more;
+        struct slc_sweep_run *more;
 
-        if (record->run_count >= SWEEP_RUNS_MAX) {
+        if (record->run_count >= SLC_SWEEP_RUNS_MAX) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
                             "a sweep has %d runs at most: name another folder (-o)",
-                            SWEEP_RUNS_MAX);
+                            SLC_SWEEP_RUNS_MAX);
         }
         more = slc_realloc(record->runs, room * sizeof *more);
         if (more == NULL) {
@@ -75,7 +76,7 @@ sweep_record_add(struct sweep_record *record, const struct sweep_run *run, struc
     return SLC_OK;
 }
 
-struct sweep_rank *sweep_record_rank(struct sweep_record *record, uint32_t rank)
+struct slc_sweep_rank *slc_sweep_record_rank(struct slc_sweep_record *record, uint32_t rank)
 {
     unsigned at = 0;
 
@@ -85,22 +86,22 @@ struct sweep_rank *sweep_record_rank(struct sweep_record *record, uint32_t rank)
     if (at < record->rank_count && record->ranks[at].rank == rank) {
         return &record->ranks[at];
     }
-    if (record->rank_count == SWEEP_RANKS_MAX) {
+    if (record->rank_count == SLC_SWEEP_RANKS_MAX) {
         return NULL;
     }
     memmove(&record->ranks[at + 1], &record->ranks[at],
             (record->rank_count - at) * sizeof record->ranks[0]);
     record->rank_count++;
-    record->ranks[at] = (struct sweep_rank){.rank = rank, .agreement = NAN, .consistency = NAN};
+    record->ranks[at] = (struct slc_sweep_rank){.rank = rank, .agreement = NAN, .consistency = NAN};
     return &record->ranks[at];
 }
 
-struct sweep_run *sweep_record_best(const struct sweep_record *record, uint32_t rank)
+struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *record, uint32_t rank)
 {
-    struct sweep_run *best = NULL;
+    struct slc_sweep_run *best = NULL;
 
     for (unsigned i = 0; i < record->run_count; i++) {
-        struct sweep_run *run = &record->runs[i];
+        struct slc_sweep_run *run = &record->runs[i];
 
         if (run->rank == rank && (best == NULL || run->fit > best->fit ||
                                   (run->fit == best->fit && run->seed < best->seed))) {
@@ -121,14 +122,14 @@ static void set(json_t *object, const char *name, json_t *value)
     (void)json_object_set_new(object, name, value);
 }
 
-static json_t *run_to_json(const struct sweep_run *run)
+static json_t *run_to_json(const struct slc_sweep_run *run)
 {
-    char folder[SWEEP_FOLDER_BYTES];
+    char folder[SLC_SWEEP_FOLDER_BYTES];
     json_t *object = json_object();
 
     set(object, "rank", json_integer(run->rank));
     set(object, "seed", json_integer((json_int_t)run->seed));
-    set(object, "folder", json_string(sweep_folder_name(folder, run->rank, run->seed)));
+    set(object, "folder", json_string(slc_sweep_folder_name(folder, run->rank, run->seed)));
     set(object, "factors_kept", json_boolean(run->kept));
     set(object, "fit", json_real(run->fit));
     set(object, "iterations", json_integer(run->iterations));
@@ -139,9 +140,10 @@ static json_t *run_to_json(const struct sweep_run *run)
     return object;
 }
 
-static json_t *rank_to_json(const struct sweep_record *record, const struct sweep_rank *rank)
+static json_t *rank_to_json(const struct slc_sweep_record *record,
+                            const struct slc_sweep_rank *rank)
 {
-    const struct sweep_run *best = sweep_record_best(record, rank->rank);
+    const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
     json_t *object = json_object();
     double lowest = INFINITY, highest = -INFINITY;
 
@@ -162,37 +164,6 @@ static json_t *rank_to_json(const struct sweep_record *record, const struct swee
     set(object, "core_consistency_note",
         rank->note[0] != '\0' ? json_string(rank->note) : json_null());
     return object;
-}
-
-enum slc_status sweep_record_write(const char *path,
-                                   const struct sweep_record *record,
-                                   const char *store,
-                                   json_t *suggestion,
-                                   struct slc_error *err)
-{
-    json_t *object = json_pack("{s:s}", "schema", schema);
-    json_t *runs = json_array(), *ranks = json_array();
-    char *text;
-    enum slc_status status;
-
-    for (unsigned i = 0; i < record->run_count; i++) {
-        (void)json_array_append_new(runs, run_to_json(&record->runs[i]));
-    }
-    for (unsigned i = 0; i < record->rank_count; i++) {
-        (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
-    }
-    set(object, "store", json_string(store));
-    set(object, "complete", json_boolean(suggestion != NULL));
-    set(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
-    set(object, "ranks", ranks);
-    set(object, "runs", runs);
-    set(object, "identity", json_incref(record->identity));
-    status = json_out_text(object, false, &text, err);
-    if (status == SLC_OK) {
-        status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
-    }
-    free(text);
-    return status;
 }
 
 /* What is being read: the first fault is kept. */
@@ -276,46 +247,46 @@ static void get_text(struct parse *parse,
     (void)snprintf(out, room, "%s", text);
 }
 
-static void parse_run(struct parse *parse, const json_t *object, struct sweep_record *record)
+static void parse_run(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
 {
-    struct sweep_run run = {.rank = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK),
-                            .seed = get_count(parse, object, "seed", 0, INT64_MAX),
-                            .fit = get_real(parse, object, "fit", true),
-                            .iterations =
-                                (unsigned)get_count(parse, object, "iterations", 0, 1000000000),
-                            .seconds = get_real(parse, object, "seconds", true),
-                            .match = get_real(parse, object, "match_with_best", false),
-                            .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
-                            .kept = get_flag(parse, object, "factors_kept")};
+    struct slc_sweep_run run = {.rank = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK),
+                                .seed = get_count(parse, object, "seed", 0, INT64_MAX),
+                                .fit = get_real(parse, object, "fit", true),
+                                .iterations =
+                                    (unsigned)get_count(parse, object, "iterations", 0, 1000000000),
+                                .seconds = get_real(parse, object, "seconds", true),
+                                .match = get_real(parse, object, "match_with_best", false),
+                                .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
+                                .kept = get_flag(parse, object, "factors_kept")};
 
     get_text(parse, object, "reason", true, run.reason, sizeof run.reason);
-    if (parse->status == SLC_OK && sweep_record_find(record, run.rank, run.seed) != NULL) {
+    if (parse->status == SLC_OK && slc_sweep_record_find(record, run.rank, run.seed) != NULL) {
         refuse(parse, "runs", "a list of different runs");
     }
     if (parse->status == SLC_OK) {
-        parse->status = sweep_record_add(record, &run, parse->err);
+        parse->status = slc_sweep_record_add(record, &run, parse->err);
     }
 }
 
-static void parse_rank(struct parse *parse, const json_t *object, struct sweep_record *record)
+static void parse_rank(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
 {
     const uint32_t number_of = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK);
     const unsigned before = record->rank_count;
-    struct sweep_rank *rank = sweep_record_rank(record, number_of);
+    struct slc_sweep_rank *rank = slc_sweep_record_rank(record, number_of);
 
     if (rank == NULL || record->rank_count == before) {
         refuse(parse, "ranks", "a list of different ranks");
         return;
     }
-    rank->runs = (unsigned)get_count(parse, object, "runs", 0, SWEEP_RUNS_MAX);
+    rank->runs = (unsigned)get_count(parse, object, "runs", 0, SLC_SWEEP_RUNS_MAX);
     rank->best_seed = get_count(parse, object, "best_seed", 0, INT64_MAX);
     rank->agreement = get_real(parse, object, "agreement", false);
-    rank->compared = (unsigned)get_count(parse, object, "compared", 0, SWEEP_RUNS_MAX);
+    rank->compared = (unsigned)get_count(parse, object, "compared", 0, SLC_SWEEP_RUNS_MAX);
     rank->consistency = get_real(parse, object, "core_consistency", false);
     get_text(parse, object, "core_consistency_note", false, rank->note, sizeof rank->note);
 }
 
-static void parse_all(struct parse *parse, const json_t *root, struct sweep_record *record)
+static void parse_all(struct parse *parse, const json_t *root, struct slc_sweep_record *record)
 {
     const json_t *runs = json_object_get(root, "runs"), *ranks = json_object_get(root, "ranks");
     json_t *identity = json_object_get(root, "identity");
@@ -327,10 +298,10 @@ static void parse_all(struct parse *parse, const json_t *root, struct sweep_reco
     if (!json_is_object(identity)) {
         refuse(parse, "identity", "an object");
     }
-    if (!json_is_array(runs) || json_array_size(runs) > SWEEP_RUNS_MAX) {
+    if (!json_is_array(runs) || json_array_size(runs) > SLC_SWEEP_RUNS_MAX) {
         refuse(parse, "runs", "a list of runs");
     }
-    if (!json_is_array(ranks) || json_array_size(ranks) > SWEEP_RANKS_MAX) {
+    if (!json_is_array(ranks) || json_array_size(ranks) > SLC_SWEEP_RANKS_MAX) {
         refuse(parse, "ranks", "a list of ranks");
     }
     for (size_t i = 0; i < json_array_size(runs) && parse->status == SLC_OK; i++) {
@@ -344,10 +315,10 @@ static void parse_all(struct parse *parse, const json_t *root, struct sweep_reco
     }
 }
 
-enum slc_status sweep_record_parse(const char *text,
-                                   uint64_t bytes,
-                                   struct sweep_record *record,
-                                   struct slc_error *err)
+enum slc_status slc_sweep_record_parse(const char *text,
+                                       uint64_t bytes,
+                                       struct slc_sweep_record *record,
+                                       struct slc_error *err)
 {
     struct parse parse = {.err = err, .status = SLC_OK};
     json_error_t fault;
@@ -367,13 +338,65 @@ enum slc_status sweep_record_parse(const char *text,
     parse_all(&parse, root, record);
     json_decref(root);
     if (parse.status != SLC_OK) {
-        sweep_record_destroy(record);
+        slc_sweep_record_destroy(record);
     }
     return parse.status;
 }
 
-enum slc_status
-sweep_record_read(const char *path, struct sweep_record *record, bool *found, struct slc_error *err)
+/*
+ * The text of `object`, which is released. jansson does nothing with what it has no memory for, so
+ * that the result may have parts missing: it is read back first. Owns: free.
+ */
+static enum slc_status
+make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
+{
+    struct slc_sweep_record again = SLC_SWEEP_RECORD_INIT;
+    bool whole;
+
+    *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17) | JSON_PRESERVE_ORDER);
+    json_decref(object);
+    whole = *text != NULL && slc_sweep_record_parse(*text, strlen(*text), &again, NULL) == SLC_OK &&
+            again.run_count == record->run_count && again.rank_count == record->rank_count &&
+            json_object_size(again.identity) == json_object_size(record->identity);
+    slc_sweep_record_destroy(&again);
+    return whole ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
+}
+
+enum slc_status slc_sweep_record_write(const char *path,
+                                       const struct slc_sweep_record *record,
+                                       const char *store,
+                                       json_t *suggestion,
+                                       struct slc_error *err)
+{
+    json_t *object = json_pack("{s:s}", "schema", schema);
+    json_t *runs = json_array(), *ranks = json_array();
+    char *text = NULL;
+    enum slc_status status;
+
+    for (unsigned i = 0; i < record->run_count; i++) {
+        (void)json_array_append_new(runs, run_to_json(&record->runs[i]));
+    }
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
+    }
+    set(object, "store", json_string(store));
+    set(object, "complete", json_boolean(suggestion != NULL));
+    set(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
+    set(object, "ranks", ranks);
+    set(object, "runs", runs);
+    set(object, "identity", json_incref(record->identity));
+    status = make_text(record, object, &text, err);
+    if (status == SLC_OK) {
+        status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
+    }
+    free(text);
+    return status;
+}
+
+enum slc_status slc_sweep_record_read(const char *path,
+                                      struct slc_sweep_record *record,
+                                      bool *found,
+                                      struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
@@ -387,9 +410,9 @@ sweep_record_read(const char *path, struct sweep_record *record, bool *found, st
         return SLC_OK;
     }
     status = rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
-                    : slc_file_load(files, path, SWEEP_RECORD_BYTES, &text, &bytes, err);
+                    : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
     if (status == SLC_OK) {
-        status = sweep_record_parse(text, bytes, record, err);
+        status = slc_sweep_record_parse(text, bytes, record, err);
     }
     if (status != SLC_OK) {
         slc_error_locate_file(err, path);
@@ -399,8 +422,9 @@ sweep_record_read(const char *path, struct sweep_record *record, bool *found, st
     return status;
 }
 
-enum slc_status
-sweep_record_compare(const struct sweep_record *record, json_t *identity, struct slc_error *err)
+enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
+                                         json_t *identity,
+                                         struct slc_error *err)
 {
     const char *name;
     json_t *ours;

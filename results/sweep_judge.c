@@ -2,16 +2,15 @@
  * See sweep_judge.h. Nothing of a run is in memory any more: factors come from the files of its
  * folder, one mode of two runs at a time to compare them, all of the best run for its core.
  */
-#include "sweep_judge.h"
+#include "results/sweep_judge.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/team.h"
 #include "cpu/congruence.h"
 #include "engine/core_consistency.h"
 #include "engine/stream_supply.h"
-#include "format.h"
-#include "signals.h"
 #include "storage/model.h"
 #include "storage/npy.h"
 #include "storage/store.h"
@@ -32,7 +31,7 @@ enum { PATH_BYTES = 1024 + 128 };
 
 /* One rank being judged. */
 struct judging {
-    const struct sweep_judge *judge;
+    const struct slc_sweep_judge *judge;
     const struct slc_store *store;
     uint32_t rank;
     double *lambda[2]; /* of the best run, and of another */
@@ -41,10 +40,10 @@ struct judging {
 
 static void run_folder(const struct judging *judging, uint64_t seed, char *path)
 {
-    char name[SWEEP_FOLDER_BYTES];
+    char name[SLC_SWEEP_FOLDER_BYTES];
 
     (void)snprintf(path, PATH_BYTES, "%.1023s/%s", judging->judge->folder,
-                   sweep_folder_name(name, judging->rank, seed));
+                   slc_sweep_folder_name(name, judging->rank, seed));
 }
 
 static enum slc_status
@@ -86,6 +85,7 @@ static enum slc_status compare_runs(const struct judging *judging,
                                     double *score,
                                     struct slc_error *err)
 {
+    const struct slc_stop stop = {.flag = judging->judge->stop};
     struct slc_congruence congruence = {.rank = 0};
     enum slc_status status = slc_congruence_create(&congruence, judging->rank, err);
 
@@ -104,7 +104,7 @@ static enum slc_status compare_runs(const struct judging *judging,
         }
         slc_matrix_destroy(&one);
         slc_matrix_destroy(&two);
-        if (status == SLC_OK && signals_stop_wanted()) {
+        if (status == SLC_OK && slc_stop_wanted(&stop)) {
             status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
         }
     }
@@ -116,13 +116,15 @@ static enum slc_status compare_runs(const struct judging *judging,
     return status;
 }
 
-static void
-add_note(struct sweep_rank *result, const char *what, uint64_t need_bytes, uint64_t budget_bytes)
+static void add_note(struct slc_sweep_rank *result,
+                     const char *what,
+                     uint64_t need_bytes,
+                     uint64_t budget_bytes)
 {
-    struct format_text a, b;
+    struct slc_error fault = SLC_ERROR_INIT;
 
-    (void)snprintf(result->note, sizeof result->note, "%s needs --memory %s; the budget is %s",
-                   what, format_memory(&a, need_bytes), format_memory(&b, budget_bytes));
+    (void)slc_fail_budget(&fault, budget_bytes, need_bytes, "%s", what);
+    (void)snprintf(result->note, sizeof result->note, "%.190s", fault.message);
 }
 
 /* What comparing two runs takes. */
@@ -141,8 +143,8 @@ static uint64_t compare_bytes(const struct judging *judging)
 
 /* How alike the runs of the rank are. */
 static enum slc_status agreement(const struct judging *judging,
-                                 struct sweep_record *record,
-                                 struct sweep_rank *result,
+                                 struct slc_sweep_record *record,
+                                 struct slc_sweep_rank *result,
                                  struct slc_error *err)
 {
     const uint64_t need = compare_bytes(judging);
@@ -151,7 +153,7 @@ static enum slc_status agreement(const struct judging *judging,
     result->agreement = NAN;
     result->compared = 0;
     for (unsigned i = 0; i < record->run_count; i++) {
-        struct sweep_run *run = &record->runs[i];
+        struct slc_sweep_run *run = &record->runs[i];
 
         if (run->rank != judging->rank) {
             continue;
@@ -203,8 +205,9 @@ static uint64_t core_bytes(const struct judging *judging,
 }
 
 /* As many workers as the budget has room for; false, with a note, where it has for none. */
-static bool
-fit_core(const struct judging *judging, struct slc_core_options *options, struct sweep_rank *result)
+static bool fit_core(const struct judging *judging,
+                     struct slc_core_options *options,
+                     struct slc_sweep_rank *result)
 {
     uint64_t need = UINT64_MAX;
 
@@ -231,16 +234,16 @@ fit_core(const struct judging *judging, struct slc_core_options *options, struct
 }
 
 /* Whether it is to be computed; a note where not. */
-static bool wants_core(const struct judging *judging, struct sweep_rank *result)
+static bool wants_core(const struct judging *judging, struct slc_sweep_rank *result)
 {
     const struct slc_manifest *manifest = &judging->store->manifest;
     const double work = (double)manifest->nnz * pow(judging->rank, manifest->order);
 
-    if (strcmp(judging->judge->consistency, "never") == 0) {
+    if (judging->judge->consistency == SLC_CONSISTENCY_NEVER) {
         (void)snprintf(result->note, sizeof result->note, "not asked for (--consistency never)");
         return false;
     }
-    if (strcmp(judging->judge->consistency, "auto") == 0 && work > core_work_most) {
+    if (judging->judge->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
                        "^%u): ask for it with --consistency always",
@@ -251,9 +254,9 @@ static bool wants_core(const struct judging *judging, struct sweep_rank *result)
 }
 
 static enum slc_status
-consistency(const struct judging *judging, struct sweep_rank *result, struct slc_error *err)
+consistency(const struct judging *judging, struct slc_sweep_rank *result, struct slc_error *err)
 {
-    struct slc_stream_supply stream = {.stop = signals_stop()};
+    struct slc_stream_supply stream = {.stop = judging->judge->stop};
     const struct slc_tile_supply supply = slc_stream_supply_table(&stream);
     struct slc_core_options options = {.supply = &supply};
     struct slc_matrix factors[SLC_MAX_ORDER] = {{.rows = 0}};
@@ -288,14 +291,14 @@ consistency(const struct judging *judging, struct sweep_rank *result, struct slc
     return status;
 }
 
-enum slc_status sweep_judge_rank(const struct sweep_judge *judge,
-                                 struct sweep_record *record,
-                                 uint32_t rank,
-                                 struct slc_error *err)
+enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
+                                     struct slc_sweep_record *record,
+                                     uint32_t rank,
+                                     struct slc_error *err)
 {
     const uint64_t budget =
         judge->memory_bytes != 0 ? judge->memory_bytes : slc_memory_total() / 5 * 4;
-    struct sweep_rank *result = sweep_record_rank(record, rank);
+    struct slc_sweep_rank *result = slc_sweep_record_rank(record, rank);
     struct judging judging = {.judge = judge, .rank = rank, .budget_bytes = budget};
     struct slc_store store;
     enum slc_status status;
@@ -304,14 +307,14 @@ enum slc_status sweep_judge_rank(const struct sweep_judge *judge,
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "a sweep has %d ranks at most: name another "
                         "folder (-o)",
-                        SWEEP_RANKS_MAX);
+                        SLC_SWEEP_RANKS_MAX);
     }
     status = slc_store_open_within(slc_files_system(), judge->store, budget, &store, err);
     if (status != SLC_OK) {
         return status;
     }
     judging.store = &store;
-    result->best_seed = sweep_record_best(record, rank)->seed;
+    result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';
     judging.lambda[0] = slc_calloc(2 * (size_t)rank, sizeof(double));
     judging.lambda[1] = judging.lambda[0] + rank;
