@@ -4,6 +4,7 @@
  */
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/team.h"
 #include "convert/binary.h"
 #include "convert/convert_internal.h"
 #include "convert/sheet.h"
@@ -84,6 +85,8 @@ static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *er
                                                   .max_bytes = options->max_temp},
                                         .room = first->buffer.data,
                                         .room_bytes = SLC_PIECE_BYTES,
+                                        .threads = options->threads ? options->threads
+                                                                    : slc_team_default_workers(),
                                         .progress = options->progress,
                                         .context = options->context};
     struct slc_sheet_report report;

@@ -1,9 +1,9 @@
 /*
- * A table (CSV, TSV) as a source of rows. It is read once, in order: of every record the modes'
- * indices and the value go to a temporary file without a name, which then is read like any binary
- * tensor, by several threads, and the strings of columns to dictionaries (sheet_names.h). Strings
- * are numbered as they first appear: that takes one pass over the text, which so may be a pipe,
- * needs no sort, and depends on nothing but the input.
+ * A table (CSV, TSV) as a source of rows. It is read once, by several threads (sheet_read.h): of
+ * every record the modes' indices and the value go to a temporary file without a name, which then
+ * is read like any binary tensor, by several threads, and the strings of columns to dictionaries
+ * (sheet_names.h). Strings are numbered as they first appear: that takes one pass over the text,
+ * which so may be a pipe, needs no sort, and depends on nothing but the input.
  */
 #ifndef SLC_CONVERT_SHEET_H
 #define SLC_CONVERT_SHEET_H
@@ -21,7 +21,8 @@ struct slc_sheet_request {
     struct slc_spool_options spool;
     void *room; /* the text goes through it */
     size_t room_bytes;
-    uint64_t memory_bytes; /* for dictionaries */
+    uint64_t memory_bytes; /* for dictionaries, and threads beyond the first */
+    unsigned threads;      /* that read, where that leaves most of it to dictionaries; at least 1 */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
 };

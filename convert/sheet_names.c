@@ -8,18 +8,23 @@
 #include "storage/names.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
     HEAD_BYTES = 10,
     RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
     TAIL_BYTES = 64 << 10, /* what is written at a time: many strings a system call */
-    FIRST_SLOTS = 4096
+    FIRST_SLOTS = 4096,
+    /* Keys between asking for a slot or a string and looking at it: what memory takes to come is
+     * some 100 ns, a key some 10. */
+    AHEAD = 8
 };
 
 struct slot {
     uint64_t hash;
-    uint64_t place; /* of the string in the file, plus 1; 0: none */
+    _Atomic uint64_t place; /* of the string in the file, plus 1; 0: none; written last */
 };
 
 struct slc_dictionary {
@@ -27,12 +32,13 @@ struct slc_dictionary {
     struct slc_spool *spool;
     uint64_t *room_bytes;
     uint64_t count;
-    uint64_t bytes; /* of the file, with what is not written yet */
+    uint64_t bytes;          /* of the file, with what is not written yet */
+    pthread_rwlock_t resize; /* held for reading while the table is looked into */
     struct slc_buffer table;
     uint64_t slots;         /* a power of two */
     struct slc_buffer text; /* the first bytes of the file */
     uint64_t text_bytes;
-    uint64_t written;
+    _Atomic uint64_t written;
     uint8_t tail[TAIL_BYTES]; /* what follows `written` */
     uint8_t record[RECORD_BYTES_MAX];
 };
@@ -79,6 +85,7 @@ enum slc_status slc_dictionary_create(const struct slc_dictionary_options *optio
     self->files = slc_files_or_system(options->spool.files);
     self->room_bytes = options->room_bytes;
     self->slots = FIRST_SLOTS;
+    pthread_rwlock_init(&self->resize, NULL);
     status = slc_spool_create(&options->spool, &self->spool, err);
     if (status == SLC_OK) {
         status = take_room(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err);
@@ -101,6 +108,7 @@ void slc_dictionary_destroy(struct slc_dictionary *self)
         slc_buffer_destroy(&self->table);
         slc_buffer_destroy(&self->text);
         slc_spool_destroy(self->spool);
+        pthread_rwlock_destroy(&self->resize);
         slc_free(self);
     }
 }
@@ -112,6 +120,12 @@ static enum slc_status flush(struct slc_dictionary *self, struct slc_error *err)
 
     self->written = status == SLC_OK ? self->bytes : self->written;
     return status;
+}
+
+static bool is_string(const uint8_t *record, const struct slc_dictionary_key *key)
+{
+    return slc_load_u16(record + 8) == key->bytes &&
+           memcmp(record + HEAD_BYTES, key->text, key->bytes) == 0;
 }
 
 /* The record at `place`, as far as it takes to compare `bytes` bytes. */
@@ -154,12 +168,15 @@ static enum slc_status grow(struct slc_dictionary *self, struct slc_error *err)
             at = (at + 1) & (2 * self->slots - 1);
         }
         if (old[i].place != 0) {
-            slots[at] = old[i];
+            slots[at].hash = old[i].hash;
+            slots[at].place = old[i].place;
         }
     }
+    pthread_rwlock_wrlock(&self->resize);
     give_room(self, &self->table);
     self->table = larger;
     self->slots *= 2;
+    pthread_rwlock_unlock(&self->resize);
     return SLC_OK;
 }
 
@@ -188,27 +205,26 @@ static enum slc_status add(struct slc_dictionary *self,
         memcpy((uint8_t *)self->text.data + self->bytes, to,
                slc_min_u64(HEAD_BYTES + bytes, self->text_bytes - self->bytes));
     }
-    *slot = (struct slot){.hash = hash, .place = self->bytes + 1};
+    slot->hash = hash;
+    atomic_store_explicit(&slot->place, self->bytes + 1, memory_order_release);
     self->bytes += HEAD_BYTES + bytes;
     self->count++;
     return SLC_OK;
 }
 
-enum slc_status slc_dictionary_find(struct slc_dictionary *self,
-                                    const char *text,
-                                    size_t bytes,
-                                    uint64_t *number,
-                                    struct slc_error *err)
+enum slc_status slc_dictionary_settle(struct slc_dictionary *self,
+                                      struct slc_dictionary_key *key,
+                                      struct slc_error *err)
 {
-    const uint64_t hash = slc_hash64(text, bytes);
     struct slot *slots;
     uint64_t at;
 
-    if (bytes > SLC_NAME_BYTES_MAX || memchr(text, 0, bytes) != NULL) {
+    if (key->bytes > SLC_NAME_BYTES_MAX || memchr(key->text, 0, key->bytes) != NULL) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        bytes > SLC_NAME_BYTES_MAX ? "a string of %zu bytes: names have at most %d"
-                                                   : "a byte 0 within %zu: names have none",
-                        bytes, (int)SLC_NAME_BYTES_MAX);
+                        key->bytes > SLC_NAME_BYTES_MAX
+                            ? "a string of %" PRIu32 " bytes: names have at most %d"
+                            : "a byte 0 within %" PRIu32 ": names have none",
+                        key->bytes, (int)SLC_NAME_BYTES_MAX);
     }
     if (self->count >= self->slots / 4 * 3) {
         enum slc_status status = grow(self, err);
@@ -218,23 +234,111 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
         }
     }
     slots = self->table.data;
-    for (at = hash & (self->slots - 1); slots[at].place != 0; at = (at + 1) & (self->slots - 1)) {
-        if (slots[at].hash == hash) {
+    for (at = key->hash & (self->slots - 1); slots[at].place != 0;
+         at = (at + 1) & (self->slots - 1)) {
+        if (slots[at].hash == key->hash) {
             const uint8_t *record;
-            enum slc_status status = record_at(self, slots[at].place - 1, bytes, &record, err);
+            enum slc_status status = record_at(self, slots[at].place - 1, key->bytes, &record, err);
 
             if (status != SLC_OK) {
                 return status;
             }
-            if (slc_load_u16(record + 8) == bytes &&
-                memcmp(record + HEAD_BYTES, text, bytes) == 0) {
-                *number = slc_load_u64(record);
+            if (is_string(record, key)) {
+                key->number = slc_load_u64(record);
                 return SLC_OK;
             }
         }
     }
-    *number = self->count;
-    return add(self, text, bytes, &slots[at], hash, err);
+    key->number = self->count;
+    return add(self, key->text, key->bytes, &slots[at], key->hash, err);
+}
+
+enum slc_status slc_dictionary_find(struct slc_dictionary *self,
+                                    const char *text,
+                                    size_t bytes,
+                                    uint64_t *number,
+                                    struct slc_error *err)
+{
+    struct slc_dictionary_key key = {
+        .text = text, .bytes = (uint32_t)bytes, .hash = slc_hash64(text, bytes)};
+    const enum slc_status status = slc_dictionary_settle(self, &key, err);
+
+    *number = key.number;
+    return status;
+}
+
+/* What is in memory of the string at `place`; NULL: it is not, or not all of it. */
+static const uint8_t *in_memory(const struct slc_dictionary *self, uint64_t place)
+{
+    return place < self->text_bytes && self->text_bytes - place >= RECORD_BYTES_MAX
+               ? (const uint8_t *)self->text.data + place
+               : NULL;
+}
+
+static uint64_t place_of(const struct slot *slot)
+{
+    return atomic_load_explicit(&slot->place, memory_order_acquire);
+}
+
+/* The number of a key; UINT64_MAX: what would tell is not there, or only in the tail, which goes
+ * on. */
+static uint64_t number_of(const struct slc_dictionary *self, const struct slc_dictionary_key *key)
+{
+    const struct slot *slots = self->table.data;
+    uint64_t place;
+
+    for (uint64_t at = key->hash & (self->slots - 1); (place = place_of(&slots[at])) != 0;
+         at = (at + 1) & (self->slots - 1)) {
+        uint8_t copy[RECORD_BYTES_MAX];
+        const uint8_t *record;
+        uint64_t written;
+
+        if (slots[at].hash != key->hash) {
+            continue;
+        }
+        record = in_memory(self, place - 1);
+        written = atomic_load_explicit(&self->written, memory_order_acquire);
+        if (record == NULL) {
+            if (place > written || key->bytes > SLC_NAME_BYTES_MAX ||
+                slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file", copy,
+                                 slc_min_u64(HEAD_BYTES + key->bytes, written - (place - 1)),
+                                 place - 1, NULL) != SLC_OK) {
+                return UINT64_MAX;
+            }
+            record = copy;
+        }
+        if (is_string(record, key)) {
+            return slc_load_u64(record);
+        }
+    }
+    return UINT64_MAX;
+}
+
+void slc_dictionary_look_up(struct slc_dictionary *self,
+                            struct slc_dictionary_key *const *keys,
+                            unsigned count)
+{
+    pthread_rwlock_rdlock(&self->resize);
+    for (unsigned i = 0; i < count + 2 * AHEAD; i++) {
+        const struct slot *slots = self->table.data;
+        const uint64_t mask = self->slots - 1;
+
+        if (i < count) {
+            __builtin_prefetch(&slots[keys[i]->hash & mask]);
+        }
+        if (i >= AHEAD && i - AHEAD < count) {
+            const uint64_t place = place_of(&slots[keys[i - AHEAD]->hash & mask]);
+            const uint8_t *record = place != 0 ? in_memory(self, place - 1) : NULL;
+
+            if (record != NULL) {
+                __builtin_prefetch(record);
+            }
+        }
+        if (i >= 2 * AHEAD) {
+            keys[i - 2 * AHEAD]->number = number_of(self, keys[i - 2 * AHEAD]);
+        }
+    }
+    pthread_rwlock_unlock(&self->resize);
 }
 
 enum slc_status slc_dictionary_finish(struct slc_dictionary *self, struct slc_error *err)

@@ -4,7 +4,10 @@
  * 16 bytes of a hash table per string at a load of at most 3/4. So a dictionary may be larger than
  * the memory there is: a string that is no longer there is compared with what the file has.
  *
- * Numbers follow the order of the input alone: not the memory, nor threads.
+ * Numbers follow the order of the input alone: not the memory, nor threads. Strings are added by
+ * one thread at a time, in that order; meanwhile others look up what is there already, without a
+ * lock for each: a slot of the table is written before its place is, and only a larger table, which
+ * comes rarely, waits until nobody looks into the old one.
  */
 #ifndef SLC_CONVERT_SHEET_NAMES_H
 #define SLC_CONVERT_SHEET_NAMES_H
@@ -40,6 +43,28 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *dictionary,
                                     size_t bytes,
                                     uint64_t *number,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* A string to look up. */
+struct slc_dictionary_key {
+    const char *text;
+    uint64_t hash;   /* slc_hash64 */
+    uint64_t number; /* UINT64_MAX: it may not be there */
+    uint32_t bytes;
+};
+
+/*
+ * Sets the numbers of strings that are there and can be compared at once; one that is being added,
+ * or was lately, may seem not to be. Threads: any number, also during slc_dictionary_find. Cost:
+ * what memory's latency costs is shared by neighbours.
+ */
+void slc_dictionary_look_up(struct slc_dictionary *dictionary,
+                            struct slc_dictionary_key *const *keys,
+                            unsigned count);
+
+/* slc_dictionary_find where the hash is known. */
+enum slc_status slc_dictionary_settle(struct slc_dictionary *dictionary,
+                                      struct slc_dictionary_key *key,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* No string will be looked up any more: writes what is not yet in the file and frees the memory. */
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,

@@ -115,10 +115,9 @@ void slc_spool_destroy(struct slc_spool *spool)
 }
 
 enum slc_status
-slc_spool_append(struct slc_spool *spool, const void *data, uint64_t bytes, struct slc_error *err)
+slc_spool_reserve(struct slc_spool *spool, uint64_t bytes, uint64_t *at, struct slc_error *err)
 {
     uint64_t after;
-    enum slc_status status;
 
     if (!slc_add_u64(spool->bytes, bytes, &after) ||
         (spool->max_bytes > 0 && after > spool->max_bytes)) {
@@ -127,10 +126,27 @@ slc_spool_append(struct slc_spool *spool, const void *data, uint64_t bytes, stru
                         "than the %" PRIu64 " bytes that --max-temp permits",
                         spool->max_bytes);
     }
-    status =
-        slc_file_write_at(spool->files, spool->fd, spool->path, data, bytes, spool->bytes, err);
-    spool->bytes = status == SLC_OK ? after : spool->bytes;
-    return status;
+    *at = spool->bytes;
+    spool->bytes = after;
+    return SLC_OK;
+}
+
+enum slc_status slc_spool_write(const struct slc_spool *spool,
+                                uint64_t at,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err)
+{
+    return slc_file_write_at(spool->files, spool->fd, spool->path, data, bytes, at, err);
+}
+
+enum slc_status
+slc_spool_append(struct slc_spool *spool, const void *data, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t at = 0;
+    enum slc_status status = slc_spool_reserve(spool, bytes, &at, err);
+
+    return status == SLC_OK ? slc_spool_write(spool, at, data, bytes, err) : status;
 }
 
 uint64_t slc_spool_bytes(const struct slc_spool *spool)

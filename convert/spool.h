@@ -33,6 +33,20 @@ enum slc_status slc_spool_append(struct slc_spool *spool,
                                  uint64_t bytes,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * The same in two steps: room for what follows, *at, and the bytes there. Threads: reserving by one
+ * at a time, writing by any number meanwhile.
+ */
+enum slc_status slc_spool_reserve(struct slc_spool *spool,
+                                  uint64_t bytes,
+                                  uint64_t *at,
+                                  struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_spool_write(const struct slc_spool *spool,
+                                uint64_t at,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err) SLC_NODISCARD;
+
 uint64_t slc_spool_bytes(const struct slc_spool *spool);
 /* The open file. Borrowed. */
 int slc_spool_fd(const struct slc_spool *spool);

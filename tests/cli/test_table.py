@@ -146,6 +146,43 @@ def refused(folder):
         sluice("convert", path, os.path.join(folder, "bad.slc"), *more, status=2)
 
 
+def pieces(folder):
+    """However many threads read its pieces, with quotes, delimiters and line ends across their borders, a table is the same."""
+    rng, path, n = random.Random(5), os.path.join(folder, "p.csv"), 6000 if QUICK else 40000
+    wide = ["no\n" * 300, '"' * 400, "a,b\r\n" * 200, "plain", "5\" pipe", ""]
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["who", "note", "when", "fare"])
+        for i in range(n):
+            note = rng.choice(wide) if i % 7 == 0 else "ok"
+            writer.writerow([f"user {rng.randrange(1 + i // 3)}", note, f"2024-02-{1 + i % 29:02} {i % 24:02}:00", i % 90])
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    want = collections.Counter((r["who"], r["when"][11:13], r["note"]) for r in rows)
+    for threads in (1, 3):
+        sluice("convert", path, os.path.join(folder, f"{threads}.slc"), "--columns", "who,hour(when),note", "--missing", "name",
+               "-q", "--threads", threads)
+    for name in os.listdir(os.path.join(folder, "1.slc")):
+        with open(os.path.join(folder, "1.slc", name), "rb") as one, open(os.path.join(folder, "3.slc", name), "rb") as three:
+            check(one.read() == three.read(), f"{name} depends on threads")
+    check(named(folder, os.path.join(folder, "3.slc"), 3) == dict(want), "rows")
+    order = list(dict.fromkeys(r["who"] for r in rows))
+    check(names_of(os.path.join(folder, "3.slc"), 1) == order, "names are not in the order of the input")
+    # The first fault is told for any number of threads, with its line, which records before it have several of.
+    with open(path, "ab") as file:
+        lines = open(path, "rb").read().count(b"\n")
+        file.write(b"z,ok,2024-02-01,1\nz,ok,2024-02-30,1\nz,ok\n" + b"z,ok,x,1\n" * 50000 + b'"')
+    for threads in (1, 2, 4):
+        _, messages = sluice("convert", path, os.path.join(folder, "f.slc"), "--columns", "who,date(when)", "--threads", threads,
+                             "-q", status=3)
+        check(f"p.csv:{lines + 2}:6" in messages and "2024-02-30" in messages, f"{threads}: {messages}")
+    with open(path, "w") as file:
+        file.write("who,note\n" + "a,b\n" * 100000 + 'c,"' + "x\n" * 600000 + 'd,"\n')
+    for threads in (1, 3):
+        _, messages = sluice("convert", path, os.path.join(folder, "f.slc"), "--columns", "who", "--threads", threads, status=3)
+        check("p.csv:100002:3" in messages and "1048576 bytes" in messages, messages)
+
+
 def smallest(path, store):
     """The least budget that a table is converted in, and a little: what is resident of libraries varies."""
     memory = 1
@@ -188,4 +225,4 @@ def dictionary(folder):
     check(len(os.listdir(folder)) == 3, os.listdir(folder))
 
 
-run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("refused", refused), ("dictionary", dictionary)])
+run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("refused", refused), ("dictionary", dictionary)])

@@ -3,6 +3,7 @@
  * records must be the same when it is given whole. Every field is also read as a time, whose names
  * must be in bounds, and all of the text as items of --columns.
  */
+#include "convert/sheet_cut.h"
 #include "convert/sheet_record.h"
 #include "convert/sheet_spec.h"
 
@@ -57,6 +58,9 @@ static void try_records(const char *text, size_t bytes, size_t cut, char delimit
 
             require(part == SLC_SHEET_PARTIAL || (part == scan && early_count == count),
                     "a record that depends on what is behind it");
+            require(part != SLC_SHEET_PARTIAL ||
+                        slc_sheet_cut(text + begin, cut - begin, delimiter) == 0,
+                    "a cut within a record");
             require(part != SLC_SHEET_RECORD || (early == at && early_lines == lines),
                     "a record that ends elsewhere");
         }

@@ -1,5 +1,8 @@
 /* Parts of tables: points in time, items of --columns, bins, records, dictionaries. */
+#include "base/hash.h"
 #include "base/memory.h"
+#include "base/team.h"
+#include "convert/sheet_cut.h"
 #include "convert/sheet_names.h"
 #include "convert/sheet_record.h"
 #include "convert/sheet_spec.h"
@@ -193,6 +196,99 @@ static void test_records(void)
                     SLC_SHEET_UNCLOSED);
 }
 
+/* Any text is cut where the last record ends that can be read from its beginning. */
+static void test_cuts(void)
+{
+    static const char letters[] = "a,\"\"\n\n\r;";
+    static struct slc_sheet_field fields[SLC_SHEET_COLUMNS_MAX];
+    uint64_t state = 3, wrong = 0, cut_within = 0;
+
+    for (unsigned turn = 0; turn < 20000; turn++) {
+        char text[24];
+        size_t bytes, at = 0, whole = 0;
+        enum slc_sheet_scan scan = SLC_SHEET_RECORD;
+        unsigned count;
+        uint32_t lines;
+
+        state = slc_mix64(state + turn);
+        bytes = state % sizeof text;
+        for (size_t i = 0; i < bytes; i++) {
+            text[i] = letters[slc_mix64(state + i) % (sizeof letters - 1)];
+        }
+        while (scan == SLC_SHEET_RECORD) {
+            whole = at;
+            scan = slc_sheet_scan(text, bytes, false, ',', &at, fields, &count, &lines);
+        }
+        cut_within += whole > 0 && whole < bytes;
+        if (scan == SLC_SHEET_PARTIAL ? slc_sheet_cut(text, bytes, ',') != whole
+                                      : slc_sheet_cut(text, bytes, ',') < whole) {
+            wrong++;
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(cut_within > 1000);
+}
+
+/* One adds strings, in turns with a search for all of them by the others. */
+struct sharing {
+    struct slc_dictionary *dictionary;
+    uint64_t wrong[4], found[4];
+};
+
+enum { SHARED = 20000, AT_ONCE = 64 };
+
+static void share(void *context, unsigned worker, unsigned workers)
+{
+    struct sharing *sharing = context;
+    char names[AT_ONCE][16];
+
+    (void)workers;
+    for (uint64_t i = 0; i < SHARED; i += AT_ONCE) {
+        struct slc_dictionary_key keys[AT_ONCE], *list[AT_ONCE];
+
+        for (unsigned k = 0; k < AT_ONCE; k++) {
+            const int bytes =
+                snprintf(names[k], sizeof names[k], "name %llu", (unsigned long long)(i + k));
+
+            list[k] = &keys[k];
+            keys[k] = (struct slc_dictionary_key){.text = names[k],
+                                                  .bytes = (uint32_t)bytes,
+                                                  .number = UINT64_MAX,
+                                                  .hash = slc_hash64(names[k], (size_t)bytes)};
+            if (worker == 0) {
+                sharing->wrong[0] +=
+                    slc_dictionary_settle(sharing->dictionary, &keys[k], NULL) != SLC_OK;
+            }
+        }
+        if (worker > 0) {
+            slc_dictionary_look_up(sharing->dictionary, list, AT_ONCE);
+        }
+        for (unsigned k = 0; k < AT_ONCE; k++) {
+            sharing->found[worker] += keys[k].number != UINT64_MAX;
+            sharing->wrong[worker] += keys[k].number != UINT64_MAX && keys[k].number != i + k;
+        }
+    }
+}
+
+/* Whoever looks while others add finds a string's number or nothing; what is not in memory, too. */
+static void test_shared_dictionary(void)
+{
+    uint64_t room = 4 << 20;
+    const struct slc_dictionary_options options = {.text_bytes = 64 << 10, .room_bytes = &room};
+    struct sharing sharing = {.dictionary = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    CU_ASSERT_EQUAL_FATAL(slc_dictionary_create(&options, &sharing.dictionary, &err), SLC_OK);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        CU_ASSERT_EQUAL(slc_team_run(3, share, &sharing, &err), SLC_OK);
+    }
+    CU_ASSERT_EQUAL(sharing.wrong[0] + sharing.wrong[1] + sharing.wrong[2], 0);
+    CU_ASSERT_EQUAL(slc_dictionary_count(sharing.dictionary), SHARED / AT_ONCE * AT_ONCE + AT_ONCE);
+    /* In the second turn all but those in what is not written yet are found. */
+    CU_ASSERT_TRUE(sharing.found[1] > SHARED / 2 && sharing.found[2] > SHARED / 2);
+    slc_dictionary_destroy(sharing.dictionary);
+}
+
 struct walk {
     uint64_t next;
     bool wrong;
@@ -254,9 +350,14 @@ static void test_dictionary(void)
 }
 
 static const struct slc_test tests[] = {
-    {"points in time", test_times},     {"parts of times and their names", test_time_bins},
-    {"items of --columns", test_specs}, {"bins of numbers", test_bins},
-    {"records", test_records},          {"a dictionary larger than its memory", test_dictionary},
+    {"points in time", test_times},
+    {"parts of times and their names", test_time_bins},
+    {"items of --columns", test_specs},
+    {"bins of numbers", test_bins},
+    {"records", test_records},
+    {"a dictionary larger than its memory", test_dictionary},
+    {"cuts", test_cuts},
+    {"a dictionary that several look into", test_shared_dictionary},
 };
 
 int main(int argc, char **argv)
