@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -29,14 +30,17 @@ struct sluice_builder {
     uint64_t largest[SLC_MAX_ORDER]; /* index as pushed */
     uint64_t start_ns;
     bool failed;
+    char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
 };
 
 /* As many workers as asked for where they fit, and what is left for the builder. */
-static enum slc_status
-divide_memory(struct slc_builder_options *build, unsigned order, struct slc_error *err)
+static enum slc_status divide_memory(struct slc_builder_options *build,
+                                     unsigned order,
+                                     uint64_t beside,
+                                     struct slc_error *err)
 {
     const uint64_t budget = build->memory_bytes;
-    const uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES;
+    const uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES + beside;
     uint64_t least = 0;
 
     for (; build->workers >= 1; build->workers--) {
@@ -73,6 +77,22 @@ static enum slc_status take_options(struct sluice_builder *builder,
                         "and all lengths or none are given",
                         builder->order, known->dims_order, (int)SLUICE_MAX_ORDER);
     }
+    if (known->columns != NULL || known->label_count > 0 ||
+        (known->named_modes != 0 && known->name == NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "columns and labels are of files; a builder asks `name` for the names of "
+                        "the modes in named_modes");
+    }
+    for (uint32_t n = 0; n < builder->order; n++) {
+        if (known->titles[n] != NULL && strlen(known->titles[n]) >= SLC_TITLE_BYTES) {
+            return slc_fail(err, SLC_ERR_USAGE, "the title of mode %u has more than %d bytes", n,
+                            SLC_TITLE_BYTES - 1);
+        }
+        /* The caller's may be gone when it is written. */
+        if (known->titles[n] != NULL) {
+            known->titles[n] = strcpy(builder->titles[n], known->titles[n]);
+        }
+    }
     if ((unsigned)known->duplicates > SLUICE_DUPLICATES_KEEP_LAST ||
         (unsigned)known->codec < SLUICE_CODEC_PACKED ||
         (unsigned)known->codec > SLUICE_CODEC_BLCO || (unsigned)known->value > SLUICE_VALUE_F64 ||
@@ -85,6 +105,64 @@ static enum slc_status take_options(struct sluice_builder *builder,
     }
     builder->base = known->index_base == 1 ? 1 : 0;
     return SLC_OK;
+}
+
+/* The names of one mode, as far as the caller has some. */
+static enum slc_status write_names(const struct sluice_convert_options *known,
+                                   uint32_t mode,
+                                   const char *folder,
+                                   struct slc_manifest *manifest,
+                                   struct slc_error *err)
+{
+    struct slc_names_writer *writer = NULL;
+    enum slc_status status = slc_names_writer_open(NULL, folder, mode, &writer, err);
+
+    for (uint64_t i = 0; i < manifest->dims[mode] && status == SLC_OK; i++) {
+        const char *name = known->name(known->context, mode, i);
+
+        if (name == NULL) {
+            break;
+        }
+        status = slc_names_writer_add(writer, name, strlen(name), err);
+    }
+    if (status != SLC_OK || slc_names_writer_count(writer) == 0) {
+        slc_names_writer_abandon(writer);
+        return status;
+    }
+    return slc_names_writer_finish(writer, &manifest->names[manifest->names_count++], err);
+}
+
+/* Titles and names: `attach` of struct slc_builder_options. */
+static enum slc_status
+attach(void *context, const char *folder, struct slc_manifest *manifest, struct slc_error *err)
+{
+    const struct sluice_builder *builder = context;
+    const struct sluice_convert_options *known = &builder->options;
+    enum slc_status status = SLC_OK;
+
+    for (uint32_t n = 0; n < builder->order && status == SLC_OK; n++) {
+        if (known->titles[n] != NULL) {
+            (void)snprintf(manifest->titles[n], sizeof manifest->titles[n], "%s", known->titles[n]);
+        }
+        if (known->name != NULL && (known->named_modes >> n & 1) != 0) {
+            status = write_names(known, n, folder, manifest, err);
+        }
+    }
+    return status;
+}
+
+/* What writing names of a mode takes beside the builder: of the longest length that is known. */
+static uint64_t names_bytes(const struct sluice_builder *builder)
+{
+    uint64_t most = 0;
+
+    if (builder->options.named_modes == 0) {
+        return 0;
+    }
+    for (uint32_t n = 0; n < builder->options.dims_order; n++) {
+        most = slc_max_u64(most, builder->options.dims[n]);
+    }
+    return slc_names_memory_bytes(most);
 }
 
 static enum slc_status
@@ -102,14 +180,16 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
                                         .max_temp = known->max_temp_bytes,
                                         .workers = api_threads(known->threads),
                                         .assumed_base = builder->base,
-                                        .relabel = (enum slc_relabel)known->relabel};
+                                        .relabel = (enum slc_relabel)known->relabel,
+                                        .attach = attach,
+                                        .attached = builder};
     enum slc_status status;
 
     if (build.workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
                         SLC_MAX_THREADS);
     }
-    status = divide_memory(&build, builder->order, err);
+    status = divide_memory(&build, builder->order, names_bytes(builder), err);
     return status == SLC_OK ? slc_builder_create(&build, builder->order, &builder->builder, err)
                             : status;
 }

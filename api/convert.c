@@ -22,13 +22,90 @@ static enum slc_status give_convert_report(struct sluice_convert_report *report,
                                           .nnz = made->build.summary.nnz,
                                           .text_bytes = made->text_bytes,
                                           .store_bytes = made->build.summary.file_bytes,
-                                          .seconds = made->total_seconds};
+                                          .seconds = made->total_seconds,
+                                          .skipped = made->skipped};
 
     for (unsigned n = 0; n < made->order; n++) {
         known.relabelled_modes |= made->build.relabel.verdict[n] == SLC_RELABELLED ? 1U << n : 0U;
     }
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
+}
+
+/* What a table's columns become, where the input is one. */
+static enum slc_status take_table(const struct sluice_convert_options *known,
+                                  struct slc_convert_options *convert,
+                                  struct slc_sheet_spec *sheet,
+                                  struct slc_error *err)
+{
+    const bool of_table = known->value_column != NULL || known->delimiter != NULL ||
+                          known->no_header != 0 || known->missing != SLUICE_MISSING_ERROR;
+
+    if (known->columns == NULL) {
+        return of_table ? slc_fail(err, SLC_ERR_USAGE,
+                                   "value_column, delimiter, no_header and missing are of tables: "
+                                   "they go with columns")
+                        : SLC_OK;
+    }
+    if (known->dialect != SLUICE_DIALECT_AUTO || known->index_base != -1 || known->dims_order > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "dialect, index_base and dims do not go with columns of a table");
+    }
+    if ((unsigned)known->missing > SLUICE_MISSING_NAME) {
+        return slc_fail(err, SLC_ERR_USAGE, "missing %d is not one of the enumeration",
+                        (int)known->missing);
+    }
+    convert->sheet = sheet;
+    return slc_sheet_spec_set(sheet, known->columns, known->value_column, known->delimiter,
+                              known->no_header != 0, (enum slc_sheet_missing)known->missing, err);
+}
+
+static enum slc_status take_labels(const struct sluice_convert_options *known,
+                                   struct slc_convert_options *convert,
+                                   struct slc_name_maps *names,
+                                   struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (uint32_t i = 0; i < known->label_count && status == SLC_OK; i++) {
+        status = slc_name_maps_add(names, NULL, known->labels[i], err);
+    }
+    convert->names = known->label_count > 0 ? names : NULL;
+    return status;
+}
+
+static enum slc_status take_options(const struct sluice_convert_options *known,
+                                    struct slc_convert_options *convert,
+                                    struct slc_error *err)
+{
+    if (known->dims_order > SLUICE_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
+                        known->dims_order, (int)SLUICE_MAX_ORDER);
+    }
+    if ((unsigned)known->dialect >= SLUICE_DIALECT_CSV) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "dialect %d: a table is what columns are given of, and there is no other",
+                        (int)known->dialect);
+    }
+    convert->dialect = (enum slc_dialect)known->dialect;
+    convert->index_base = known->index_base;
+    convert->dims_order = known->dims_order;
+    memcpy(convert->dims, known->dims, sizeof convert->dims);
+    convert->duplicates = (enum slc_duplicates)known->duplicates;
+    convert->codec = (enum slc_codec)known->codec;
+    convert->value = (enum slc_value_choice)known->value;
+    convert->relabel = (enum slc_relabel)known->relabel;
+    convert->block_bytes = known->block_bytes;
+    convert->memory_bytes = api_memory_bytes(known->memory_bytes);
+    convert->temp_folder = known->temp_folder;
+    convert->max_temp = known->max_temp_bytes;
+    convert->threads = api_threads(known->threads);
+    convert->overwrite = known->overwrite != 0;
+    convert->restart = known->restart != 0;
+    convert->commit_seconds = known->commit_seconds;
+    convert->progress = known->progress;
+    convert->context = known->context;
+    return SLC_OK;
 }
 
 enum slc_status sluice_convert(const char *input,
@@ -40,40 +117,26 @@ enum slc_status sluice_convert(const char *input,
     struct sluice_convert_options known;
     struct slc_convert_options convert = {.input = input, .output = output};
     struct slc_convert_report made = {0};
+    struct slc_name_maps names = {.files = NULL};
+    struct slc_sheet_spec sheet = {.order = 0};
     enum slc_status status;
 
     sluice_convert_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_convert_options", err);
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        status = take_options(&known, &convert, err);
     }
-    if (known.dims_order > SLUICE_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
-                        known.dims_order, (int)SLUICE_MAX_ORDER);
+    if (status == SLC_OK) {
+        status = take_table(&known, &convert, &sheet, err);
     }
-    convert.dialect = (enum slc_dialect)known.dialect;
-    convert.index_base = known.index_base;
-    convert.dims_order = known.dims_order;
-    memcpy(convert.dims, known.dims, sizeof convert.dims);
-    convert.duplicates = (enum slc_duplicates)known.duplicates;
-    convert.codec = (enum slc_codec)known.codec;
-    convert.value = (enum slc_value_choice)known.value;
-    convert.relabel = (enum slc_relabel)known.relabel;
-    convert.block_bytes = known.block_bytes;
-    convert.memory_bytes = api_memory_bytes(known.memory_bytes);
-    convert.temp_folder = known.temp_folder;
-    convert.max_temp = known.max_temp_bytes;
-    convert.threads = api_threads(known.threads);
-    convert.overwrite = known.overwrite != 0;
-    convert.restart = known.restart != 0;
-    convert.commit_seconds = known.commit_seconds;
-    convert.progress = known.progress;
-    convert.context = known.context;
-    status = slc_convert(&convert, &made, err);
-    if (status != SLC_OK || report == NULL) {
-        return status;
+    if (status == SLC_OK) {
+        status = take_labels(&known, &convert, &names, err);
     }
-    return give_convert_report(report, &made, err);
+    if (status == SLC_OK) {
+        status = slc_convert(&convert, &made, err);
+    }
+    slc_name_maps_destroy(&names);
+    return status == SLC_OK && report != NULL ? give_convert_report(report, &made, err) : status;
 }
 
 enum slc_status sluice_generate(const char *output,

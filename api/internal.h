@@ -11,12 +11,14 @@
 #include "engine/solve/cp_als.h"
 #include "sluice/sluice.h"
 #include "storage/model.h"
+#include "storage/names.h"
 #include "storage/store.h"
 
 #include <stddef.h>
 
 struct sluice_store {
     struct slc_store store;
+    struct slc_names *names[SLC_MAX_ORDER]; /* that have been asked for */
 };
 
 struct sluice_cpd {

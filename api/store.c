@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "storage/verify.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -70,6 +71,9 @@ sluice_store_open(const char *path, struct sluice_store **ret_store, struct slc_
 void sluice_store_close(struct sluice_store *store)
 {
     if (store != NULL) {
+        for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+            slc_names_close(store->names[n]);
+        }
         slc_store_close(&store->store);
         slc_free(store);
     }
@@ -94,6 +98,49 @@ enum slc_status sluice_store_info(const struct sluice_store *store,
 
     memcpy(known.dims, manifest->dims, manifest->order * sizeof known.dims[0]);
     return api_give_report(info, &known, sizeof known, "sluice_store_info", err);
+}
+
+const char *sluice_store_title(const struct sluice_store *store, uint32_t mode)
+{
+    return mode < store->store.manifest.order ? store->store.manifest.titles[mode] : "";
+}
+
+uint64_t sluice_store_names(const struct sluice_store *store, uint32_t mode)
+{
+    const struct slc_store_names *listed = slc_manifest_names(&store->store.manifest, mode);
+
+    return listed != NULL ? listed->count : 0;
+}
+
+enum slc_status sluice_store_name(struct sluice_store *store,
+                                  uint32_t mode,
+                                  uint64_t index,
+                                  const char **ret_name,
+                                  struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->store.manifest;
+    const struct slc_store_names *listed;
+    enum slc_status status = SLC_OK;
+    size_t bytes;
+
+    if (mode >= manifest->order || index >= manifest->dims[mode]) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "index %" PRIu64 " of mode %u; the tensor has %u modes, and this one %" PRIu64
+            " indices, all from 0 on",
+            index, mode, manifest->order, mode < manifest->order ? manifest->dims[mode] : 0);
+    }
+    listed = slc_manifest_names(manifest, mode);
+    if (listed == NULL) {
+        *ret_name = NULL;
+        return SLC_OK;
+    }
+    if (store->names[mode] == NULL) {
+        status =
+            slc_names_open(store->store.files, store->store.path, listed, &store->names[mode], err);
+    }
+    return status == SLC_OK ? slc_names_get(store->names[mode], index, ret_name, &bytes, err)
+                            : status;
 }
 
 enum slc_status sluice_check(const char *path,

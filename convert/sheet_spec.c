@@ -145,6 +145,32 @@ slc_sheet_spec_parse(const char *columns, struct slc_sheet_spec *spec, struct sl
     }
 }
 
+enum slc_status slc_sheet_spec_set(struct slc_sheet_spec *spec,
+                                   const char *columns,
+                                   const char *value,
+                                   const char *delimiter,
+                                   bool no_header,
+                                   enum slc_sheet_missing missing,
+                                   struct slc_error *err)
+{
+    if (value != NULL && strlen(value) >= sizeof spec->value) {
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the column of values is too long");
+    }
+    (void)snprintf(spec->value, sizeof spec->value, "%s", value != NULL ? value : "");
+    spec->no_header = no_header;
+    spec->missing = missing;
+    if (delimiter != NULL) {
+        spec->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
+        if ((delimiter[0] != '\0' && delimiter[1] != '\0' && spec->delimiter != '\t') ||
+            strchr("\"\r\n", spec->delimiter) != NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--delimiter '%s': expected one character but a quote, or tab",
+                            delimiter);
+        }
+    }
+    return slc_sheet_spec_parse(columns, spec, err);
+}
+
 uint64_t slc_sheet_spec_hash(const struct slc_sheet_spec *spec)
 {
     const uint64_t beside[] = {(uint64_t)(unsigned char)spec->delimiter, spec->no_header,

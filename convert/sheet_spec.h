@@ -47,6 +47,19 @@ enum slc_status slc_sheet_spec_parse(const char *columns,
                                      struct slc_sheet_spec *spec,
                                      struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * The same with all else that is said of a table: the column of the values (NULL or "": rows are
+ * counted), the delimiter (NULL: as the file's name says; one character, or "tab") and what becomes
+ * of rows that lack something. Errors: SLC_ERR_USAGE.
+ */
+enum slc_status slc_sheet_spec_set(struct slc_sheet_spec *spec,
+                                   const char *columns,
+                                   const char *value,
+                                   const char *delimiter,
+                                   bool no_header,
+                                   enum slc_sheet_missing missing,
+                                   struct slc_error *err) SLC_NODISCARD;
+
 /* What tells it from another. */
 uint64_t slc_sheet_spec_hash(const struct slc_sheet_spec *spec);
 

@@ -157,25 +157,12 @@ static enum slc_status fill_sheet(const struct arguments *args,
         return slc_fail(err, SLC_ERR_USAGE,
                         "--format, --index-base and --dims do not go with --columns");
     }
-    if (value != NULL && strlen(value) >= sizeof sheet->value) {
-        return slc_fail(err, SLC_ERR_USAGE, "the name of the column of values is too long");
-    }
-    (void)snprintf(sheet->value, sizeof sheet->value, "%s", value != NULL ? value : "");
-    sheet->no_header = args->no_header;
-    sheet->missing = args->missing[0] == 'e'   ? SLC_SHEET_MISSING_ERROR
-                     : args->missing[0] == 's' ? SLC_SHEET_MISSING_SKIP
-                                               : SLC_SHEET_MISSING_NAME;
-    if (delimiter != NULL) {
-        sheet->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
-        if ((delimiter[0] != '\0' && delimiter[1] != '\0' && sheet->delimiter != '\t') ||
-            strchr("\"\r\n", sheet->delimiter) != NULL) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "--delimiter '%s': expected one character but a quote, or tab",
-                            delimiter);
-        }
-    }
     out->sheet = sheet;
-    return slc_sheet_spec_parse(args->columns, sheet, err);
+    return slc_sheet_spec_set(sheet, args->columns, value, delimiter, args->no_header,
+                              args->missing[0] == 'e'   ? SLC_SHEET_MISSING_ERROR
+                              : args->missing[0] == 's' ? SLC_SHEET_MISSING_SKIP
+                                                        : SLC_SHEET_MISSING_NAME,
+                              err);
 }
 
 static enum slc_status

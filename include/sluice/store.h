@@ -35,6 +35,28 @@ struct sluice_convert_options {
     /* Called now and then from one thread at a time; `total` 0: unknown. NULL: nobody is. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    /*
+     * Of sluice_convert alone. `columns` makes the input a table (CSV, TSV), each item of it a
+     * mode, as sluice-convert(1) says: "hour(when),origin,int(user)"; NULL: the input is a tensor.
+     * What is of tables goes with it alone; dialect, index_base and dims do not.
+     */
+    const char *columns;
+    const char *value_column; /* of the table; NULL: rows are counted */
+    const char *delimiter;    /* one character, or "tab"; NULL: a comma, a tab for .tsv and .tab */
+    uint32_t no_header;       /* non-zero: the columns are called 1, 2, .. */
+    enum sluice_missing missing;
+    /* Names of indices, of a tensor: folders with mode-1-TITLE.map, .. or "K=FILE" for mode K from
+     * 1. */
+    const char *const *labels;
+    uint32_t label_count;
+    /*
+     * Of a builder alone, for the modes in the set `named_modes` (bit n: mode n): the name of each
+     * index, from 0 to the end of the mode, which is asked for when the store is otherwise
+     * complete. It is copied. NULL: that index and those behind it have none. Called by one thread.
+     */
+    uint32_t named_modes;
+    const char *(*name)(void *context, uint32_t mode, uint64_t index);
+    const char *titles[SLUICE_MAX_ORDER]; /* of modes, at most 255 bytes; NULL: none */
 };
 
 /* What a conversion decided and counted. */
@@ -54,16 +76,17 @@ struct sluice_convert_report {
     double seconds;
     uint32_t relabelled_modes; /* bit n: mode n is numbered by frequency in the store */
     uint32_t reserved2;
+    uint64_t skipped; /* rows of a table that lack something */
 };
 
 SLC_API void sluice_convert_options_init(struct sluice_convert_options *options, uint64_t bytes);
 
 /*
- * Converts the tensor `input` (text or binary, plain or compressed; "-": standard input) to the
- * store `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be NULL.
- * Order: the store depends on the entries and their order alone, not on threads or memory. Errors:
- * SLC_ERR_INPUT with file, line and column for bad text; SLC_ERR_BUDGET naming the smallest budget;
- * SLC_ERR_IO, SLC_ERR_NOSPACE. Nothing is left on disk after an error.
+ * Converts the tensor or table `input` (text or binary, plain or compressed; "-": standard input)
+ * to the store `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be
+ * NULL. Order: the store depends on the entries and their order alone, not on threads or memory.
+ * Errors: SLC_ERR_INPUT with file, line and column for bad text; SLC_ERR_BUDGET naming the smallest
+ * budget; SLC_ERR_IO, SLC_ERR_NOSPACE. Nothing is left on disk after an error.
  */
 SLC_API enum slc_status sluice_convert(const char *input,
                                        const char *output,
@@ -268,6 +291,23 @@ SLC_API void sluice_store_close(struct sluice_store *store);
 
 SLC_API enum slc_status sluice_store_info(const struct sluice_store *store,
                                           struct sluice_store_info *info,
+                                          struct slc_error *err);
+
+/* What a mode is called, borrowed from the store: "" where nothing is known, or there is no such
+ * mode. */
+SLC_API const char *sluice_store_title(const struct sluice_store *store, uint32_t mode);
+/* So many of its indices, from 0 on, have names; 0: none have. */
+SLC_API uint64_t sluice_store_names(const struct sluice_store *store, uint32_t mode);
+/*
+ * The name of an index as the input numbers it: any bytes but zeros, a zero behind them. NULL where
+ * it has none. Owns: the store's, until it is asked for another one or closed. Cost: none beside
+ * that of an index before it that is near; else two reads of some KiB. Errors: SLC_ERR_USAGE for a
+ * mode or index that does not exist, SLC_ERR_DAMAGED, SLC_ERR_IO, SLC_ERR_MEMORY.
+ */
+SLC_API enum slc_status sluice_store_name(struct sluice_store *store,
+                                          uint32_t mode,
+                                          uint64_t index,
+                                          const char **ret_name,
                                           struct slc_error *err);
 
 /* One order of the nonzeros on disk. */

@@ -72,7 +72,17 @@ enum sluice_dialect {
     SLUICE_DIALECT_SPLATT_BIN,    /* binary: SPLATT's */
     SLUICE_DIALECT_GENTEN_BIN,    /* GenTen's */
     SLUICE_DIALECT_ALTO_BIN,      /* ALTO's, which has to be said */
-    SLUICE_DIALECT_NPZ            /* of pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) */
+    SLUICE_DIALECT_NPZ,           /* of pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) */
+    SLUICE_DIALECT_NPY,           /* coordinates; values are in another file */
+    SLUICE_DIALECT_NPY_ROWS,      /* the same, with a row of coordinates per nonzero .. */
+    SLUICE_DIALECT_NPY_COLUMNS,   /* .. or a column */
+    SLUICE_DIALECT_CSV            /* of reports: a table, which options say what to make of */
+};
+/* What becomes of rows of a table with an empty field in a column that is used. */
+enum sluice_missing {
+    SLUICE_MISSING_ERROR,
+    SLUICE_MISSING_SKIP,
+    SLUICE_MISSING_NAME /* the empty string is a name like others */
 };
 enum sluice_layout { SLUICE_LAYOUT_BLCO = 1, SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER };
 enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };

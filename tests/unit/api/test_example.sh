@@ -1,11 +1,11 @@
 #!/bin/sh
 # One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
-# tells the error of the model.
-# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
+# tells the error of the model, a fourth the names of a table.
+# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..6
+echo 1..7
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -45,5 +45,13 @@ out=$($MESON_EXE_WRAPPER "$3" "$folder/factors" "$folder/beyond.tns" 2>&1) || co
 [ "$code" = 1 ] && echo "$out" | grep -q 'beyond.tns:1:1: index 9 of mode 1' &&
     echo "ok 6 - says where an entry is not the model's" || {
     echo "not ok 6 - says where an entry is not the model's"
+    echo "$out" | sed 's/^/# /'
+}
+printf 'who,what\nann,tea\nbob,milk\nann,milk\n' > "$folder/drinks.csv"
+out=$($MESON_EXE_WRAPPER "$4" "$folder/drinks.csv" who,what "$folder/drinks.slc" 2>&1) &&
+    [ "$out" = 'who (2): ann, bob
+what (2): tea, milk' ] &&
+    echo "ok 7 - reads a table" || {
+    echo "not ok 7 - reads a table"
     echo "$out" | sed 's/^/# /'
 }

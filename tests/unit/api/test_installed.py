@@ -47,11 +47,15 @@ def compile_all(folder, compiler, *options):
 
 
 def use(folder, env):
-    """From text to factors, and a sum over a mode, by the programs."""
+    """From text to factors, a table's names, and a sum over a mode, by the programs."""
     with open(os.path.join(folder, "tiny.tns"), "w") as file:
         file.write(TINY)
     said = call("./factorize", "tiny.tns", "2", "factors", cwd=folder, env=env)
     check("fit " in said and os.path.exists(os.path.join(folder, "factors", "mode-3.npy")), said)
+    with open(os.path.join(folder, "drinks.csv"), "w") as file:
+        file.write("who,what\nann,tea\nbob,milk\n")
+    said = call("./read_table", "drinks.csv", "who,what", "drinks.slc", cwd=folder, env=env)
+    check(said == "who (2): ann, bob\nwhat (2): tea, milk\n", said)
     said = call("./sum_mode", "tiny.tns.slc", "3", "sums.slc", cwd=folder, env=env)
     check(said == "3 sums of 3 nonzeros\n", said)
 

@@ -1,0 +1,211 @@
+/*
+ * Tables, and names of indices, by the public API: nothing but sluice/sluice.h and the shared
+ * library.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* A call that fails; `err` is fresh again. */
+#define REFUSED(call, want, part)                                                                  \
+    do {                                                                                           \
+        SLC_ASSERT_FAILS(call, want, &err, part);                                                  \
+        err = (struct slc_error)SLC_ERROR_INIT;                                                    \
+    } while (0)
+
+static const char table[] = "who;when;fare;count\n"
+                            "ann;2024-01-05 10:20:00;3;2\n"
+                            "\"b;b\";2024-01-05 11:00:00;12;1\n"
+                            "ann;2024-01-06 10:59:59;14;0.5\n"
+                            ";2024-01-06 10:00:00;14;8\n";
+
+static const char *place(const char *folder, const char *name)
+{
+    static char paths[4][600];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static const char *written(const char *folder, const char *name, const char *text)
+{
+    const char *path = place(folder, name);
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_TRUE(fputs(text, file) >= 0);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    return path;
+}
+
+static struct sluice_store *opened(const char *path)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_store *store = NULL;
+
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(store);
+    return store;
+}
+
+/* The names of a mode are these, NULL behind them, and no more. */
+static void
+expect_names(struct sluice_store *store, uint32_t mode, const char *title, const char *const *names)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t count = 0;
+
+    CU_ASSERT_STRING_EQUAL(sluice_store_title(store, mode), title);
+    for (; names[count] != NULL; count++) {
+        const char *name = NULL;
+
+        SLC_ASSERT_OK(sluice_store_name(store, mode, count, &name, &err), &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(name);
+        CU_ASSERT_STRING_EQUAL(name, names[count]);
+    }
+    CU_ASSERT_EQUAL(sluice_store_names(store, mode), count);
+}
+
+static void reads_tables(void)
+{
+    static const char *const who[] = {"ann", "b;b", NULL};
+    static const char *const fares[] = {"[0, 10)", "[10, 20)", NULL};
+    const char *folder = slc_test_folder();
+    const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    struct sluice_store *store;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.columns = "who,hour(when),bin(fare,10)";
+    options.value_column = "count";
+    options.delimiter = ";";
+    REFUSED(sluice_convert(input, output, &options, &report, &err), SLC_ERR_INPUT, "who");
+    options.missing = SLUICE_MISSING_SKIP;
+    SLC_ASSERT_OK(sluice_convert(input, output, &options, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.dialect, SLUICE_DIALECT_CSV);
+    CU_ASSERT(report.order == 3 && report.nnz == 3 && report.skipped == 1);
+    store = opened(output);
+    expect_names(store, 0, "who", who);
+    expect_names(store, 2, "bin(fare,10)", fares);
+    sluice_store_close(store);
+}
+
+static void refuses_tables(void)
+{
+    const char *folder = slc_test_folder();
+    const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.value_column = "count";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "go with columns");
+    options.columns = "who,when";
+    options.index_base = 1;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "index_base");
+    options.index_base = -1;
+    options.delimiter = "ab";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "'ab'");
+    options.delimiter = ";";
+    options.columns = "whom,when";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "who");
+    options.missing = (enum sluice_missing)9;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "missing 9");
+    sluice_convert_options_init(&options, sizeof options);
+    options.dialect = SLUICE_DIALECT_CSV;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "columns");
+}
+
+static void reads_labels(void)
+{
+    static const char *const users[] = {"ann", "bob", NULL}, *const none[] = {NULL};
+    const char *folder = slc_test_folder();
+    const char *input = written(folder, "in.tns", "1 1 2\n2 3 4\n");
+    const char *output = place(folder, "out.slc"), *labels[] = {folder, "2=nowhere.map"};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_store *store;
+    const char *name = "";
+
+    (void)written(folder, "mode-1-users.map", "ann\nbob\n");
+    sluice_convert_options_init(&options, sizeof options);
+    options.labels = labels;
+    options.label_count = 1;
+    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
+    store = opened(output);
+    expect_names(store, 0, "users", users);
+    expect_names(store, 1, "", none);
+    SLC_ASSERT_OK(sluice_store_name(store, 1, 2, &name, &err), &err);
+    CU_ASSERT_PTR_NULL(name);
+    REFUSED(sluice_store_name(store, 0, 2, &name, &err), SLC_ERR_USAGE, "index 2 of mode 0");
+    REFUSED(sluice_store_name(store, 2, 0, &name, &err), SLC_ERR_USAGE, "2 modes");
+    CU_ASSERT_STRING_EQUAL(sluice_store_title(store, 2), "");
+    CU_ASSERT_EQUAL(sluice_store_names(store, 2), 0);
+    sluice_store_close(store);
+    options.label_count = 2;
+    options.overwrite = 1;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_IO, "cannot open");
+}
+
+static const char *give_name(void *context, uint32_t mode, uint64_t index)
+{
+    static const char *const names[] = {"red", "green"};
+
+    CU_ASSERT_EQUAL(mode, 1);
+    CU_ASSERT_EQUAL(index, (*(uint64_t *)context)++);
+    return index < 2 ? names[index] : NULL;
+}
+
+static void names_what_is_pushed(void)
+{
+    static const char *const colors[] = {"red", "green", NULL}, *const none[] = {NULL};
+    static const uint64_t first[] = {0, 4, 1}, second[] = {2, 0, 1};
+    static const double values[] = {1, 2, 3};
+    const uint64_t *const coords[] = {first, second};
+    const char *output = place(slc_test_folder(), "out.slc");
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_builder *builder = NULL;
+    struct sluice_store *store;
+    uint64_t asked = 0;
+    char title[300] = "color";
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.named_modes = 2;
+    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "`name`");
+    options.name = give_name;
+    options.context = &asked;
+    options.titles[1] = title;
+    SLC_ASSERT_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
+    memset(title, 'x', sizeof title - 1);
+    SLC_ASSERT_OK(sluice_builder_push(builder, 3, coords, values, &err), &err);
+    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    CU_ASSERT_EQUAL(asked, 3);
+    store = opened(output);
+    expect_names(store, 0, "", none);
+    expect_names(store, 1, "color", colors);
+    sluice_store_close(store);
+    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "title");
+    options.titles[1] = NULL;
+    options.columns = "a";
+    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "of files");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct slc_test tests[] = {
+        {"tables", reads_tables},
+        {"tables that are refused", refuses_tables},
+        {"names from files", reads_labels},
+        {"names of what is pushed", names_what_is_pushed},
+    };
+
+    return slc_test_main("api tables", tests, SLC_COUNT(tests), argc, argv);
+}
