@@ -179,9 +179,16 @@ static uint64_t status_bytes(const char *name)
     return kilobytes * 1024;
 }
 
+static uint64_t resident_least;
+
+void slc_memory_resident_at_least(uint64_t bytes)
+{
+    resident_least = bytes;
+}
+
 uint64_t slc_memory_resident(void)
 {
-    return status_bytes("VmRSS:");
+    return slc_max_u64(status_bytes("VmRSS:"), resident_least);
 }
 
 uint64_t slc_memory_peak(void)

@@ -63,6 +63,11 @@ uint64_t slc_memory_page_bytes(void);
 /* Bytes of this process that are resident now, and at most so far (VmRSS, VmHWM); 0 if unknown. */
 uint64_t slc_memory_resident(void);
 uint64_t slc_memory_peak(void);
+/*
+ * From now on so much is resident at least: of a process that was forked, whose pages are counted
+ * when it touches them, to tell what the one that it came from holds. Before there are threads.
+ */
+void slc_memory_resident_at_least(uint64_t bytes);
 /* The smaller of physical memory and the cgroup limit (v1 and v2) of this process. */
 uint64_t slc_memory_total(void);
 

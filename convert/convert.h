@@ -126,9 +126,10 @@ struct slc_convert_forecast {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER]; /* declared, or as far as the sample goes */
     bool dims_declared;
-    uint64_t input_bytes; /* as stored; 0: not known */
-    uint64_t text_bytes;  /* decompressed; 0: not known */
-    uint64_t entries;     /* 0: not known, nor is what follows from it */
+    uint64_t input_bytes;  /* as stored; 0: not known */
+    uint64_t sample_bytes; /* of them read twice */
+    uint64_t text_bytes;   /* decompressed; 0: not known */
+    uint64_t entries;      /* 0: not known, nor is what follows from it */
     unsigned workers;
     /* Memory, the process included: while text is read, and while the store is written. */
     uint64_t push_bytes, sort_bytes;

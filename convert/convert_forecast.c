@@ -81,6 +81,7 @@ judge_input(struct slc_conversion *c, struct slc_conversion_sample *sample, stru
     f->dims_declared = c->job.dims_declared;
     f->workers = c->job.workers;
     f->input_bytes = c->info.stored_bytes;
+    f->sample_bytes = sample->read_bytes;
     for (unsigned m = 0; m < f->order; m++) {
         const uint64_t seen = sample->rows.count > 0 ? sample->rows.largest[m] : 0;
 

@@ -53,6 +53,7 @@ struct slc_conversion_sample {
     struct slc_entries entries; /* the same */
     uint32_t stretches;
     uint64_t text_bytes; /* that they took */
+    uint64_t read_bytes; /* that are read once more; 0: the beginning is the sample */
     uint64_t expected;   /* entries of all the input; 0: not known */
 };
 /*

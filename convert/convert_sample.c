@@ -118,6 +118,10 @@ enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
     status = take_sample(c, rows, &sample->stretches, &sample->text_bytes, err);
     if (status == SLC_OK) {
         c->build.assumed_base = assumed_base(c, rows);
+        sample->read_bytes =
+            sample->stretches > 1
+                ? slc_min_u64((uint64_t)SAMPLE_RANGES * SAMPLE_RANGE_BYTES, c->info.stored_bytes)
+                : 0;
         sample->entries.count = rows->count;
         sample->entries.values = rows->values;
         sample->expected = expect_entries(c, rows, sample->text_bytes);

@@ -178,6 +178,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.input = {.format = NULL}};
     struct slc_convert_options append = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
+    struct forecast_ahead ahead;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -195,6 +196,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (args.forecast.dry_run) {
         return forecast_convert(&args.forecast, &append, &err) == SLC_OK ? 0 : console_error(&err);
     }
+    forecast_convert_ahead(&append, args.build.quiet, &ahead);
     if (slc_convert(&append, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
@@ -218,6 +220,9 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (!args.build.quiet) {
         print_report(&report, &args, &append);
+    }
+    if (!report.build.completed) {
+        forecast_compare(&ahead, args.build.quiet, append.output);
     }
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/store_trial.h"
-#include "forecast.h"
+#include "forecast_ahead.h"
 #include "format.h"
 #include "progress.h"
 #include "session.h"
@@ -21,6 +21,7 @@
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define WORKER_BYTES    (UINT64_C(128) << 10)
 #define TRIAL_SECONDS   0.3
+#define BRIEF_SECONDS   0.02 /* of a run that begins */
 /* In times of decoding a nonzero: with keys, ranges and sums compared; a checksum alone. */
 #define CHECKED_DECODING 20.0
 #define CHECKSUM_SHARE   0.15
@@ -101,11 +102,15 @@ static enum slc_status judge(const struct arguments *args,
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
     forecast->read_bytes = session_store_bytes(&store->manifest);
-    forecast->memory_bytes = fixed + workers * each;
-    forecast_buffer(forecast, "process", fixed, "program, libraries, index of blocks");
+    /* Pages that are touched later have been while it was opened here. */
+    forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
+    forecast_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
+                    "program, libraries, index of blocks");
     forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
     if (!args->forecast.no_probe) {
-        status = slc_store_trial(NULL, store->reader, TRIAL_SECONDS, NULL, &trial, err);
+        status =
+            slc_store_trial(NULL, store->reader, forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS,
+                            NULL, &trial, err);
     }
     if (status == SLC_OK && !args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));
@@ -122,29 +127,53 @@ static enum slc_status judge(const struct arguments *args,
     return status;
 }
 
+/* What is checked, and how. */
+struct job {
+    const struct arguments *args;
+    const char *path;
+};
+
 static enum slc_status
-dry_run(const struct arguments *args, const char *path, struct slc_error *err)
+judge_path(const struct job *job, struct forecast *forecast, struct slc_error *err)
 {
-    struct forecast forecast = {.command = "check",
-                                .budget_bytes = args->memory,
-                                .passes = "one over all files of the store",
-                                .free_bytes = UINT64_MAX};
     struct slc_store store;
     enum slc_status status =
-        slc_store_open_within(slc_files_system(), path, args->memory, &store, err);
+        slc_store_open_within(slc_files_system(), job->path, job->args->memory, &store, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = judge(args, &store, &forecast, err);
-    if (status == SLC_OK && !args->forecast.json) {
-        printf("Would check %s\n", path);
-    }
     if (status == SLC_OK) {
-        status = forecast_tell(&forecast, args->forecast.json, err);
+        status = judge(job->args, &store, forecast, err);
+        slc_store_close(&store);
     }
-    slc_store_close(&store);
     return status;
+}
+
+static struct forecast begin_forecast(const struct arguments *args)
+{
+    return (struct forecast){.command = "check",
+                             .budget_bytes = args->memory,
+                             .passes = "one over all files of the store",
+                             .free_bytes = UINT64_MAX};
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct job *job = context;
+
+    *forecast = begin_forecast(job->args);
+    forecast->brief = true;
+    return judge_path(job, forecast, err);
+}
+
+static enum slc_status dry_run(const struct job *job, struct slc_error *err)
+{
+    struct forecast forecast = begin_forecast(job->args);
+    enum slc_status status = judge_path(job, &forecast, err);
+
+    if (status == SLC_OK && !job->args->forecast.json) {
+        printf("Would check %s\n", job->path);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
 }
 
 /* A signal ends a check at once: it changes nothing. */
@@ -158,6 +187,8 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.fast = false};
     struct slc_verify_options verify = {.files = NULL};
     struct slc_verify_report report = {.files = 0};
+    struct job job = {.args = &args};
+    struct forecast_ahead ahead;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     struct format_text bytes;
@@ -173,9 +204,11 @@ static int run(const struct command *command, int argc, char **argv)
     if (signals_start(leave, NULL, &err) != SLC_OK) {
         return console_error(&err);
     }
+    job.path = operands.text[0];
     if (args.forecast.dry_run) {
-        return dry_run(&args, operands.text[0], &err) == SLC_OK ? 0 : console_error(&err);
+        return dry_run(&job, &err) == SLC_OK ? 0 : console_error(&err);
     }
+    forecast_ahead(&ahead, args.quiet, operands.text[0], judge_ahead, &job);
     verify.decode = !args.fast;
     verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
     verify.memory_bytes = args.memory;
@@ -203,6 +236,7 @@ static int run(const struct command *command, int argc, char **argv)
         printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
                args.fast ? "checksummed" : "checksummed and decoded");
     }
+    forecast_compare(&ahead, args.quiet, NULL);
     return 0;
 }
 

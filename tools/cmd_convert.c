@@ -295,6 +295,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_convert_report report = {.order = 0};
     struct slc_name_maps names = {.files = NULL};
     struct slc_sheet_spec sheet = {.order = 0};
+    struct forecast_ahead ahead;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -318,6 +319,7 @@ static int run(const struct command *command, int argc, char **argv)
         slc_name_maps_destroy(&names);
         return code;
     }
+    forecast_convert_ahead(&convert, args.build.quiet, &ahead);
     if (slc_convert(&convert, &report, &err) != SLC_OK) {
         slc_name_maps_destroy(&names);
         return console_error(&err);
@@ -328,6 +330,9 @@ static int run(const struct command *command, int argc, char **argv)
     warn_about_npy(&report, &args);
     if (!args.build.quiet) {
         print_report(&report, &args, convert.input, convert.output);
+    }
+    if (!report.build.resumed) {
+        forecast_compare(&ahead, args.build.quiet, convert.output);
     }
     return 0;
 }

@@ -9,7 +9,7 @@
 #include "convert/export.h"
 #include "convert/export_lists.h"
 #include "export_run.h"
-#include "forecast.h"
+#include "forecast_ahead.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -20,6 +20,7 @@
 
 /* Of a trial of decoding and formatting. */
 #define TRIAL_SECONDS 0.3
+#define BRIEF_SECONDS 0.02 /* of a run that begins */
 /* What rows take beside being formatted: they are written in order, by whoever has the turn. */
 #define IN_ORDER 1.6
 
@@ -147,58 +148,96 @@ static enum slc_status export_model(const struct arguments *args,
     return export_run(&export_options, err);
 }
 
-/* What it would take, and whether the disk has room. */
-static enum slc_status dry_run(const struct arguments *args,
-                               const struct slc_export_options *asked,
-                               const struct form *form,
-                               struct slc_error *err)
+/* The export of a tensor. */
+struct tensor_job {
+    const struct arguments *args;
+    const struct slc_export_options *asked;
+    const struct form *form;
+};
+
+static void judge_time(const struct tensor_job *job,
+                       const struct slc_export_forecast *found,
+                       struct forecast *forecast)
 {
-    const bool to_file = strcmp(asked->output, "-") != 0;
-    struct forecast forecast = {.command = "export",
-                                .budget_bytes = args->memory,
-                                .output = to_file ? asked->output : NULL,
-                                .free_bytes = UINT64_MAX};
-    struct slc_export_forecast found;
-    const double trial = args->forecast.no_probe ? 0 : TRIAL_SECONDS;
-    char blocks[4096 + 16], passes[64];
-    enum slc_status status =
-        form->text ? slc_export_forecast(asked, trial, &found, err)
-                   : slc_export_lists_forecast(asked, form->lists, trial, &found, err);
+    char blocks[4096 + 16];
+
+    (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", job->asked->store, SLC_BLCO_NAME);
+    forecast_try_drives(forecast, blocks);
+    forecast_phase(forecast, "begin");
+    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_phase(forecast, "export");
+    forecast_part(forecast, "reading",
+                  forecast->read_rate > 0 ? (double)found->read_bytes / forecast->read_rate : 0);
+    forecast_part(forecast, "formatting",
+                  (job->form->text ? IN_ORDER : 1) *
+                      (found->decode_seconds + found->format_seconds));
+    if (found->in_parts) {
+        forecast_phase(forecast, "write");
+    }
+    forecast_part(forecast, "writing",
+                  forecast->write_rate > 0 ? found->output_bytes / forecast->write_rate : 0);
+}
+
+static enum slc_status judge(const struct tensor_job *job,
+                             bool brief,
+                             struct slc_export_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_export_options *asked = job->asked;
+    const double trial = job->args->forecast.no_probe ? 0 : brief ? BRIEF_SECONDS : TRIAL_SECONDS;
+    const enum slc_status status =
+        job->form->text ? slc_export_forecast(asked, trial, found, err)
+                        : slc_export_lists_forecast(asked, job->form->lists, trial, found, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
-                   found.scans);
-    forecast.passes = passes;
-    forecast.memory_bytes = found.memory_bytes;
-    forecast.read_bytes = found.read_bytes;
-    forecast.final_bytes = forecast.written_bytes = (uint64_t)found.output_bytes;
-    forecast_buffer(&forecast, "process", found.fixed_bytes, "program, libraries, index, a block");
-    forecast_buffer(&forecast, "workers", found.memory_bytes - found.fixed_bytes,
-                    form->text ? "a decoder and text for each thread"
-                               : "a block, a decoder and lists for each thread");
-    if (found.decode_seconds > 0) {
-        (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", asked->store, SLC_BLCO_NAME);
-        forecast_try_drives(&forecast, blocks);
-        forecast_phase(&forecast, "begin");
-        forecast_part(&forecast, "opening", FORECAST_START_SECONDS);
-        forecast_phase(&forecast, "export");
-        forecast_part(&forecast, "reading",
-                      forecast.read_rate > 0 ? (double)found.read_bytes / forecast.read_rate : 0);
-        forecast_part(&forecast, "formatting",
-                      (form->text ? IN_ORDER : 1) * (found.decode_seconds + found.format_seconds));
-        if (found.in_parts) {
-            forecast_phase(&forecast, "write");
-        }
-        forecast_part(&forecast, "writing",
-                      forecast.write_rate > 0 ? found.output_bytes / forecast.write_rate : 0);
+    *forecast = (struct forecast){.command = "export",
+                                  .brief = brief,
+                                  .budget_bytes = job->args->memory,
+                                  .memory_bytes = found->memory_bytes,
+                                  .output = strcmp(asked->output, "-") != 0 ? asked->output : NULL,
+                                  .free_bytes = UINT64_MAX,
+                                  .final_bytes = (uint64_t)found->output_bytes,
+                                  .read_bytes = found->read_bytes,
+                                  .written_bytes = (uint64_t)found->output_bytes};
+    forecast_buffer(forecast, "process", found->fixed_bytes, "program, libraries, index, a block");
+    forecast_buffer(forecast, "workers", found->memory_bytes - found->fixed_bytes,
+                    job->form->text ? "a decoder and text for each thread"
+                                    : "a block, a decoder and lists for each thread");
+    if (found->decode_seconds > 0) {
+        judge_time(job, found, forecast);
     }
-    status = forecast_check_room(&forecast, err);
-    if (status == SLC_OK && !args->forecast.json) {
-        printf("Would export %s to %s\n", asked->store, asked->output);
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    struct slc_export_forecast found;
+
+    return judge(context, true, &found, forecast, err);
+}
+
+/* What it would take, and whether the disk has room. */
+static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *err)
+{
+    struct slc_export_forecast found;
+    struct forecast forecast;
+    char passes[64];
+    enum slc_status status = judge(job, false, &found, &forecast, err);
+
+    if (status == SLC_OK) {
+        (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
+                       found.scans);
+        forecast.passes = passes;
+        status = forecast_check_room(&forecast, err);
     }
-    return status == SLC_OK ? forecast_tell(&forecast, args->forecast.json, err) : status;
+    if (status == SLC_OK && !job->args->forecast.json) {
+        printf("Would export %s to %s\n", job->asked->store, job->asked->output);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
 }
 
 static enum slc_status export_tensor(const struct arguments *args,
@@ -214,7 +253,9 @@ static enum slc_status export_tensor(const struct arguments *args,
         .threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
         .overwrite = args->force,
         .progress = progress_phase};
+    const struct tensor_job job = {args, &export_options, form};
     const bool to_stdout = strcmp(export_options.output, "-") == 0;
+    struct forecast_ahead ahead;
     struct format_text count;
     uint64_t lines = 0;
     enum slc_status status =
@@ -226,9 +267,10 @@ static enum slc_status export_tensor(const struct arguments *args,
                           form->name);
     }
     if (status == SLC_OK && args->forecast.dry_run) {
-        return dry_run(args, &export_options, form, err);
+        return dry_run(&job, err);
     }
     if (status == SLC_OK) {
+        forecast_ahead(&ahead, args->quiet, export_options.store, judge_ahead, &job);
         status = form->text ? slc_export_tns(&export_options, &lines, err)
                             : slc_export_lists(&export_options, form->lists, &lines, err);
     }
@@ -243,6 +285,7 @@ static enum slc_status export_tensor(const struct arguments *args,
         printf("Exported %s nonzeros to %s as %s\n", format_count(&count, lines),
                export_options.output, form->name);
     }
+    forecast_compare(&ahead, args->quiet || to_stdout, to_stdout ? NULL : export_options.output);
     return SLC_OK;
 }
 

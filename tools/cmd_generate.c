@@ -5,7 +5,7 @@
 #include "convert/build_folder.h"
 #include "convert/generate.h"
 #include "convert/text.h"
-#include "forecast.h"
+#include "forecast_ahead.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -168,6 +168,8 @@ static void print_report(const struct slc_generate_options *options_used,
     build_report_memory(options_used->memory_bytes);
 }
 
+/* Fewer are drawn before that could be judged. */
+#define AHEAD_NNZ_MIN 100000
 /* What begin, syncs and end take. */
 #define ALWAYS_SECONDS 0.05
 
@@ -190,18 +192,18 @@ static void judge_time(const struct slc_generate_forecast *found, struct forecas
     }
 }
 
-static enum slc_status dry_run(const struct arguments *args,
-                               const struct slc_generate_options *generate,
-                               struct slc_error *err)
+/* The tensor that is asked for, and how much is to be found out of it. */
+struct job {
+    const struct slc_generate_options *generate;
+    bool no_probe, brief;
+};
+
+static enum slc_status judge(const void *context, struct forecast *forecast, struct slc_error *err)
 {
+    const struct job *job = context;
+    const struct slc_generate_options *generate = job->generate;
     const bool to_file = strcmp(generate->output, "-") != 0;
     struct slc_generate_forecast found;
-    struct forecast forecast = {.command = "generate",
-                                .budget_bytes = generate->memory_bytes,
-                                .output = to_file ? generate->output : NULL,
-                                .temp_folder = generate->temp_folder,
-                                .free_bytes = UINT64_MAX,
-                                .passes = "one over the output"};
     enum slc_status status = slc_generate_forecast(generate, &found, err);
 
     if (status == SLC_OK && found.store) {
@@ -211,22 +213,43 @@ static enum slc_status dry_run(const struct arguments *args,
     if (status != SLC_OK) {
         return status;
     }
-    forecast.final_bytes = found.output_bytes;
-    forecast.temp_bytes = forecast.read_bytes = found.spill_bytes;
-    forecast.written_bytes = found.output_bytes + found.spill_bytes;
-    forecast_buffer(&forecast, "drawing", found.fixed_bytes, "process, columns of entries");
-    forecast_buffer(&forecast, "text", found.text_memory_bytes, "a buffer for each thread");
-    forecast_buffer(&forecast, "collecting", found.push_bytes, "buckets and what they hold");
-    forecast_buffer(&forecast, "sorting", found.sort_bytes,
+    *forecast = (struct forecast){
+        .command = "generate",
+        .brief = job->brief,
+        .budget_bytes = generate->memory_bytes,
+        .memory_bytes = found.fixed_bytes + found.text_memory_bytes +
+                        (found.push_bytes > found.sort_bytes ? found.push_bytes : found.sort_bytes),
+        .output = to_file ? generate->output : NULL,
+        .temp_folder = generate->temp_folder,
+        .free_bytes = UINT64_MAX,
+        .final_bytes = found.output_bytes,
+        .temp_bytes = found.spill_bytes,
+        .read_bytes = found.spill_bytes,
+        .written_bytes = found.output_bytes + found.spill_bytes,
+        .passes = "one over the output"};
+    forecast_buffer(forecast, "drawing", found.fixed_bytes, "process, columns of entries");
+    forecast_buffer(forecast, "text", found.text_memory_bytes, "a buffer for each thread");
+    forecast_buffer(forecast, "collecting", found.push_bytes, "buckets and what they hold");
+    forecast_buffer(forecast, "sorting", found.sort_bytes,
                     "in their place: buckets, sort areas, encoders and writer");
-    forecast.memory_bytes =
-        found.fixed_bytes + found.text_memory_bytes +
-        (found.push_bytes > found.sort_bytes ? found.push_bytes : found.sort_bytes);
-    if (!args->forecast.no_probe) {
-        forecast_try_drives(&forecast, NULL);
-        judge_time(&found, &forecast);
+    if (!job->no_probe) {
+        forecast_try_drives(forecast, NULL);
+        judge_time(&found, forecast);
     }
-    status = forecast_check_room(&forecast, err);
+    return SLC_OK;
+}
+
+static enum slc_status dry_run(const struct arguments *args,
+                               const struct slc_generate_options *generate,
+                               struct slc_error *err)
+{
+    const struct job job = {.generate = generate, .no_probe = args->forecast.no_probe};
+    struct forecast forecast;
+    enum slc_status status = judge(&job, &forecast, err);
+
+    if (status == SLC_OK) {
+        status = forecast_check_room(&forecast, err);
+    }
     if (status == SLC_OK && !args->forecast.json) {
         printf("Would generate %s\n", generate->output);
     }
@@ -238,6 +261,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.dist = NULL};
     struct slc_generate_options generate = {.files = NULL};
     struct slc_generate_report report = {.entries = 0};
+    const struct job job = {.generate = &generate, .brief = true};
+    struct forecast_ahead ahead = {.known = false};
+    bool to_stdout;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -253,14 +279,19 @@ static int run(const struct command *command, int argc, char **argv)
     if (args.forecast.dry_run) {
         return dry_run(&args, &generate, &err) == SLC_OK ? 0 : console_error(&err);
     }
+    if (generate.nnz >= AHEAD_NNZ_MIN) {
+        forecast_ahead(&ahead, args.build.quiet, NULL, judge, &job);
+    }
     if (slc_generate(&generate, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
     console_settle();
     /* With the tensor on standard output there is no room for a report there. */
-    if (!args.build.quiet && strcmp(generate.output, "-") != 0) {
+    to_stdout = strcmp(generate.output, "-") == 0;
+    if (!args.build.quiet && !to_stdout) {
         print_report(&generate, &report);
     }
+    forecast_compare(&ahead, args.build.quiet || to_stdout, to_stdout ? NULL : generate.output);
     return 0;
 }
 

@@ -15,6 +15,8 @@
 /* A trial of a drive: so much, in pieces, or for so long. */
 #define TRIAL_BYTES   (UINT64_C(32) << 20)
 #define TRIAL_SECONDS 0.2
+/* Less is moved in less time than that, or from and to the page cache. */
+#define BRIEF_BYTES_MIN (UINT64_C(256) << 20)
 enum { TRIAL_PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 
 void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes, const char *what)
@@ -129,7 +131,8 @@ void forecast_try_drives(struct forecast *forecast, const char *input)
     struct slc_buffer piece = SLC_BUFFER_INIT;
     char folder[PATH_BYTES];
 
-    if (slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, NULL) != SLC_OK) {
+    if ((forecast->brief && forecast->read_bytes + forecast->written_bytes < BRIEF_BYTES_MIN) ||
+        slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, NULL) != SLC_OK) {
         return;
     }
     memset(piece.data, 0x3c, TRIAL_PIECE_BYTES);

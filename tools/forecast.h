@@ -15,6 +15,7 @@
 
 struct forecast_options {
     bool dry_run, no_probe, json;
+    bool brief; /* of a run that begins: drives are tried where much is read or written alone */
 };
 
 /* The rows of commands that have no --json of their own. */
@@ -42,6 +43,7 @@ struct forecast_part {
 
 struct forecast {
     const char *command;
+    bool brief;
     uint64_t budget_bytes;
     uint64_t memory_bytes; /* peak that is expected */
     unsigned buffers;

@@ -48,7 +48,8 @@ static void fill_forecast(const struct slc_convert_forecast *found,
         .temp_folder = convert->temp_folder,
         .final_bytes = found->store_bytes,
         .temp_bytes = found->spill_bytes,
-        .read_bytes = found->input_bytes + found->old_bytes + found->spill_bytes,
+        .read_bytes =
+            found->input_bytes + found->sample_bytes + found->old_bytes + found->spill_bytes,
         .written_bytes = found->store_bytes + found->spill_bytes,
         .passes = found->spill_bytes > 0
                       ? (convert->append ? "one over the input, the old store, the temporary file "
@@ -94,35 +95,70 @@ static void judge_time(const struct slc_convert_forecast *found, struct forecast
                       (reads > 0 ? spill / reads : 0));
 }
 
-enum slc_status forecast_convert(const struct forecast_options *options,
-                                 const struct slc_convert_options *convert,
-                                 struct slc_error *err)
+static enum slc_status judge(const struct forecast_options *options,
+                             const struct slc_convert_options *convert,
+                             struct slc_convert_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
 {
     const bool by_path = strcmp(convert->input, "-") != 0;
-    struct slc_convert_forecast found;
-    struct forecast forecast;
     enum slc_status status =
         convert->append
             ? SLC_OK
             : slc_build_folder_check(slc_files_system(), convert->output, convert->overwrite, err);
 
     if (status == SLC_OK) {
-        status = slc_convert_forecast(convert, &found, err);
+        status = slc_convert_forecast(convert, found, err);
     }
+    if (status != SLC_OK) {
+        return status;
+    }
+    fill_forecast(found, convert, forecast);
+    forecast->brief = options->brief;
+    if (found->entries > 0 && !options->no_probe) {
+        forecast_try_drives(forecast, by_path ? convert->input : NULL);
+        judge_time(found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct forecast_options options = {.brief = true};
+    struct slc_convert_forecast found;
+    const enum slc_status status = judge(&options, context, &found, forecast, err);
+
+    return status == SLC_OK && found.entries == 0
+               ? slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "the input does not say how many entries it has")
+               : status;
+}
+
+void forecast_convert_ahead(const struct slc_convert_options *convert,
+                            bool quiet,
+                            struct forecast_ahead *ahead)
+{
+    forecast_ahead(ahead, quiet, convert->input, judge_ahead, convert);
+}
+
+enum slc_status forecast_convert(const struct forecast_options *options,
+                                 const struct slc_convert_options *convert,
+                                 struct slc_error *err)
+{
+    struct slc_convert_forecast found;
+    struct forecast forecast;
+    enum slc_status status = judge(options, convert, &found, &forecast, err);
+
     if (status != SLC_OK) {
         return status;
     }
     if (!options->json) {
         print_input(&found, convert);
     }
-    fill_forecast(&found, convert, &forecast);
     if (found.entries == 0) {
         console_note("nothing more is told: that follows from the number of entries");
         return SLC_OK;
-    }
-    if (!options->no_probe) {
-        forecast_try_drives(&forecast, by_path ? convert->input : NULL);
-        judge_time(&found, &forecast);
     }
     status = forecast_check_room(&forecast, err);
     if (status == SLC_OK && convert->max_temp > 0 && found.spill_bytes > convert->max_temp) {

@@ -3,7 +3,7 @@
 #define SLC_TOOLS_FORECAST_CONVERT_H
 
 #include "convert/convert.h"
-#include "forecast.h"
+#include "forecast_ahead.h"
 
 /*
  * Tells what was learnt of the input and what the conversion would take. Errors: those of its
@@ -12,5 +12,10 @@
 enum slc_status forecast_convert(const struct forecast_options *options,
                                  const struct slc_convert_options *convert,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/* The same of a run that begins. Nothing is known of standard input. */
+void forecast_convert_ahead(const struct slc_convert_options *convert,
+                            bool quiet,
+                            struct forecast_ahead *ahead);
 
 #endif

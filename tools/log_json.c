@@ -538,6 +538,8 @@ void log_json_end(struct log_json *log, const struct log_end *end)
         if (end->estimate != NULL) {
             (void)json_object_set_new(object, "estimate",
                                       estimate_compare_json(end->estimate, end->actual));
+        } else if (end->forecast != NULL) {
+            (void)json_object_set_new(object, "estimate", end->forecast);
         }
         write_event(log, object);
     }

@@ -68,6 +68,8 @@ struct log_end {
     const struct slc_cp_result *result; /* NULL: it is no decomposition */
     const struct estimate *estimate;    /* NULL: there was none */
     const struct estimate_actual *actual;
+    json_t *forecast; /* in its place, of a command without iterations: taken; NULL: there was none
+                       */
 };
 /* The last event. */
 void log_json_end(struct log_json *log, const struct log_end *end);

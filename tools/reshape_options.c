@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "console.h"
 #include "convert/build_folder.h"
+#include "forecast_ahead.h"
 #include "format.h"
 #include "progress.h"
 #include "unfinished.h"
@@ -76,49 +77,75 @@ static void judge_time(const struct slc_reshape_forecast *found, struct forecast
                       (reads > 0 ? spill / reads : 0));
 }
 
-static enum slc_status dry_run(const struct forecast_options *options,
-                               const struct slc_reshape_options *reshape,
-                               struct slc_error *err)
+static enum slc_status judge(const struct forecast_options *options,
+                             const struct slc_reshape_options *reshape,
+                             struct slc_reshape_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
 {
-    struct forecast forecast = {.command = reshape->verb,
-                                .budget_bytes = reshape->memory_bytes,
-                                .output = reshape->output,
-                                .temp_folder = reshape->temp_folder,
-                                .free_bytes = UINT64_MAX};
-    struct slc_reshape_forecast found;
-    const struct slc_build_forecast *built = &found.built;
-    char blocks[4096 + 16], dims[FORMAT_DIMS_BYTES];
-    struct format_text a, b;
+    const struct slc_build_forecast *built = &found->built;
+    char blocks[4096 + 16];
     enum slc_status status =
         slc_build_folder_check(slc_files_system(), reshape->output, reshape->overwrite, err);
 
     if (status == SLC_OK) {
-        status = slc_reshape_forecast(reshape, TRIAL_SECONDS, &found, err);
+        status = slc_reshape_forecast(reshape, TRIAL_SECONDS, found, err);
     }
     if (status != SLC_OK) {
         return status;
     }
-    forecast.final_bytes = built->store_bytes;
-    forecast.temp_bytes = built->spill_bytes;
-    forecast.read_bytes = found.read_bytes + built->spill_bytes;
-    forecast.written_bytes = built->store_bytes + built->spill_bytes;
-    forecast.passes = built->spill_bytes > 0
-                          ? "one over the store, one over the temporary file, one over the output"
-                          : "one over the store, one over the output";
-    forecast.memory_bytes =
-        slc_max_u64(found.scan_bytes + built->push_bytes, found.fixed_bytes + built->sort_bytes);
-    forecast_buffer(&forecast, "scanning", found.scan_bytes,
+    *forecast = (struct forecast){
+        .command = reshape->verb,
+        .brief = options->brief,
+        .budget_bytes = reshape->memory_bytes,
+        .memory_bytes = slc_max_u64(found->scan_bytes + built->push_bytes,
+                                    found->fixed_bytes + built->sort_bytes),
+        .output = reshape->output,
+        .temp_folder = reshape->temp_folder,
+        .final_bytes = built->store_bytes,
+        .temp_bytes = built->spill_bytes,
+        .free_bytes = UINT64_MAX,
+        .read_bytes = found->read_bytes + built->spill_bytes,
+        .written_bytes = built->store_bytes + built->spill_bytes,
+        .passes = built->spill_bytes > 0
+                      ? "one over the store, one over the temporary file, one over the output"
+                      : "one over the store, one over the output"};
+    forecast_buffer(forecast, "scanning", found->scan_bytes,
                     "process, blocks and decoders while the store is read");
-    forecast_buffer(&forecast, "collecting", built->push_bytes,
+    forecast_buffer(forecast, "collecting", built->push_bytes,
                     "buckets and what they hold, meanwhile");
-    forecast_buffer(&forecast, "sorting", found.fixed_bytes + built->sort_bytes,
+    forecast_buffer(forecast, "sorting", found->fixed_bytes + built->sort_bytes,
                     "process, buckets, sort areas, encoders and writer");
     if (!options->no_probe) {
         (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", reshape->store, SLC_BLCO_NAME);
-        forecast_try_drives(&forecast, blocks);
-        judge_time(&found, &forecast);
+        forecast_try_drives(forecast, blocks);
+        judge_time(found, forecast);
     }
-    status = forecast_check_room(&forecast, err);
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct forecast_options options = {.brief = true};
+    struct slc_reshape_forecast found;
+
+    return judge(&options, context, &found, forecast, err);
+}
+
+static enum slc_status dry_run(const struct forecast_options *options,
+                               const struct slc_reshape_options *reshape,
+                               struct slc_error *err)
+{
+    struct slc_reshape_forecast found;
+    struct forecast forecast;
+    char dims[FORMAT_DIMS_BYTES];
+    struct format_text a, b;
+    enum slc_status status = judge(options, reshape, &found, &forecast, err);
+
+    if (status == SLC_OK) {
+        status = forecast_check_room(&forecast, err);
+    }
     if (status == SLC_OK && !options->json) {
         printf("Would %s %s to %s\n", reshape->verb, reshape->store, reshape->output);
         printf("  %-12s %s\n", "dims", format_dims(dims, found.order, found.dims));
@@ -134,6 +161,7 @@ int reshape_run(const struct build_options *build,
                 struct slc_reshape_options *reshape)
 {
     struct slc_reshape_report report;
+    struct forecast_ahead ahead;
     struct slc_error err = SLC_ERROR_INIT;
     struct format_text a, b;
     char dims[FORMAT_DIMS_BYTES];
@@ -145,11 +173,13 @@ int reshape_run(const struct build_options *build,
     if (forecast->dry_run) {
         return dry_run(forecast, reshape, &err) == SLC_OK ? 0 : console_error(&err);
     }
+    forecast_ahead(&ahead, build->quiet, reshape->store, judge_ahead, reshape);
     if (slc_reshape(reshape, &report, &err) != SLC_OK) {
         return console_error(&err);
     }
     console_settle();
     if (build->quiet) {
+        forecast_compare(&ahead, true, reshape->output);
         return 0;
     }
     printf("Wrote %s from %s\n", reshape->output, reshape->store);
@@ -158,5 +188,6 @@ int reshape_run(const struct build_options *build,
            format_count(&b, report.nnz));
     build_report(&report.build, report.order, report.dims);
     build_report_memory(build->memory);
+    forecast_compare(&ahead, false, reshape->output);
     return 0;
 }

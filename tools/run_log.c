@@ -12,6 +12,7 @@ static struct {
     struct log_json *log;
     bool own; /* opened here */
     uint64_t start_ns;
+    json_t *estimate; /* beside what happened; NULL: there was none */
 } current;
 /* A signal's thread ends the log of a run that may just be through. */
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -61,6 +62,17 @@ bool run_log_begin(
     return true;
 }
 
+bool run_log_is_open(void)
+{
+    return current.own;
+}
+
+void run_log_estimate(json_t *estimate)
+{
+    json_decref(current.estimate);
+    current.estimate = estimate;
+}
+
 void run_log_end(int exit_code)
 {
     struct log_json *log = current.log;
@@ -69,9 +81,12 @@ void run_log_end(int exit_code)
                                           : signalled    ? "signal"
                                                          : console_last_status(),
                                 .exit_code = exit_code,
+                                .forecast = current.estimate,
                                 .seconds = slc_seconds_since(current.start_ns)};
 
+    current.estimate = NULL;
     if (log == NULL || !current.own) {
+        json_decref(end.forecast);
         return;
     }
     progress_log(NULL);

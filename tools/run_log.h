@@ -21,6 +21,11 @@ bool run_log_begin(
 /* The same for a log that is open already; NULL: none any more. It stays the caller's. */
 void run_log_use(struct log_json *log);
 
+/* Whether there is a log that run_log_begin opened. */
+bool run_log_is_open(void);
+/* What the last event is to have as its member "estimate"; owns it, log or not. */
+void run_log_estimate(json_t *estimate);
+
 /* The last event and the end of a log that run_log_begin opened. */
 void run_log_end(int exit_code);
 

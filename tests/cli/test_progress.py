@@ -265,6 +265,28 @@ def dry_runs(folder):
     check(listed == {path: os.stat(os.path.join(folder, path)).st_mtime_ns for path in os.listdir(folder)}, "written")
 
 
+def expected(folder):
+    """A run that begins is judged, and compared with what happened at its end: in its summary and its log."""
+    text, store, out, log = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out", "log"))
+    sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
+    for command, made in ((["convert", text, store], store), (["check", store], None), (["export", store, out + ".bin"], out + ".bin"),
+                          (["slice", store, out + ".slc", "--mode", "1=..2000"], out + ".slc"), (["append", store, text, "--again"], store),
+                          (["generate", out + ".g.slc", "--dims", "3000x2000x100", "--nnz", 100000], out + ".g.slc")):
+        told = sluice(*command, "--log-json", log)[0]
+        check("  expected     memory " in told and " of " in told, told)
+        with open(log) as file:
+            estimate = json.loads(file.readlines()[-1])["estimate"]
+        actual = estimate["actual"]
+        # Bounds are wide: sanitizers and small stores make processes of another size.
+        check(actual["memory_bytes"] / 2 <= estimate["memory_bytes"] <= 2 * actual["memory_bytes"], estimate)
+        check(actual["seconds"] > 0 and estimate["seconds"] > 0, estimate)
+        check(command[0] == "generate" or 0.7 * actual["read_bytes"] <= estimate["read_bytes"] <= 1.3 * actual["read_bytes"], estimate)
+        size = 0 if made is None else os.path.getsize(made) if os.path.isfile(made) else sum(
+            os.path.getsize(os.path.join(made, name)) for name in os.listdir(made))
+        check(actual["final_bytes"] == size and (size > 0) == (made is not None), estimate)
+    check("expected" not in sluice("check", store, "-q")[0], "quiet, and without a log")
+
+
 def followed(folder):
     """watch: begun before the run, it ends with its exit code; one that is killed is told of; --once and --json."""
     store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
@@ -337,6 +359,7 @@ run([
     ("plans estimate, and runs compare", estimates),
     ("plans of what cannot be begun", unprobed),
     ("dry runs of whole files", dry_runs),
+    ("what was expected, and what happened", expected),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
     ("the log tells progress and the end", log_of_the_end),
