@@ -13,8 +13,9 @@
 
 enum {
     PATH_BYTES = 512,
-    /* Tries of a sample: a prime, so that all kinds of places in loops are met. */
+    /* Of how many tries one is made: primes, so that all kinds of places in loops are met. */
     SAMPLE = 151,
+    SAMPLE_QUICK = 307,
     /* Complaints of one case that are printed: the first say enough. */
     COMPLAINTS = 12,
     /* Pages as direct transfers have them, and not all of a block. */
@@ -314,10 +315,11 @@ static bool try_fault(struct sweeping *s, unsigned f, uint64_t k)
 
 static void sweep_fault(struct sweeping *s, unsigned f)
 {
-    const uint64_t step = slc_test_full() ? 1 : SAMPLE;
+    const uint64_t sample = slc_test_quick() ? SAMPLE_QUICK : SAMPLE;
+    const uint64_t step = slc_test_full() ? 1 : sample;
     /* Another one for every kind, or only those that are made often would ever be tried. */
     const uint64_t most = s->clean.seen[faults[f].fault.kind];
-    const uint64_t drawn = (slc_test_seed() + 37 * f) % SAMPLE;
+    const uint64_t drawn = (slc_test_seed() + 37 * f) % sample;
     /* What is made once in a run would hardly ever be met. */
     const uint64_t first = slc_test_full() || most == 1 ? 1 : 1 + drawn;
 

@@ -416,7 +416,9 @@ static void test_failing_files(void)
     build.relabel = SLC_RELABEL_FREQUENCY;
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
         SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
-        for (uint64_t k = 1, step = 1;; k += step, step += k / (slc_test_quick() ? 2 : 8)) {
+        for (uint64_t k = 1, step = 1;; k += step, step += k / (slc_test_full()    ? 8
+                                                                : slc_test_quick() ? 2
+                                                                                   : 4)) {
             struct slc_faulty faulty;
             enum slc_status status;
 
@@ -464,7 +466,7 @@ static void test_failing_memory_and_threads(void)
     create_for_hundreds(&input);
     build.relabel = SLC_RELABEL_FREQUENCY;
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {
-        for (uint64_t k = 1;; k += slc_test_quick() ? 1 + k / 3 : 1) {
+        for (uint64_t k = 1;; k += slc_test_full() ? 1 : 1 + k / (slc_test_quick() ? 3 : 16)) {
             enum slc_status status;
 
             slc_error_clear(&err);
