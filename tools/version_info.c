@@ -6,7 +6,6 @@
 #include "cpu/cpu.h"
 #include "cpu/dense.h"
 #include "gpu/gpu.h"
-#include "tools/built_with.h"
 
 #include <archive.h>
 #include <bzlib.h>

@@ -1,6 +1,7 @@
 /*
  * What `sluice --version` tells: how this sluice was built, what it can do, and the libraries under
- * it. One record, printed as JSON or in words, so that the two cannot disagree.
+ * it, by what tools/meson.build defines. One record, printed as JSON or in words, so that the two
+ * cannot disagree.
  */
 #ifndef SLC_TOOLS_VERSION_INFO_H
 #define SLC_TOOLS_VERSION_INFO_H
