@@ -14,6 +14,7 @@
 #include "convert/predict.h"
 #include "engine/device_choice.h"
 #include "engine/solve/cp_als.h"
+#include "results/sweep_judge.h"
 #include "storage/io.h"
 #include "storage/model.h"
 
@@ -74,6 +75,9 @@ SAME(SLUICE_DIST_ZIPF_SHUFFLED, SLC_DIST_ZIPF_SHUFFLED);
 SAME(SLUICE_MODEL_NPY, SLC_MODEL_NPY);
 SAME(SLUICE_MODEL_SPLATT, SLC_MODEL_SPLATT);
 SAME(SLUICE_MODEL_KTENSOR, SLC_MODEL_KTENSOR);
+SAME(SLUICE_CONSISTENCY_AUTO, SLC_CONSISTENCY_AUTO);
+SAME(SLUICE_CONSISTENCY_ALWAYS, SLC_CONSISTENCY_ALWAYS);
+SAME(SLUICE_CONSISTENCY_NEVER, SLC_CONSISTENCY_NEVER);
 SAME(SLUICE_PREDICT_NONE, SLC_PREDICT_NONE);
 SAME(SLUICE_PREDICT_TEXT, SLC_PREDICT_TEXT);
 SAME(SLUICE_PREDICT_CSV, SLC_PREDICT_CSV);
@@ -253,6 +257,14 @@ void sluice_predict_options_init(struct sluice_predict_options *options, uint64_
 void sluice_top_options_init(struct sluice_top_options *options, uint64_t bytes)
 {
     static const struct sluice_top_options defaults = {.struct_bytes = sizeof defaults, .rows = 10};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
+void sluice_sweep_options_init(struct sluice_sweep_options *options, uint64_t bytes)
+{
+    static const struct sluice_sweep_options defaults = {.struct_bytes = sizeof defaults,
+                                                         .runs = 1};
 
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }

@@ -301,7 +301,10 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
 
     slc_sweep_suggest(sweep->record, suggestion);
     object = slc_sweep_suggestion_json(suggestion);
-    status = write_record(sweep, object, err);
+    /* Rank, reason and folder; with less the sweep would pass for one that is not through. */
+    status = json_object_size(object) == 3
+                 ? write_record(sweep, object, err)
+                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
     json_decref(object);
     return status;
 }

@@ -38,6 +38,7 @@
 #include "sluice/model.h"
 #include "sluice/results.h"
 #include "sluice/store.h"
+#include "sluice/sweep.h"
 #include "sluice/types.h"
 
 #endif

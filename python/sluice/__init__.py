@@ -14,8 +14,9 @@ held meanwhile. The library is the file in SLUICE_LIBRARY, one beside this packa
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
 from ._result import Holdout, Iteration, Prediction, Result, Row
+from ._sweep import Sweep, SweepRank, SweepRun
 from ._tensor import Layout, Tensor, convert, generate, open
 
-__all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row", "SluiceError",
-           "StorageError", "Tensor", "UsageError", "convert", "generate", "open", "version"]
+__all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
+           "SluiceError", "StorageError", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "convert", "generate", "open", "version"]
 __version__ = "0.1.0"

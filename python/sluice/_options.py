@@ -17,6 +17,7 @@ VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
 RELABELS = {"none": 0, "frequency": 1}
 DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2}
+CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}
 LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
 PRECISIONS = {"f32": 1, "f64": 2}
 DEVICES = {"cpu": 0, "auto": 1, "gpu": 2}

@@ -139,6 +139,31 @@ class PredictOptions(Structure):
                 ("threads", U32), ("reserved", U32), ("stop", POINTER(c_int))]
 
 
+class SweepRun(Structure):
+    _fields_ = [("struct_bytes", U64), ("rank", U32), ("iterations", U32), ("seed", U64), ("fit", F64),
+                ("seconds", F64), ("heldout_rmse", F64), ("match", F64), ("stop", ENUM), ("kept", U32),
+                ("folder", c_char * 48)]
+
+
+class SweepRank(Structure):
+    _fields_ = [("struct_bytes", U64), ("rank", U32), ("runs", U32), ("best_seed", U64), ("best_fit", F64),
+                ("agreement", F64), ("consistency", F64), ("compared", U32), ("reserved", U32), ("note", c_char * 192)]
+
+
+class SweepSuggestion(Structure):
+    _fields_ = [("struct_bytes", U64), ("rank", U32), ("best_rank", U32), ("folder", c_char * 48),
+                ("why", c_char * 320)]
+
+
+ON_SWEEP_RUN = CFUNCTYPE(c_int, c_void_p, POINTER(SweepRun))
+
+
+class SweepOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("runs", U32), ("keep_all", U32), ("seed", U64), ("consistency", ENUM),
+                ("restart", U32), ("max_seconds", F64), ("cpd", POINTER(CpdOptions)), ("run", ON_SWEEP_RUN),
+                ("context", c_void_p)]
+
+
 class TopOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("components", POINTER(U32)), ("component_count", U32), ("by_number", U32),
                 ("modes", POINTER(U32)), ("mode_count", U32), ("by_signed", U32), ("rows", U64), ("store", c_char_p),
@@ -168,5 +193,7 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_ttm_report": TtmReport, "sluice_cpd_iteration": CpdIteration,
            "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
            "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
+           "sluice_sweep_run": SweepRun, "sluice_sweep_rank": SweepRank,
+           "sluice_sweep_suggestion": SweepSuggestion, "sluice_sweep_options": SweepOptions,
            "sluice_top_options": TopOptions, "sluice_top_row": TopRow}
 NAMES = {kind: name for name, kind in STRUCTS.items()}

@@ -14,9 +14,10 @@ import numpy as np
 from . import _structs as c
 from ._errors import Interrupted, UsageError
 from ._library import LIB, Run, call, options, path_bytes, pointer, size
-from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, LAYOUTS, RELABELS, VALUES, Device, PathLike, choose,
-                       compute)
+from ._options import (CODECS, CONSISTENCIES, DISTRIBUTIONS, DUPLICATES, LAYOUTS, RELABELS, VALUES, Device, PathLike,
+                       choose, compute)
 from ._result import Iteration, Result, save
+from ._sweep import Sweep, SweepRun, make as make_sweep
 
 PIECE = 1 << 20  # entries that are converted to the library's types at a time
 
@@ -316,12 +317,49 @@ class Tensor:
         finally:
             LIB.sluice_cpd_destroy(model)
 
+    def sweep(self, ranks: Sequence[int], runs: int = 1, *, output: Optional[PathLike] = None, iters: int = 50,
+              seed: int = 0, tol: float = 1e-5, reg: float = 0, holdout: float = 0, holdout_seed: int = 0,
+              keep_all: bool = False, consistency: str = "auto", restart: bool = False, max_seconds: float = 0,
+              callback: Optional[Callable[[SweepRun], Any]] = None, memory: Any = None, threads: int = 0,
+              precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
+              device_memory: Any = None, split: Optional[str] = None, devices: Union[None, int, Sequence[int]] = None,
+              streams: int = 0) -> Sweep:
+        """
+        Decompositions with each of the ranks, `runs` times each with the seeds from `seed` on: their fits, how well
+        runs of a rank agree, the core consistency of the best, and which rank they suggest.
+
+        output        folder of the results and of sweep.json, from which the same call goes on after any end, and so
+                      does the command; None: nothing is left of it but what is returned
+        keep_all      factors of all runs stay in the folder; else those of the best of each rank
+        consistency   "auto" (where it takes some minutes at most), "always" or "never"
+        callback      called for each run that is through with a SweepRun; the sweep ends where it returns True
+
+        Raises SluiceError with the status "interrupted" or "time-limit" where a callback or `max_seconds` ended it.
+        """
+        run = Run()
+        how = compute(run, memory, threads, precision, io, deterministic,
+                      Device(device, device_memory, split, devices, streams))
+        each = options(c.CpdOptions)
+        each.iterations, each.tolerance, each.regularization = iters, tol, reg
+        each.holdout, each.holdout_seed, each.compute = holdout, holdout_seed, ctypes.pointer(how)
+        known = options(c.SweepOptions)
+        known.runs, known.seed, known.keep_all, known.restart = runs, seed, keep_all, restart
+        known.consistency = choose("consistency", CONSISTENCIES, consistency)
+        known.max_seconds, known.cpd = max_seconds, ctypes.pointer(each)
+        with tempfile.TemporaryDirectory(prefix="sluice-sweep-") as temporary:
+            folder = temporary if output is None else output
+            return make_sweep(run, self._open(), folder, list(ranks), known, callback,
+                              lambda name: self._load(os.path.join(folder, name), output is not None))
+
     def load(self, folder: PathLike) -> Result:
         """The result that cpd, or the command, has written to a folder, memory-mapped; its fit is not known."""
+        return self._load(folder, True)
+
+    def _load(self, folder: PathLike, mapped: bool) -> Result:
         model = c_void_p()
         call("sluice_cpd_load", self._open(), path_bytes(folder), byref(model))
         try:
-            return Result(model, (), os.fspath(folder), self.path)
+            return Result(model, (), os.fspath(folder) if mapped else None, self.path)
         finally:
             LIB.sluice_cpd_destroy(model)
 

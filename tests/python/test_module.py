@@ -332,6 +332,33 @@ def strongest(folder):
     check(results[0].top(0, 1)[0][0].name is None, "names of a store that is not there")
 
 
+def sweeps(folder):
+    """A sweep tells what the command's does, in the same folder, too, and its best run is a result."""
+    tensor = small(folder)
+    out, other = os.path.join(folder, "module"), os.path.join(folder, "command")
+    seen = []
+    made = tensor.sweep([2, 3], 2, output=out, iters=5, seed=4, tol=0, deterministic=True, callback=seen.append)
+    command("cpd", tensor.path, "-r", "2,3", "--runs", 2, "-i", 5, "--seed", 4, "--tol", 0, "--deterministic", "-o", other, "-q")
+    with open(os.path.join(other, "sweep.json")) as file:
+        want = json.load(file)
+    check([(run.rank, run.seed, run.fit, run.folder, run.kept) for run in made.runs] ==
+          [(run["rank"], run["seed"], run["fit"], run["folder"], run["factors_kept"]) for run in want["runs"]], made.runs)
+    check([(rank.rank, rank.seed, rank.agreement, rank.consistency) for rank in made.ranks] ==
+          [(rank["rank"], rank["best_seed"], rank["agreement"], rank["core_consistency"]) for rank in want["ranks"]], want)
+    check(made.rank == want["suggestion"]["rank"] and len(seen) == 4 and seen[0].rmse is None, made)
+    check(made.best.folder == os.path.join(out, want["suggestion"]["best"]) and isinstance(made.best.factors[0], np.memmap), made.best)
+    said = command("cpd", tensor.path, "-r", "2,3", "--runs", 2, "-i", 5, "--seed", 4, "--tol", 0, "--deterministic", "-o", out)[0]
+    check(said.count("from an earlier part") == 4, said)
+    kept = tensor.sweep([3], iters=3, consistency="never", holdout=0.2)
+    check(kept.ranks[0].consistency is None and "never" in kept.ranks[0].note and kept.runs[0].rmse > 0, kept)
+    check(not isinstance(kept.best.factors[0], np.memmap) and len(kept.best.factors) == 3, kept.best)
+    fault = fails(sluice.SluiceError, "stopped", tensor.sweep, [2, 3], output=os.path.join(folder, "stopped"), iters=3,
+                  callback=lambda _: True)
+    check(fault.status == "interrupted", fault.status)
+    fails(sluice.UsageError, "twice", tensor.sweep, [2, 2])
+    fails(sluice.UsageError, "iterations", tensor.sweep, [2, 3], 2, output=out, iters=6)
+
+
 CHILD = """
 import sys, sluice
 def tell(iteration):
@@ -479,6 +506,7 @@ run([
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),
     ("strongest rows have names", strongest),
+    ("sweeps are those of the command", sweeps),
     ("Ctrl-C leaves what the command goes on from", interrupts),
     ("the lock is free meanwhile", lock_is_free),
     ("exceptions say what and where", faults),

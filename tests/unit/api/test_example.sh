@@ -1,11 +1,12 @@
 #!/bin/sh
 # One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
-# tells the error of the model, a fourth the names of a table.
-# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
+# tells of the model, a fourth the names of a table, and one chooses a rank.
+# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK
+# (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..7
+echo 1..8
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -53,5 +54,12 @@ out=$($MESON_EXE_WRAPPER "$4" "$folder/drinks.csv" who,what "$folder/drinks.slc"
 what (2): tea, milk' ] &&
     echo "ok 7 - reads a table" || {
     echo "not ok 7 - reads a table"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$5" "$folder/tiny.tns.slc" "$folder/sweep" 1 2 2>&1) &&
+    [ "$(echo "$out" | grep -c '^rank [12]: fit [01]')" = 2 ] && echo "$out" | grep -q '^best run in r[12]-seed[01]: ' &&
+    [ -s "$folder/sweep/sweep.json" ] &&
+    echo "ok 8 - chooses a rank" || {
+    echo "not ok 8 - chooses a rank"
     echo "$out" | sed 's/^/# /'
 }
