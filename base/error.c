@@ -119,17 +119,22 @@ enum slc_status slc_fail_budget(
     struct slc_error *err, uint64_t budget_bytes, uint64_t need_bytes, const char *format, ...)
 {
     const uint64_t mib = UINT64_C(1) << 20;
-    char what[512];
+    char what[512], budget[48];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    if (budget_bytes >= mib) {
+        (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,
+                       budget_bytes % mib * 10 / mib);
+    } else {
+        /* Most likely a number of MiB or GiB without its unit. */
+        (void)snprintf(budget, sizeof budget, "%" PRIu64 " bytes", budget_bytes);
+    }
     return slc_fail(err, SLC_ERR_BUDGET,
-                    "%s needs --memory %" PRIu64 "MiB or more; the budget is %" PRIu64 ".%" PRIu64
-                    " MiB",
-                    what, need_bytes / mib + (need_bytes % mib != 0), budget_bytes / mib,
-                    budget_bytes % mib * 10 / mib);
+                    "%s needs --memory %" PRIu64 "MiB or more; the budget is %s", what,
+                    need_bytes / mib + (need_bytes % mib != 0), budget);
 }
 
 void slc_error_locate_file(struct slc_error *err, const char *file)

@@ -354,10 +354,15 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
     (void)slc_text_field_next(&p, c->line.end, &field);
     /* A faulty number is left to the row parser, which says what is wrong with it. */
     if (!strchr("0123456789+-.", *field.begin) || *field.begin == '\0') {
+        const char *table =
+            memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL
+                ? "; of a table (CSV, TSV) --columns names those that become modes"
+                : "";
+
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "expected a row of indices and a value, or the header of a known dialect, "
-                       "found %s",
-                       slc_text_quote(quoted, &field));
+                       "found %s%s",
+                       slc_text_quote(quoted, &field), table);
         return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (fields < 2) {

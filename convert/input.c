@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "convert/input_source.h"
 #include "convert/text.h"
+#include "storage/folder_kind.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -67,7 +68,9 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
         return slc_fail_errno(err, -result, path, "cannot inspect");
     }
     if (stat.kind == 'd') {
-        enum slc_status status = slc_fail(err, SLC_ERR_INPUT, "a folder, not a text tensor");
+        enum slc_status status =
+            slc_fail(err, SLC_ERR_INPUT, "a folder, not a file with a tensor%s",
+                     slc_folder_advice(files, path, SLC_FOLDER_NONE));
 
         slc_error_locate_file(err, path);
         return status;

@@ -88,10 +88,12 @@ static enum slc_status take_header(struct slc_sheet_table *table,
         if (table->at[m] != UINT_MAX && !twice) {
             continue;
         }
-        status = slc_fail(err, SLC_ERR_USAGE, "%s column '%s' among the %u of the first line%s%s%s",
-                          twice ? "more than one" : "no", name, count,
-                          nearest[0] != '\0' && !twice ? "; there is '" : "", twice ? "" : nearest,
-                          nearest[0] != '\0' && !twice ? "'" : "");
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "%s column '%s' among the %u of the first line%s%s%s%s",
+                     twice ? "more than one" : "no", name, count,
+                     nearest[0] != '\0' && !twice ? "; there is '" : "", twice ? "" : nearest,
+                     nearest[0] != '\0' && !twice ? "'" : "",
+                     m == spec->order && !twice ? "; without --value rows are counted" : "");
         slc_error_locate_text(err, table->name, line, 1);
         return status;
     }

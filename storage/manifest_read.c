@@ -10,6 +10,7 @@
 #include "base/key.h"
 #include "base/memory.h"
 #include "base/plain_text.h"
+#include "storage/folder_kind.h"
 #include "storage/labels.h"
 #include "storage/manifest_text.h"
 #include "storage/names_form.h"
@@ -490,11 +491,13 @@ static enum slc_status check_is_store(const struct slc_files *files,
         return slc_fail_errno(err, -rc, folder, "opening the store");
     }
     if (stat.kind != 'd') {
-        status = slc_fail(err, SLC_ERR_FORMAT, "not a folder, but a store is one (NAME.slc)");
+        status = slc_fail(err, SLC_ERR_FORMAT,
+                          "not a folder, but a store is one (NAME.slc): sluice convert makes "
+                          "it of a tensor in another format");
     } else if ((rc = files->stat_path(files->self, path, &stat)) == -ENOENT) {
         status = slc_fail(err, SLC_ERR_FORMAT,
-                          "not a store, or one whose conversion has not finished: it has no %s",
-                          SLC_MANIFEST_NAME);
+                          "not a store, or one whose conversion has not finished: it has no %s%s",
+                          SLC_MANIFEST_NAME, slc_folder_advice(files, folder, SLC_FOLDER_STORE));
     } else if (rc < 0) {
         return slc_fail_errno(err, -rc, path, "opening the manifest");
     }

@@ -2,6 +2,7 @@
 #include "storage/run_folder.h"
 
 #include "base/memory.h"
+#include "storage/folder_kind.h"
 #include "storage/model.h"
 #include "storage/npy.h"
 
@@ -265,7 +266,8 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
     }
     if (status == SLC_OK && run->order == 0) {
         status =
-            slc_fail(err, SLC_ERR_INPUT, "no factors are here: neither run.json nor mode-1.npy");
+            slc_fail(err, SLC_ERR_INPUT, "no factors are here: neither run.json nor mode-1.npy%s",
+                     slc_folder_advice(files, path, SLC_FOLDER_RUN));
         slc_error_locate_file(err, path);
     }
     if (status == SLC_OK) {

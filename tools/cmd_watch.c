@@ -64,6 +64,7 @@ struct watch {
     size_t held;            /* bytes of a line without its end */
     char *line;             /* LINE_BYTES_MAX */
     uint64_t heard_ns;      /* when anything was told last */
+    bool told_waiting;      /* that nothing has been there yet */
     bool is_folder;         /* what is watched is the folder of a run, .. */
     struct watch_folder folder;
 };
@@ -231,12 +232,20 @@ static bool is_lost(const struct watch *watch)
                           slc_seconds_since(watch->heard_ns) > watch->args.lost_after);
 }
 
-static void draw(const struct watch *watch)
+static void draw(struct watch *watch)
 {
     char text[512];
     char line[640];
 
-    if (isatty(STDERR_FILENO) != 1 || watch->args.quiet || watch->args.json) {
+    if (watch->args.quiet || watch->args.json) {
+        return;
+    }
+    if (isatty(STDERR_FILENO) != 1) {
+        /* Once, so that one who named another file than the log does not wait in vain. */
+        if (!watch->state.started && !watch->told_waiting) {
+            console_note("note: waiting for a run that writes to %s", watch->path);
+            watch->told_waiting = true;
+        }
         return;
     }
     run_state_describe(&watch->state, text, sizeof text);

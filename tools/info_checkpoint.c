@@ -78,7 +78,9 @@ static enum slc_status open_newest(const char *path,
     if (kind != 'd') {
         status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
-            status = slc_fail(err, SLC_ERR_FORMAT, "neither a store nor a checkpoint");
+            status =
+                slc_fail(err, SLC_ERR_FORMAT,
+                         "a file that is neither a store, which is a folder, nor a checkpoint");
             slc_error_locate_file(err, path);
         } else if (status != SLC_OK) {
             *err = fault;

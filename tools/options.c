@@ -382,6 +382,13 @@ parse_long(struct parse_state *state, const char *text, bool *help, struct slc_e
 static enum slc_status
 parse_letters(struct parse_state *state, const char *text, bool *help, struct slc_error *err)
 {
+    const size_t bytes = strcspn(text, "=");
+
+    /* Taken as letters, -output would be -o with a value of "utput". */
+    if (bytes > 1 && find_long(state->command, text, bytes) != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "unknown option -%s; did you mean --%.*s?", text,
+                        (int)bytes, text);
+    }
     for (; *text != '\0'; text++) {
         if (*text == 'h' && find_letter(state->command, 'h') == NULL) {
             *help = true;

@@ -102,6 +102,31 @@ def forms_of_options(folder):
     check(out == "" and messages == "", f"-q says {out}{messages}")
 
 
+def mistaken_folders(folder):
+    """What is given in place of a store, a run or a file is told by what it is, with what to give."""
+    store, out, sweep, text, table = (os.path.join(folder, name) for name in ("t.slc", "run", "sweep", "t.tns", "t.csv"))
+    sluice("generate", store, "--dims", "9x8x7", "--nnz", "100", "-q")
+    sluice("export", store, text, "-q")
+    sluice("cpd", store, "-r", 2, "-i", 1, "-o", out, "-q")
+    sluice("cpd", store, "-r", "1,2", "-i", 1, "-o", sweep, "-q")
+    with open(table, "w", encoding="utf-8") as file:
+        file.write("origin,destination\na,b\n")
+    for words, status, *args in (
+            ("sluice convert makes it", 3, "cpd", text, "-r", 2),
+            ("results of a run: name the store", 3, "cpd", out, "-r", 2),
+            ("runs of a sweep: name the store", 3, "info", sweep),
+            ("a store, of which sluice cpd makes a run", 3, "top", store),
+            ("name the folder of one of them", 3, "report", sweep, "-o", os.path.join(folder, "r.html")),
+            ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
+            ("results of a run", 3, "predict", out, out),
+            ("--columns names those", 3, "convert", table, os.path.join(folder, "y.slc")),
+            ("without --value rows are counted", 2, "convert", table, os.path.join(folder, "y.slc"), "--columns", "origin",
+             "--value", "count"),
+            ("the budget is 4 bytes", 4, "cpd", store, "-r", 2, "--memory", 4)):
+        _, messages = sluice(*args, status=status)
+        check(words in messages and messages.count("\n") == 1, f"{args}: {messages}")
+
+
 def names_of_choices(folder):
     """Every choice an option offers is understood by what is behind it."""
     text = os.path.join(folder, "t.tns")
@@ -204,6 +229,8 @@ run([
     ("no command, an unknown one", no_command),
     wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
+    wrong("unknown option -rank; did you mean --rank?", "cpd", "x.slc", "-rank", "3"),
+    wrong("unknown option -output=r; did you mean --output?", "cpd", "x.slc", "-r", "3", "-output=r"),
     wrong("--rank R[,R..] must be given", "cpd", "x.slc"),
     wrong("needs X.slc", "cpd", "-r", "3"),
     wrong("unexpected argument 'y'", "cpd", "x.slc", "y", "-r", "3"),
@@ -252,6 +279,7 @@ run([
     wrong("--mode K must be given", "mttkrp", "x.slc"),
     ("forms of options", forms_of_options),
     ("names of choices", names_of_choices),
+    ("a folder that is something else", mistaken_folders),
     ("man pages have the options of the help", man_pages),
     ("a full standard output is an error", full_output),
     ("standard streams that are closed", closed_streams),
