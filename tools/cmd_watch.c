@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     LINE_BYTES_MAX = 1 << 20, /* of an event: a plan for a thousand processors has 20 KiB */
@@ -240,7 +239,7 @@ static void draw(struct watch *watch)
     if (watch->args.quiet || watch->args.json) {
         return;
     }
-    if (isatty(STDERR_FILENO) != 1) {
+    if (!console_can_rewrite()) {
         /* Once, so that one who named another file than the log does not wait in vain. */
         if (!watch->state.started && !watch->told_waiting) {
             console_note("note: waiting for a run that writes to %s", watch->path);

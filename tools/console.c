@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -149,9 +150,17 @@ void console_settle(void)
     console_live("");
 }
 
+bool console_can_rewrite(void)
+{
+    const char *terminal = getenv("TERM");
+
+    return terminal != NULL && *terminal != '\0' && strcmp(terminal, "dumb") != 0 &&
+           isatty(STDERR_FILENO) == 1;
+}
+
 bool console_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR");
 
-    return (no_colour == NULL || *no_colour == '\0') && isatty(STDERR_FILENO) == 1;
+    return (no_colour == NULL || *no_colour == '\0') && console_can_rewrite();
 }

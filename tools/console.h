@@ -33,6 +33,10 @@ void console_live(const char *text);
 /* Wipes the live line, so that standard output may be written to the same terminal. */
 void console_settle(void);
 
+/* Whether standard error is a terminal that takes sequences which rewrite a line: not one whose
+ * TERM is dumb or missing. */
+bool console_can_rewrite(void);
+
 /* True when NO_COLOR is unset and standard error is a terminal. */
 bool console_colour(void);
 

@@ -57,7 +57,7 @@ static bool same_output(void)
 
 void progress_start(const char *choice, bool quiet)
 {
-    bool terminal = isatty(STDERR_FILENO) == 1;
+    const bool terminal = console_can_rewrite();
 
     if (strcmp(choice, "always") == 0) {
         state.style = terminal ? STYLE_LIVE : STYLE_LINES;

@@ -67,6 +67,72 @@ def terminal_and_pipe(folder):
     check(not CONTROL.search(out + messages), f"control characters: {out + messages!r}")
 
 
+def shown_by_pty(command, term):
+    """All bytes that a terminal of this kind gets on standard error."""
+    near, far = os.openpty()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=far, env={**os.environ, "TERM": term})
+    os.close(far)
+    said = b""
+    try:
+        while piece := os.read(near, 65536):
+            said += piece
+    except OSError:
+        pass  # so Linux tells that nobody has the other end any more
+    os.close(near)
+    check(process.wait(timeout=60) == 0, said)
+    return said.decode()
+
+
+def plain_terminal(folder):
+    """A terminal that cannot move its cursor gets lines, one that can a live line."""
+    store = generated(folder, nnz=200000, dims="3000x2000x1000")
+    command = [SLUICE, "cpd", store, "-r", "32", "--tol", "0", "--nowrite", "-t", "1", "-i", "4", "--progress"]
+    for term, progress, live in (("dumb", "auto", False), ("xterm", "always", True), ("xterm", "never", False)):
+        said = shown_by_pty([*command, progress], term)
+        check(bool(CONTROL.search(said.replace("\r\n", "\n"))) == live, f"{term}, {progress}: {said!r}")
+
+
+def narrow_terminal(folder):
+    """A live line stays in its row on 40 columns, over Ctrl-Z and fg, and when the window gets narrower."""
+    if QUICK or shutil.which("tmux") is None or shutil.which("bash") is None:
+        raise Skip("the same as without a sanitizer, or no tmux or bash here")
+    store = generated(folder, nnz=300000, dims="3000x2000x1000")
+    environment = {**os.environ, "TMUX_TMPDIR": folder, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    environment.pop("TMUX", None)
+
+    def tmux(*words):
+        return subprocess.run(["tmux", "-f", "/dev/null", "-S", os.path.join(folder, "s"), *words], env=environment,
+                              capture_output=True, text=True)
+
+    def until(wanted):
+        end = time.monotonic() + 60
+        while not wanted(rows := tmux("capture-pane", "-p").stdout.rstrip("\n").split("\n")):
+            check(time.monotonic() < end, "\n".join(rows))
+            time.sleep(0.05)
+        return rows
+
+    def live(rows):
+        return [row for row in rows if row.startswith("its =")]
+
+    if tmux("new-session", "-d", "-x", "40", "-y", "12", "bash --norc -i").returncode != 0:
+        raise Skip("tmux does not start here")
+    try:
+        words = [SLUICE, "cpd", store, "-r", "32", "--tol", "0", "--nowrite", "--no-cache", "-t", "1", "-i", "9999"]
+        tmux("send-keys", "clear; " + " ".join(map(shlex.quote, words)) + "; echo code=$?", "Enter")
+        check(len(live(until(lambda rows: live(rows[-1:])))) == 1, "more than one live line")
+        tmux("send-keys", "C-z")
+        until(lambda rows: any("Stopped" in row for row in rows))
+        tmux("send-keys", "clear; fg; echo code=$?", "Enter")
+        check(len(live(until(lambda rows: live(rows[-1:])))) == 1, "more than one live line after fg")
+        tmux("resize-window", "-x", "30", "-y", "12")
+        time.sleep(1)
+        check(len(live(until(lambda rows: live(rows[-1:])))) == 1, "more than one live line in a narrower window")
+        tmux("send-keys", "C-c")
+        until(lambda rows: "code=130" in rows)
+    finally:
+        tmux("kill-server")
+
+
 def every_command(folder):
     """Progress of all that take long: plain lines without control characters, and silence with -q; a log each."""
     store, text, log = os.path.join(folder, "t.slc"), os.path.join(folder, "t.tns"), os.path.join(folder, "log")
@@ -362,6 +428,8 @@ run([
     ("what was expected, and what happened", expected),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
+    ("a plain terminal", plain_terminal),
+    ("a narrow terminal", narrow_terminal),
     ("the log tells progress and the end", log_of_the_end),
     ("the state of a check", state_of_a_check),
 ])
