@@ -11,11 +11,12 @@ Modes and indices count from 0. Every number is computed by libsluice, by its pu
 held meanwhile. The library is the file in SLUICE_LIBRARY, one beside this package, or that of the system.
 """
 
+from ._convert import convert, generate
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
 from ._result import Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun
-from ._tensor import Layout, Tensor, convert, generate, open
+from ._tensor import Layout, Tensor, open
 
 __all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
            "SluiceError", "StorageError", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "convert", "generate", "open", "version"]

@@ -15,6 +15,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 CODECS = {"packed": 1, "lz4": 2, "blco": 3}
 VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
+MISSING = {"error": 0, "skip": 1, "name": 2}
 RELABELS = {"none": 0, "frequency": 1}
 DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2}
 CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}

@@ -12,6 +12,8 @@ class Error(Structure):
                 ("offset", U64), ("file", c_char * 512), ("message", c_char * 1024)]
 
 
+# Returns an address: ctypes would keep no string alive behind the call.
+NAME = CFUNCTYPE(c_void_p, c_void_p, U32, U64)
 PROGRESS = CFUNCTYPE(None, c_void_p, c_char_p, U64, U64)
 
 
@@ -20,14 +22,39 @@ class ConvertOptions(Structure):
                 ("dims", U64 * MAX_ORDER), ("duplicates", ENUM), ("codec", ENUM), ("value", ENUM), ("threads", U32),
                 ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
                 ("overwrite", U32), ("relabel", ENUM), ("restart", U32), ("reserved", U32), ("commit_seconds", F64),
-                ("progress", PROGRESS), ("context", c_void_p)]
+                ("progress", PROGRESS), ("context", c_void_p), ("columns", c_char_p), ("value_column", c_char_p),
+                ("delimiter", c_char_p), ("no_header", U32), ("missing", ENUM), ("labels", POINTER(c_char_p)),
+                ("label_count", U32), ("named_modes", U32), ("name", NAME), ("titles", c_char_p * MAX_ORDER)]
 
 
 class ConvertReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("order", U32), ("dims", U64 * MAX_ORDER),
                 ("index_base", U32), ("reserved", U32), ("entries", U64), ("duplicates", U64),
                 ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64),
-                ("relabelled_modes", U32), ("reserved2", U32)]
+                ("relabelled_modes", U32), ("reserved2", U32), ("skipped", U64)]
+
+
+class AppendOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("duplicates", ENUM),
+                ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32), ("threads", U32), ("reserved", U32),
+                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
+                ("progress", PROGRESS), ("context", c_void_p)]
+
+
+class AppendReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("known", U32), ("dims", U64 * MAX_ORDER), ("entries", U64),
+                ("nnz_before", U64), ("nnz", U64), ("layouts_dropped", U32), ("reserved", U32)]
+
+
+class Range(Structure):
+    _fields_ = [("mode", U32), ("reserved", U32), ("first", U64), ("last", U64)]
+
+
+class ReshapeOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("relabel", ENUM), ("relabel_given", U32),
+                ("keep_indices", U32), ("overwrite", U32), ("threads", U32), ("transform", c_char_p),
+                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
+                ("progress", PROGRESS), ("context", c_void_p)]
 
 
 class GenerateOptions(Structure):
@@ -185,7 +212,8 @@ class PredictReport(Structure):
 
 # By the names of the C structs; those with an init function of their own are options.
 STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice_convert_report": ConvertReport,
-           "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
+           "sluice_append_options": AppendOptions, "sluice_append_report": AppendReport, "sluice_range": Range,
+           "sluice_reshape_options": ReshapeOptions, "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
            "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
            "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,

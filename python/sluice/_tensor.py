@@ -1,4 +1,4 @@
-"""Stores: opened, converted from files and arrays, and computed with."""
+"""Stores: opened, changed and computed with."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ import numpy as np
 from . import _structs as c
 from ._errors import Interrupted, UsageError
 from ._library import LIB, Run, call, options, path_bytes, pointer, size
-from ._options import (CODECS, CONSISTENCIES, DISTRIBUTIONS, DUPLICATES, LAYOUTS, RELABELS, VALUES, Device, PathLike,
-                       choose, compute)
+from ._options import CODECS, CONSISTENCIES, DUPLICATES, LAYOUTS, RELABELS, Device, PathLike, choose, compute
 from ._result import Iteration, Result, save
 from ._sweep import Sweep, SweepRun, make as make_sweep
-
-PIECE = 1 << 20  # entries that are converted to the library's types at a time
 
 
 @dataclass(frozen=True)
@@ -60,9 +57,10 @@ class Tensor:
     def __init__(self, path: PathLike) -> None:
         self._store = c_void_p()
         self.path = os.fspath(path)
-        #: Of conversions from tables: for each mode the label of every index, or None.
-        self.labels: List[Optional[np.ndarray]] = []
         call("sluice_store_open", path_bytes(path), byref(self._store))
+        self._look()
+
+    def _look(self) -> None:
         info = options(c.StoreInfo)
         call("sluice_store_info", self._store, byref(info))
         self.shape: Tuple[int, ...] = tuple(info.dims[:info.order])
@@ -86,6 +84,28 @@ class Tensor:
             call("sluice_store_layout", self._open(), c_uint32(number), byref(info))
             found.append(Layout(names[info.kind], info.mode, codecs[info.codec], info.file_bytes, info.block_count))
         return found
+
+    @property
+    def titles(self) -> Tuple[str, ...]:
+        """What the modes are called, "" where nothing is known."""
+        return tuple(LIB.sluice_store_title(self._open(), c_uint32(n)).decode(errors="replace")
+                     for n in range(self.order))
+
+    def label(self, mode: int, index: int) -> Optional[str]:
+        """The name of an index; None where it has none."""
+        name = ctypes.c_char_p()
+        call("sluice_store_name", self._open(), c_uint32(self._mode(mode)), c_uint64(index), byref(name))
+        return None if name.value is None else name.value.decode(errors="replace")
+
+    def labels(self, mode: int) -> Optional[np.ndarray]:
+        """The names of all indices of a mode, "" where one has none; None where none has. They come from disk."""
+        count = LIB.sluice_store_names(self._open(), c_uint32(self._mode(mode)))
+        if count == 0:
+            return None
+        out = np.full(self.shape[mode], "", dtype=object)
+        for index in range(count):
+            out[index] = self.label(mode, index) or ""
+        return out
 
     def _open(self) -> c_void_p:
         if not self._store:
@@ -148,11 +168,84 @@ class Tensor:
              c_uint32(self._mode(mode)))
         self._reopen()
 
+    def append(self, source: PathLike, *, index_base: Optional[int] = None, duplicates: str = "sum",
+               fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False, threads: int = 0,
+               memory: Any = None, temp_folder: Optional[PathLike] = None) -> bool:
+        """
+        Adds the nonzeros of a file, and opens the store anew; False where it has had them already, unless `again`.
+        Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error.
+        """
+        known = options(c.AppendOptions)
+        known.index_base = -1 if index_base is None else index_base
+        known.duplicates = choose("duplicates", DUPLICATES, duplicates)
+        known.fixed_modes = sum(1 << self._mode(mode) for mode in set(fixed_modes))
+        known.again, known.drop_layouts, known.threads, known.memory_bytes = again, drop_layouts, threads, size(memory)
+        if temp_folder is not None:
+            known.temp_folder = path_bytes(temp_folder)
+        report = options(c.AppendReport)
+        Run().call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
+        self._reopen()
+        return not report.known
+
+    def slice(self, output: PathLike, ranges: Dict[int, Any], *, keep_indices: bool = False,
+              codec: Optional[str] = None, relabel: Optional[str] = None, transform: Optional[str] = None,
+              overwrite: bool = False, threads: int = 0, memory: Any = None,
+              temp_folder: Optional[PathLike] = None) -> "Tensor":
+        """
+        The store of the nonzeros in ranges of modes: {mode: range} or {mode: [range, range, ..]}, each a Python slice
+        without a step, a range, or an index. What is left is numbered anew, unless `keep_indices`. Codec and numbering
+        are those of this store where none is given; `transform` is of values: "abs,log1p".
+        """
+        known = self._reshape(codec, relabel, transform, overwrite, threads, memory, temp_folder)
+        known.keep_indices = keep_indices
+        flat = [self._range(mode, one) for mode, given in ranges.items()
+                for one in (given if isinstance(given, (list, tuple)) else [given])]
+        Run().call("sluice_slice", path_bytes(self.path), path_bytes(output), c_uint32(len(flat)),
+                   (c.Range * len(flat))(*flat), byref(known), None)
+        return Tensor(output)
+
+    def permute(self, output: PathLike, modes: Sequence[int], *, codec: Optional[str] = None,
+                relabel: Optional[str] = None, transform: Optional[str] = None, overwrite: bool = False,
+                threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None) -> "Tensor":
+        """The store with its modes in another order: mode k of it is mode modes[k] of this one."""
+        known = self._reshape(codec, relabel, transform, overwrite, threads, memory, temp_folder)
+        order = (c_uint32 * len(modes))(*(self._mode(mode) for mode in modes))
+        Run().call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
+                   byref(known), None)
+        return Tensor(output)
+
+    def _range(self, mode: int, given: Any) -> c.Range:
+        length = self.shape[self._mode(mode)]
+        if isinstance(given, (int, np.integer)):
+            first, stop = int(given), int(given) + 1
+        else:
+            first = 0 if given.start is None else given.start
+            stop = length if given.stop is None else given.stop
+            if given.step not in (None, 1):
+                raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; 1 is needed")
+        if not 0 <= first < stop <= length:
+            raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, from 0 on")
+        return c.Range(mode, 0, first, stop - 1)
+
+    def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], overwrite: bool,
+                 threads: int, memory: Any, temp_folder: Optional[PathLike]) -> c.ReshapeOptions:
+        known = options(c.ReshapeOptions)
+        known.codec = 0 if codec is None else choose("codec", CODECS, codec)
+        if relabel is not None:
+            known.relabel, known.relabel_given = choose("relabel", RELABELS, relabel), 1
+        if transform is not None:
+            known.transform = transform.encode()
+        known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
+        if temp_folder is not None:
+            known.temp_folder = path_bytes(temp_folder)
+        return known
+
     def _reopen(self) -> None:
         fresh = c_void_p()
         call("sluice_store_open", path_bytes(self.path), byref(fresh))
         self.close()
         self._store = fresh
+        self._look()
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
              deterministic: bool = False, device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
@@ -367,124 +460,3 @@ class Tensor:
 def open(path: PathLike) -> Tensor:
     """Opens a store. Raises InputError where it is none, StorageError where it is damaged."""
     return Tensor(path)
-
-
-def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
-             relabel: str, overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> Any:
-    known = options(c.ConvertOptions)
-    if shape is not None:
-        known.dims_order = len(shape)
-        known.dims[:len(shape)] = [int(length) for length in shape]
-    known.index_base = -1 if index_base is None else index_base
-    known.duplicates = choose("duplicates", DUPLICATES, duplicates)
-    known.codec = choose("codec", CODECS, codec)
-    known.value = choose("value", VALUES, value)
-    known.relabel = choose("relabel", RELABELS, relabel)
-    known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
-    if temp_folder is not None:
-        known.temp_folder = path_bytes(temp_folder)
-    return known
-
-
-def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: Any) -> None:
-    """A store of entries; the index columns are converted piece by piece."""
-    if len({len(column) for column in (*coords, values)}) != 1:
-        raise UsageError(f"columns of {[len(column) for column in (*coords, values)]} entries; the same is needed")
-    for n, column in enumerate(coords):
-        if column.dtype.kind not in "iub":
-            raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
-        if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
-            raise UsageError(f"index {column.min()} in mode {n} is below 0")
-    builder = c_void_p()
-    Run().call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
-    try:
-        for at in range(0, len(values), PIECE):
-            columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
-            piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
-            pointers = (c_void_p * len(columns))(*(pointer(column) for column in columns))
-            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
-    except BaseException:
-        LIB.sluice_builder_abandon(builder)
-        raise
-    Run().call("sluice_builder_finish", builder, None)
-
-
-def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -> Tuple[list, np.ndarray, list]:
-    """Indices, values and labels of a data frame: integers are indices, everything else gets a dictionary."""
-    if columns is None:
-        columns = [name for name in frame.columns if name != value]
-    coords, labels = [], []
-    for name in columns if value is None else [*columns, value]:
-        missing = int(frame[name].isna().sum())
-        if missing:
-            raise UsageError(f"column {name!r} lacks {missing} of {len(frame)} values; fill them in, or drop their rows")
-    for name in columns:
-        column = frame[name].to_numpy()
-        if column.dtype.kind in "iu" and (len(column) == 0 or column.min() >= 0):
-            coords.append(column)
-            labels.append(None)
-        else:
-            names, indices = np.unique(column.astype(str) if column.dtype == object else column, return_inverse=True)
-            coords.append(indices.reshape(-1))
-            labels.append(names)
-    return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels
-
-
-def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
-            columns: Optional[Sequence[Any]] = None, value_column: Optional[Any] = None,
-            index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: str = "auto",
-            relabel: str = "none", overwrite: bool = False, threads: int = 0, memory: Any = None,
-            temp_folder: Optional[PathLike] = None) -> Tensor:
-    """
-    Makes a store and opens it. `source` is one of
-
-    a path           a file in any format that `sluice convert` recognizes
-    an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0
-    scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
-    pydata/sparse    an array of any form (COO, GCXS) with fill value 0
-    pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, all else is
-                     numbered in sorted order, and its names are in Tensor.labels of what is returned; they are not
-                     in the store. Values are `value_column`, or 1 for each row, so that rows are counted.
-
-    Duplicates are added up unless `duplicates` says "error", "keep-first" or "keep-last". `memory` is what the process
-    may take, the arrays included.
-    """
-    labels: list = []
-    if not isinstance(source, (str, os.PathLike)):
-        if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-            coords, values, labels = _table(source, columns, value_column)
-        elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # scipy, pydata/sparse, of any form and order
-            found = source.tocoo() if hasattr(source, "tocoo") else source
-            if getattr(found, "fill_value", 0) != 0:
-                raise UsageError(f"the array has the fill value {found.fill_value}; 0 is needed")
-            # Matrices of scipy before 1.13 have rows and columns alone.
-            coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
-            values, shape = found.data, found.shape if shape is None else shape
-        else:
-            coords = [np.asarray(column) for column in source]
-            if values is None:
-                raise UsageError("coordinates need values")
-            values = np.asarray(values)
-    known = _options(shape, index_base, duplicates, codec, value, relabel, overwrite, threads, memory, temp_folder)
-    if isinstance(source, (str, os.PathLike)):
-        Run().call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
-    else:
-        _push(output, coords, values, known)
-    tensor = Tensor(output)
-    tensor.labels = labels
-    return tensor
-
-
-def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,
-             distribution: str = "uniform", zipf: float = 1, threads: int = 0, memory: Any = None,
-             overwrite: bool = False) -> Tensor:
-    """A random tensor, of a planted model where `rank` is not 0, as a store; opens it."""
-    if not os.fspath(output).rstrip("/").endswith(".slc"):
-        raise UsageError(f"{output!s} does not end in .slc")
-    known = options(c.GenerateOptions)
-    known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
-    known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
-    known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
-    lengths = (c_uint64 * len(shape))(*shape)
-    Run().call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
-    return Tensor(output)

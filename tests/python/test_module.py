@@ -130,16 +130,69 @@ def pydata_sparse(folder):
 
 def frames(folder):
     pandas = need("pandas")
-    frame = pandas.DataFrame({"who": ["b", "a", "b", "c"], "when": [0, 1, 3, 1], "n": [1.0, 2.0, 3.0, 4.0]})
-    tensor = sluice.convert(frame, os.path.join(folder, "f.slc"), value_column="n")
-    check(tensor.shape == (3, 4) and list(tensor.labels[0]) == ["a", "b", "c"] and tensor.labels[1] is None, tensor)
+    frame = pandas.DataFrame({"who": ["b", "a", "b", "c"], "when": [0, 1, 3, 1], "n": [1.0, 2.0, 3.0, 4.0],
+                              "what": pandas.Categorical(["y", "x", "y", "x"], categories=["y", "x", "z"])})
+    tensor = sluice.convert(frame, os.path.join(folder, "f.slc"), columns=["who", "when"], value="n")
+    check(tensor.shape == (3, 4) and list(tensor.labels(0)) == ["a", "b", "c"] and tensor.labels(1) is None, tensor)
+    check(tensor.titles == ("who", "when"), tensor.titles)
     check(np.array_equal(dense(tensor, folder), [[0, 2, 0, 0], [1, 0, 0, 3], [0, 4, 0, 0]]), "values differ")
-    counted = sluice.convert(frame, os.path.join(folder, "c.slc"), columns=["who"])
-    check(np.array_equal(dense(counted, folder), [1, 2, 1]), "counts differ")
-    gaps = pandas.DataFrame({"who": ["b", None, "c"], "when": [0, 1, 2], "n": [1.0, 2.0, float("nan")]})
-    for name, columns in (("who", ["who", "when"]), ("n", ["when"])):
+    counted = sluice.convert(frame, os.path.join(folder, "c.slc"), columns=["who", "what"])
+    check(np.array_equal(dense(counted, folder), [[0, 1], [2, 0], [0, 1]]), "counts differ")
+    check(list(counted.labels(1)) == ["y", "x"], counted.labels(1))
+    gaps = pandas.DataFrame({"who": ["b", None, "c"], "when": [0, 1, 2], "n": [1.0, 2.0, float("nan")],
+                             "what": pandas.Categorical(["y", "x", None])})
+    for name, columns in (("who", ["who", "when"]), ("what", ["what"]), ("n", ["when"])):
         fails(sluice.UsageError, f"'{name}' lacks 1 of 3 values", sluice.convert, gaps, os.path.join(folder, "g.slc"),
               columns=columns, value_column="n")
+    fails(sluice.UsageError, "no column 'whom'", sluice.convert, frame, "no.slc", columns=["whom"])
+
+
+def tables(folder):
+    """CSV with names, which are those of the command; names of tensors and of coordinates."""
+    text = os.path.join(folder, "t.csv")
+    with open(text, "w") as file:
+        file.write("who,when,n\nann,2024-01-05 10:20:00,2\nbob,2024-01-05 11:00:00,1\nann,2024-01-06 10:59:59,0.5\n,,1\n")
+    store, other = os.path.join(folder, "t.slc"), os.path.join(folder, "o.slc")
+    fails(sluice.InputError, "who", sluice.convert, text, store, columns="who", value="n")
+    tensor = sluice.convert(text, store, columns=["who", "hour(when)"], value="n", missing="skip")
+    command("convert", text, other, "--columns", "who,hour(when)", "--value", "n", "--missing", "skip")
+    check(np.array_equal(dense(tensor, folder), dense(sluice.open(other), folder)), "values differ")
+    check(list(tensor.labels(0)) == ["ann", "bob"] and tensor.titles == ("who", "hour(when)"), tensor.labels(0))
+    check([list(sluice.open(other).labels(n)) for n in (0, 1)] == [list(tensor.labels(n)) for n in (0, 1)], "names differ")
+    fails(sluice.UsageError, "none of auto", sluice.convert, text, store, value="n")
+    names = os.path.join(folder, "users.map")
+    with open(names, "w") as file:
+        file.write("x\ny\nz\n")
+    coords = [[0, 2], [1, 0]]
+    tensor = sluice.convert(coords, os.path.join(folder, "p.slc"), [1, 2], labels={0: ["r\u00f6t", "gr\u00fcn", "blau"]})
+    check(list(tensor.labels(0)) == ["r\u00f6t", "gr\u00fcn", "blau"] and tensor.labels(1) is None, tensor.labels(0))
+    fails(sluice.UsageError, "zero character", sluice.convert, coords, "no.slc", [1, 2], labels={0: ["a\0"]})
+    fails(sluice.UsageError, "names of mode 2", sluice.convert, coords, "no.slc", [1, 2], labels={2: ["a"]})
+    fails(sluice.UsageError, "are of files", sluice.convert, coords, "no.slc", [1, 2], missing="skip")
+    tensor.export(os.path.join(folder, "p.tns"))
+    tensor = sluice.convert(os.path.join(folder, "p.tns"), os.path.join(folder, "q.slc"), labels={0: names})
+    check([tensor.label(0, n) for n in range(3)] == ["x", "y", "z"] and tensor.label(1, 0) is None, tensor.labels(0))
+
+
+def grown(folder):
+    """Stores that get more, and stores of some of them: NumPy's, and the names go along."""
+    coords, values = np.array([[0, 2, 1], [1, 0, 3]]), [1.0, 2.0, 3.0]
+    tensor = sluice.convert(coords, os.path.join(folder, "a.slc"), values, labels={1: ["n0", "n1", "n2", "n3"]})
+    x = dense(tensor, folder)
+    with sluice.open(tensor.path).permute(os.path.join(folder, "p.slc"), [1, 0]) as turned:
+        check(np.array_equal(dense(turned, folder), x.T) and list(turned.labels(0)) == ["n0", "n1", "n2", "n3"], turned)
+    with tensor.slice(os.path.join(folder, "s.slc"), {0: slice(1, None), 1: [0, range(3, 4)]}) as part:
+        check(np.array_equal(dense(part, folder), x[1:][:, [0, 3]]) and list(part.labels(1)) == ["n0", "n3"], part)
+    kept = tensor.slice(os.path.join(folder, "k.slc"), {0: 2}, keep_indices=True, transform="log1p", codec="lz4")
+    check(kept.shape == (3, 4) and np.isclose(dense(kept, folder)[2, 0], np.log1p(2)) and kept.nnz == 1, kept)
+    fails(sluice.UsageError, "within its 3 indices", tensor.slice, "no.slc", {0: slice(1, 5)})
+    fails(sluice.UsageError, "the step 2", tensor.slice, "no.slc", {0: range(0, 2, 2)})
+    more = os.path.join(folder, "more.tns")
+    with open(more, "w") as file:
+        file.write("4 1 5\n1 2 1\n")
+    fails(sluice.InputError, "mode 1", tensor.append, more, fixed_modes=[0], index_base=1)
+    check(tensor.append(more, index_base=1) and not tensor.append(more, index_base=1), "appended twice")
+    check(tensor.shape == (4, 4) and tensor.nnz == 4 and dense(tensor, folder)[0, 1] == 2, tensor)
 
 
 def products(folder):
@@ -498,6 +551,8 @@ run([
     ("stores of scipy's matrices", scipy_sparse),
     ("stores of pydata/sparse arrays", pydata_sparse),
     ("stores of pandas frames", frames),
+    ("stores of tables, with names", tables),
+    ("stores that grow, and parts of them", grown),
     ("products are NumPy's", products),
     ("does without a GPU", no_device),
     ("computes on a GPU", devices),

@@ -1,0 +1,199 @@
+"""Stores of files, tables, arrays, frames and random numbers."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _structs as c
+from ._errors import UsageError
+from ._library import LIB, Run, options, path_bytes, pointer, size
+from ._options import CODECS, DISTRIBUTIONS, DUPLICATES, MISSING, RELABELS, VALUES, PathLike, choose
+from ._tensor import Tensor
+
+PIECE = 1 << 20  # entries that are converted to the library's types at a time
+Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
+
+
+def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
+             relabel: str, overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> Any:
+    known = options(c.ConvertOptions)
+    if shape is not None:
+        known.dims_order = len(shape)
+        known.dims[:len(shape)] = [int(length) for length in shape]
+    known.index_base = -1 if index_base is None else index_base
+    known.duplicates = choose("duplicates", DUPLICATES, duplicates)
+    known.codec = choose("codec", CODECS, codec)
+    known.value = choose("value", VALUES, value)
+    known.relabel = choose("relabel", RELABELS, relabel)
+    known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
+    if temp_folder is not None:
+        known.temp_folder = path_bytes(temp_folder)
+    return known
+
+
+def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.ConvertOptions,
+          names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
+    """A store of entries; the index columns are converted piece by piece, names asked for one by one."""
+    held: list = [None]
+
+    def name(_: Any, mode: int, index: int) -> Optional[int]:
+        if index >= len(names[mode]):
+            return None
+        held[0] = ctypes.c_char_p(str(names[mode][index]).encode(errors="replace"))
+        return ctypes.cast(held[0], c_void_p).value
+
+    for mode, given in names.items():
+        if not 0 <= mode < len(coords):
+            raise UsageError(f"names of mode {mode} of {len(coords)}, from 0 on")
+        if any("\0" in str(one) for one in given):
+            raise UsageError(f"a name of mode {mode} has a zero character")
+    known.named_modes = sum(1 << mode for mode in names)
+    known.name = c.NAME(name)
+    known.titles[:len(titles)] = [str(title).encode()[:255].decode(errors="ignore").encode() for title in titles]
+    if len({len(column) for column in (*coords, values)}) != 1:
+        raise UsageError(f"columns of {[len(column) for column in (*coords, values)]} entries; the same is needed")
+    for n, column in enumerate(coords):
+        if column.dtype.kind not in "iub":
+            raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
+        if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
+            raise UsageError(f"index {column.min()} in mode {n} is below 0")
+    builder = c_void_p()
+    Run().call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
+    try:
+        for at in range(0, len(values), PIECE):
+            columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
+            piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
+            pointers = (c_void_p * len(columns))(*(pointer(column) for column in columns))
+            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
+    except BaseException:
+        LIB.sluice_builder_abandon(builder)
+        raise
+    Run().call("sluice_builder_finish", builder, None)
+
+
+def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
+    """Indices of a frame's column, and names, which integers have none of."""
+    if hasattr(column, "cat"):  # in the order of its categories
+        return column.cat.codes.to_numpy(), column.cat.categories.to_numpy()
+    values = column.to_numpy()
+    if values.dtype.kind in "iu" and (len(values) == 0 or values.min() >= 0):
+        return values, None
+    names, indices = np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)
+    return indices.reshape(-1), names
+
+
+def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -> Tuple[list, np.ndarray, dict, list]:
+    """Indices, values, names and titles of a data frame."""
+    if columns is None:
+        columns = [name for name in frame.columns if name != value]
+    elif isinstance(columns, str):
+        columns = [columns]
+    for name in [*columns, *([] if value is None else [value])]:
+        if name not in frame.columns:
+            raise UsageError(f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
+        lacking = int(frame[name].isna().sum())
+        if lacking:
+            raise UsageError(f"column {name!r} lacks {lacking} of {len(frame)} values; fill them in, or drop their rows")
+    coords, labels = [], {}
+    for n, name in enumerate(columns):
+        indices, names = _numbered(frame[name])
+        coords.append(indices)
+        if names is not None:
+            labels[n] = names
+    return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels, list(columns)
+
+
+def _file(source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
+          value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels) -> None:
+    """A store of a file, which is a table where columns are given."""
+    if columns is not None:
+        known.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
+    if value_column is not None:
+        known.value_column = str(value_column).encode()
+    if delimiter is not None:
+        known.delimiter = delimiter.encode()
+    known.no_header, known.missing = not header, choose("missing", MISSING, missing)
+    where = []
+    if isinstance(labels, dict):
+        where = [b"%d=%s" % (mode + 1, path_bytes(path)) for mode, path in labels.items()]
+    elif labels is not None:
+        where = [path_bytes(path) for path in ([labels] if isinstance(labels, (str, os.PathLike)) else labels)]
+    known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
+    Run().call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
+
+
+def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
+            columns: Union[None, str, Sequence[Any]] = None, value_column: Optional[Any] = None,
+            labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error",
+            index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
+            relabel: str = "none", overwrite: bool = False, threads: int = 0, memory: Any = None,
+            temp_folder: Optional[PathLike] = None) -> Tensor:
+    """
+    Makes a store and opens it. `source` is one of
+
+    a path           a file in any format that `sluice convert` recognizes; with `columns` a table, CSV or TSV, each of
+                     them a mode: text as its --columns has it, "hour(when),origin", or a list of such items. Values
+                     are `value_column`, or `value` where that is no type, else rows are counted; `delimiter`, `header`
+                     and `missing` ("error", "skip" or "name", for rows with empty fields) say the rest. Of a tensor
+                     `labels` has names: a folder of mode-1-TITLE.map, .., or {mode: file}
+    an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0.
+                     `labels` has names: {mode: [name, ..]}
+    scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
+    pydata/sparse    an array of any form (COO, GCXS) with fill value 0
+    pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, categories
+                     are numbered in their order, all else in sorted order. Values are those of `value_column`, or 1
+                     for each row, so that rows are counted.
+
+    Names stay with the store: Tensor.labels. Duplicates are added up unless `duplicates` says "error", "keep-first" or
+    "keep-last". `memory` is what the process may take, the arrays included.
+    """
+    of_file = isinstance(source, (str, os.PathLike))
+    of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
+    titles: Sequence[Any] = ()
+    if value not in VALUES and (of_frame or columns is not None) and value_column is None:
+        value, value_column = "auto", value
+    if not of_file and (delimiter is not None or not header or missing != "error"):
+        raise UsageError("delimiter, header and missing are of files")
+    if not of_file and not of_frame and labels is not None and not isinstance(labels, dict):
+        raise UsageError("labels of coordinates are a list of names for each mode: {mode: [name, ..]}")
+    names = dict(labels) if isinstance(labels, dict) else {}
+    if of_frame:
+        coords, values, names, titles = _table(source, columns, value_column)
+    elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # scipy, pydata/sparse, of any form and order
+        found = source.tocoo() if hasattr(source, "tocoo") else source
+        if getattr(found, "fill_value", 0) != 0:
+            raise UsageError(f"the array has the fill value {found.fill_value}; 0 is needed")
+        # Matrices of scipy before 1.13 have rows and columns alone.
+        coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
+        values, shape = found.data, found.shape if shape is None else shape
+    elif not of_file:
+        coords = [np.asarray(column) for column in source]
+        if values is None:
+            raise UsageError("coordinates need values")
+        values = np.asarray(values)
+    known = _options(shape, index_base, duplicates, codec, value, relabel, overwrite, threads, memory, temp_folder)
+    if of_file:
+        _file(source, output, known, columns, value_column, delimiter, header, missing, labels)
+    else:
+        _push(output, coords, values, known, names, titles)
+    return Tensor(output)
+
+
+def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,
+             distribution: str = "uniform", zipf: float = 1, threads: int = 0, memory: Any = None,
+             overwrite: bool = False) -> Tensor:
+    """A random tensor, of a planted model where `rank` is not 0, as a store; opens it."""
+    if not os.fspath(output).rstrip("/").endswith(".slc"):
+        raise UsageError(f"{output!s} does not end in .slc")
+    known = options(c.GenerateOptions)
+    known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
+    known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
+    known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
+    lengths = (c_uint64 * len(shape))(*shape)
+    Run().call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
+    return Tensor(output)
