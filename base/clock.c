@@ -43,3 +43,11 @@ uint64_t slc_clock_ns(void)
         (void)atomic_compare_exchange_strong(&lost_ns, &lost, lost + (latest - now));
     }
 }
+
+uint64_t slc_clock_thread_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}

@@ -17,4 +17,7 @@ static inline double slc_seconds_since(uint64_t start_ns)
     return now_ns > start_ns ? (double)(now_ns - start_ns) * 1e-9 : 0;
 }
 
+/* Of the processor, that this thread has taken; for short trials, in which others come between. */
+uint64_t slc_clock_thread_ns(void);
+
 #endif

@@ -29,6 +29,8 @@ enum {
  */
 #define SCATTER_OF_ENCODE 4.0
 #define SORT_OF_ENCODE    4.0
+/* Where all entries go to one bucket, which finds nothing to choose and writes to one place. */
+#define ONE_BUCKET_OF_ENCODE 2.0
 /* Of memory for encoders and the writer, that is touched. */
 #define ENCODERS_FILLED 0.35
 
@@ -215,8 +217,8 @@ enum slc_status slc_build_forecast(const struct slc_build_job *job,
     judge_memory(job, &trial, forecast);
     forecast->encode_seconds =
         1e-9 * trial.nanoseconds * (double)job->entries / job->build->workers;
-    forecast->scatter_seconds = SCATTER_OF_ENCODE * forecast->encode_seconds;
-    forecast->sort_seconds =
-        SORT_OF_ENCODE * forecast->encode_seconds * (job->unsampled ? job->build->workers : 1);
+    forecast->scatter_seconds =
+        (job->unsampled ? ONE_BUCKET_OF_ENCODE : SCATTER_OF_ENCODE) * forecast->encode_seconds;
+    forecast->sort_seconds = SORT_OF_ENCODE * forecast->encode_seconds;
     return SLC_OK;
 }

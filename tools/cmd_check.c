@@ -23,7 +23,7 @@
 #define TRIAL_SECONDS   0.3
 #define BRIEF_SECONDS   0.02 /* of a run that begins */
 /* In times of decoding a nonzero: with keys, ranges and sums compared; a checksum alone. */
-#define CHECKED_DECODING 20.0
+#define CHECKED_DECODING 9.5
 #define CHECKSUM_SHARE   0.15
 
 struct arguments {

@@ -68,7 +68,7 @@ struct forecast {
 
 void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes, const char *what);
 /* What starting a process and opening its files takes. */
-#define FORECAST_START_SECONDS 0.03
+#define FORECAST_START_SECONDS 0.015
 
 /* Begins a phase; and adds to it what it does, unless that takes no time. */
 void forecast_phase(struct forecast *forecast, const char *name);

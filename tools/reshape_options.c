@@ -56,7 +56,7 @@ static enum slc_status fill_options(const struct build_options *build,
 /* Of a trial of decoding. */
 #define TRIAL_SECONDS 0.05
 /* What begin, syncs and end take. */
-#define ALWAYS_SECONDS 0.05
+#define ALWAYS_SECONDS 0.02
 
 static void judge_time(const struct slc_reshape_forecast *found, struct forecast *forecast)
 {
