@@ -73,7 +73,7 @@ def told(folder):
     sluice("report", out, "-o", page, "-q")
     with open(page, encoding="utf-8") as file:
         html = file.read()
-    check("Mode 1, users, 6 rows" in html and "<td>word " in html and "\x1b" not in html, "the page")
+    check("Mode 1: users<span>6 rows</span>" in html and '<td dir="auto">word ' in html and "\x1b" not in html, "the page")
     check("x" * 61 not in html and "x" * 60 + "&hellip;" in html, "a long name is not cut")
     model = os.path.join(folder, "model")
     sluice("export", out, model, "--format", "csv", "-q")
