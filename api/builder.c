@@ -77,10 +77,11 @@ static enum slc_status take_options(struct sluice_builder *builder,
                         "and all lengths or none are given",
                         builder->order, known->dims_order, (int)SLUICE_MAX_ORDER);
     }
-    if (known->columns != NULL || known->label_count > 0 ||
-        (known->named_modes != 0 && known->name == NULL)) {
+    if (known->columns != NULL || known->label_count > 0 || known->values != NULL ||
+        known->transform != NULL || (known->named_modes != 0 && known->name == NULL)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "columns and labels are of files; a builder asks `name` for the names of "
+                        "columns, labels, values and transform are of files; a builder asks `name` "
+                        "for the names of "
                         "the modes in named_modes");
     }
     for (uint32_t n = 0; n < builder->order; n++) {

@@ -32,6 +32,27 @@ static enum slc_status give_convert_report(struct sluice_convert_report *report,
     return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
 }
 
+enum slc_status
+api_take_transforms(const char *text, struct slc_transforms *transforms, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    while (text != NULL && status == SLC_OK) {
+        char step[64];
+        const size_t length = strcspn(text, ",");
+
+        if (length >= sizeof step) {
+            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': a step of this length is unknown",
+                            text);
+        }
+        memcpy(step, text, length);
+        step[length] = '\0';
+        status = slc_transforms_add(transforms, step, err);
+        text = text[length] == ',' ? text + length + 1 : NULL;
+    }
+    return status;
+}
+
 /* What a table's columns become, where the input is one. */
 static enum slc_status take_table(const struct sluice_convert_options *known,
                                   struct slc_convert_options *convert,
@@ -105,7 +126,8 @@ static enum slc_status take_options(const struct sluice_convert_options *known,
     convert->commit_seconds = known->commit_seconds;
     convert->progress = known->progress;
     convert->context = known->context;
-    return SLC_OK;
+    convert->values = known->values;
+    return api_take_transforms(known->transform, &convert->transforms, err);
 }
 
 enum slc_status sluice_convert(const char *input,

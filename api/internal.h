@@ -6,6 +6,7 @@
 #define SLC_API_INTERNAL_H
 
 #include "base/error.h"
+#include "convert/transform.h"
 #include "engine/plan.h"
 #include "engine/session.h"
 #include "engine/solve/cp_als.h"
@@ -55,6 +56,11 @@ void api_init_options(void *options, uint64_t bytes, const void *defaults, size_
 enum slc_status api_take_compute(struct sluice_compute_options *known,
                                  const struct sluice_compute_options *given,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Adds the steps of text like "abs,log1p"; NULL: none. Errors: SLC_ERR_USAGE. */
+enum slc_status api_take_transforms(const char *text,
+                                    struct slc_transforms *transforms,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /* A memory budget: `bytes`, or 80 % of memory for 0. */
 uint64_t api_memory_bytes(uint64_t bytes);

@@ -76,28 +76,6 @@ enum slc_status sluice_append(const char *path,
     return status == SLC_OK && report != NULL ? give_append_report(report, &made, err) : status;
 }
 
-/* "abs,log1p" */
-static enum slc_status
-take_transforms(const char *text, struct slc_transforms *transforms, struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    while (text != NULL && status == SLC_OK) {
-        char step[64];
-        const size_t length = strcspn(text, ",");
-
-        if (length >= sizeof step) {
-            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': a step of this length is unknown",
-                            text);
-        }
-        memcpy(step, text, length);
-        step[length] = '\0';
-        status = slc_transforms_add(transforms, step, err);
-        text = text[length] == ',' ? text + length + 1 : NULL;
-    }
-    return status;
-}
-
 static enum slc_status reshape(struct slc_reshape_options *given,
                                const struct sluice_reshape_options *options,
                                struct sluice_convert_report *report,
@@ -110,7 +88,7 @@ static enum slc_status reshape(struct slc_reshape_options *given,
     sluice_reshape_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_reshape_options", err);
     if (status == SLC_OK) {
-        status = take_transforms(known.transform, &given->transforms, err);
+        status = api_take_transforms(known.transform, &given->transforms, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -190,7 +168,8 @@ enum slc_status sluice_slice(const char *path,
                              struct sluice_convert_report *report,
                              struct slc_error *err)
 {
-    struct slc_reshape_options slice = {.store = path, .output = output, .verb = "slice"};
+    struct slc_reshape_options slice = {
+        .store = path, .output = output, .verb = "slice", .from_zero = true};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_ranges *taken = take_ranges(count, ranges, &fault);
     enum slc_status status = fault.status;
@@ -214,7 +193,8 @@ enum slc_status sluice_permute(const char *path,
                                struct sluice_convert_report *report,
                                struct slc_error *err)
 {
-    struct slc_reshape_options permute = {.store = path, .output = output, .verb = "permute"};
+    struct slc_reshape_options permute = {
+        .store = path, .output = output, .verb = "permute", .from_zero = true};
 
     if (count == 0 || count > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE, "an order of %u modes; a tensor has 1 to %d", count,

@@ -124,6 +124,7 @@ static enum slc_status
 settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_error *err)
 {
     const uint64_t length = r->push.info->dims[mode];
+    const unsigned base = r->options->from_zero ? 0 : 1;
     struct slc_ranges *ranges = &r->ranges[mode];
 
     *left = length;
@@ -138,9 +139,10 @@ settle_ranges(struct reshaping *r, unsigned mode, uint64_t *left, struct slc_err
         const uint64_t last = range->last == UINT64_MAX ? length - 1 : range->last;
 
         if (range->first >= length || last >= length) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "index %" PRIu64 " of mode %u does not exist: it has %" PRIu64,
-                            (range->first >= length ? range->first : last) + 1, mode + 1, length);
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "index %" PRIu64 " of mode %u does not exist: it has %" PRIu64 ", counted from %u",
+                (range->first >= length ? range->first : last) + base, mode + base, length, base);
         }
         range->last = last;
         range->before = *left;
@@ -157,6 +159,7 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
 {
     const struct slc_reshape_options *options = r->options;
     const unsigned order = r->push.info->order;
+    const unsigned base = options->from_zero ? 0 : 1;
     uint64_t lengths[SLC_MAX_ORDER];
     uint64_t seen = 0;
     enum slc_status status = SLC_OK;
@@ -164,7 +167,8 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
     for (unsigned n = 0; n < SLC_MAX_ORDER && options->ranges != NULL; n++) {
         if (options->ranges[n].count > 0 && n >= order) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %u does not exist; the tensor has modes 1 to %u", n + 1, order);
+                            "mode %u does not exist; the tensor has modes %u to %u", n + base, base,
+                            order - 1 + base);
         }
     }
     for (unsigned n = 0; n < order && status == SLC_OK; n++) {
@@ -174,8 +178,8 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
     }
     if (status == SLC_OK && options->mode_count > 0 &&
         (options->mode_count != order || seen != (UINT64_C(1) << order) - 1)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the order has to name each of the modes 1 to %u once",
-                        order);
+        return slc_fail(err, SLC_ERR_USAGE, "the order has to name each of the modes %u to %u once",
+                        base, order - 1 + base);
     }
     r->report->order = order;
     for (unsigned k = 0; k < order && status == SLC_OK; k++) {

@@ -42,9 +42,10 @@ struct slc_reshape_options {
     const char *output;
     const char *verb;                /* "slice": the dialect that the manifest tells */
     const struct slc_ranges *ranges; /* by mode of `store`, SLC_MAX_ORDER; NULL: all indices */
-    bool keep_indices;               /* else those that are left are numbered anew */
-    unsigned mode_count;             /* 0: modes stay where they are */
-    unsigned modes[SLC_MAX_ORDER];   /* mode k of the result is mode modes[k] of `store` */
+    bool from_zero;      /* messages count modes and indices from 0, as programs do; else from 1 */
+    bool keep_indices;   /* else those that are left are numbered anew */
+    unsigned mode_count; /* 0: modes stay where they are */
+    unsigned modes[SLC_MAX_ORDER]; /* mode k of the result is mode modes[k] of `store` */
     struct slc_transforms transforms;
     enum slc_codec codec; /* 0: that of `store` */
     enum slc_relabel relabel;

@@ -57,6 +57,9 @@ struct sluice_convert_options {
     uint32_t named_modes;
     const char *(*name)(void *context, uint32_t mode, uint64_t index);
     const char *titles[SLUICE_MAX_ORDER]; /* of modes, at most 255 bytes; NULL: none */
+    const char
+        *values; /* of sluice_convert: the values of coordinates in an .npy file; NULL: none */
+    const char *transform; /* of values, the same: "abs,log1p", as of slices; NULL: none */
 };
 
 /* What a conversion decided and counted. */

@@ -109,8 +109,13 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
 
 
 def _file(source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
-          value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels) -> None:
+          value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
+          transform: Optional[str]) -> None:
     """A store of a file, which is a table where columns are given."""
+    if values is not None:
+        known.values = path_bytes(values)
+    if transform is not None:
+        known.transform = transform.encode()
     if columns is not None:
         known.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
     if value_column is not None:
@@ -129,7 +134,7 @@ def _file(source: PathLike, output: PathLike, known: c.ConvertOptions, columns: 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
             columns: Union[None, str, Sequence[Any]] = None, value_column: Optional[Any] = None,
-            labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error",
+            labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error", transform: Optional[str] = None,
             index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
             relabel: str = "none", overwrite: bool = False, threads: int = 0, memory: Any = None,
             temp_folder: Optional[PathLike] = None) -> Tensor:
@@ -139,8 +144,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     a path           a file in any format that `sluice convert` recognizes; with `columns` a table, CSV or TSV, each of
                      them a mode: text as its --columns has it, "hour(when),origin", or a list of such items. Values
                      are `value_column`, or `value` where that is no type, else rows are counted; `delimiter`, `header`
-                     and `missing` ("error", "skip" or "name", for rows with empty fields) say the rest. Of a tensor
-                     `labels` has names: a folder of mode-1-TITLE.map, .., or {mode: file}
+                     and `missing` ("error", "skip" or "name", for rows with empty fields) say the rest. `transform` is of values: "abs,log1p". Of coordinates in an
+                     .npy file `values` is the file of their values. Of a tensor `labels` has names: a folder of mode-1-TITLE.map, .., or {mode: file}
     an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0.
                      `labels` has names: {mode: [name, ..]}
     scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
@@ -157,8 +162,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     titles: Sequence[Any] = ()
     if value not in VALUES and (of_frame or columns is not None) and value_column is None:
         value, value_column = "auto", value
-    if not of_file and (delimiter is not None or not header or missing != "error"):
-        raise UsageError("delimiter, header and missing are of files")
+    if not of_file and (delimiter is not None or not header or missing != "error" or transform is not None):
+        raise UsageError("delimiter, header, missing and transform are of files")
     if not of_file and not of_frame and labels is not None and not isinstance(labels, dict):
         raise UsageError("labels of coordinates are a list of names for each mode: {mode: [name, ..]}")
     names = dict(labels) if isinstance(labels, dict) else {}
@@ -178,7 +183,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         values = np.asarray(values)
     known = _options(shape, index_base, duplicates, codec, value, relabel, overwrite, threads, memory, temp_folder)
     if of_file:
-        _file(source, output, known, columns, value_column, delimiter, header, missing, labels)
+        _file(source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     else:
         _push(output, coords, values, known, names, titles)
     return Tensor(output)

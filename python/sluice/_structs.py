@@ -24,7 +24,8 @@ class ConvertOptions(Structure):
                 ("overwrite", U32), ("relabel", ENUM), ("restart", U32), ("reserved", U32), ("commit_seconds", F64),
                 ("progress", PROGRESS), ("context", c_void_p), ("columns", c_char_p), ("value_column", c_char_p),
                 ("delimiter", c_char_p), ("no_header", U32), ("missing", ENUM), ("labels", POINTER(c_char_p)),
-                ("label_count", U32), ("named_modes", U32), ("name", NAME), ("titles", c_char_p * MAX_ORDER)]
+                ("label_count", U32), ("named_modes", U32), ("name", NAME), ("titles", c_char_p * MAX_ORDER),
+                ("values", c_char_p), ("transform", c_char_p)]
 
 
 class ConvertReport(Structure):

@@ -174,6 +174,19 @@ def tables(folder):
     check([tensor.label(0, n) for n in range(3)] == ["x", "y", "z"] and tensor.label(1, 0) is None, tensor.labels(0))
 
 
+def numpy_files(folder):
+    """Coordinates and values in two files, transformed."""
+    paths = [os.path.join(folder, name) for name in ("coords.npy", "values.npy")]
+    np.save(paths[0], np.array([[0, 2, 1, 0], [1, 0, 3, 2]]))
+    np.save(paths[1], np.array([1.0, -2.0, 3.0, 4.0]))
+    tensor = sluice.convert(paths[0], os.path.join(folder, "n.slc"), paths[1], transform="abs,log1p")
+    want = np.zeros((3, 4))
+    want[[0, 2, 1, 0], [1, 0, 3, 2]] = np.log1p([1, 2, 3, 4])
+    check(np.allclose(dense(tensor, folder), want, atol=1e-15), "values differ")
+    fails(sluice.UsageError, "cube", sluice.convert, paths[0], os.path.join(folder, "m.slc"), paths[1], transform="cube")
+    fails(sluice.UsageError, "modes 0 to 1", tensor.permute, os.path.join(folder, "m.slc"), [1, 1])
+
+
 def grown(folder):
     """Stores that get more, and stores of some of them: NumPy's, and the names go along."""
     coords, values = np.array([[0, 2, 1], [1, 0, 3]]), [1.0, 2.0, 3.0]
@@ -552,6 +565,7 @@ run([
     ("stores of pydata/sparse arrays", pydata_sparse),
     ("stores of pandas frames", frames),
     ("stores of tables, with names", tables),
+    ("stores of two .npy files", numpy_files),
     ("stores that grow, and parts of them", grown),
     ("products are NumPy's", products),
     ("does without a GPU", no_device),

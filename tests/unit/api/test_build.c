@@ -337,7 +337,7 @@ static void slices_and_permutes(void)
     memset(&err, 0, sizeof err);
     options.overwrite = 1;
     SLC_ASSERT_FAILS(sluice_permute(path, turned, ORDER, wrong, &options, NULL, &err),
-                     SLC_ERR_USAGE, &err, "once");
+                     SLC_ERR_USAGE, &err, "each of the modes 0 to 2 once");
     memset(&err, 0, sizeof err);
     SLC_ASSERT_FAILS(sluice_permute(path, turned, 0, wrong, &options, NULL, &err), SLC_ERR_USAGE,
                      &err, "order");
@@ -347,7 +347,11 @@ static void slices_and_permutes(void)
     memset(&err, 0, sizeof err);
     bad = (struct sluice_range){.mode = 3, .first = 0, .last = 0};
     SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "mode 4");
+                     "mode 3 does not exist; the tensor has modes 0 to 2");
+    memset(&err, 0, sizeof err);
+    bad = (struct sluice_range){.mode = 1, .first = 0, .last = dims[1]};
+    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "of mode 1 does not exist");
     memset(&err, 0, sizeof err);
     options.transform = "binarize,,";
     SLC_ASSERT_FAILS(sluice_slice(path, cut, 0, NULL, &options, NULL, &err), SLC_ERR_USAGE, &err,
