@@ -10,7 +10,7 @@
 /* Components that a reader sees without asking for them. */
 enum { OPEN_COMPONENTS = 3 };
 /* Of a name that a table tells: characters, of which all may take four bytes. */
-enum { NAME_CHARACTERS = 40 };
+enum { NAME_CHARACTERS = 60 };
 
 static void weights(struct html *html, const struct run_page *page)
 {
