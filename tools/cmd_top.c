@@ -137,81 +137,108 @@ static enum slc_status print_text(struct told *told, struct slc_error *err)
     return status;
 }
 
-/* *status is that of the first fault. */
-static json_t *mode_json(struct told *told,
-                         uint32_t component,
-                         unsigned i,
-                         enum slc_status *status,
-                         struct slc_error *err)
+/*
+ * The JSON object is printed as it is made, a row at a time: all of it as a tree would take some
+ * 600 bytes a row, which the budget knows nothing of.
+ */
+static enum slc_status print_value(json_t *value, struct slc_error *err)
+{
+    char *text = NULL;
+    const enum slc_status status = json_out_text(value, true, &text, err);
+
+    if (status == SLC_OK) {
+        printf("%s", text);
+    }
+    free(text);
+    return status;
+}
+
+/* The members of `object` and the beginning of one more, a list, which "]}" ends. */
+static enum slc_status print_open(json_t *object, const char *list, struct slc_error *err)
+{
+    char *text = NULL;
+    const enum slc_status status = json_out_text(object, true, &text, err);
+
+    if (status == SLC_OK) {
+        printf("%.*s,\"%s\":[", (int)strlen(text) - 1, text, list);
+    }
+    free(text);
+    return status;
+}
+
+static enum slc_status
+print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    const char *title = top->names.titles[top->modes[i]];
+    const unsigned mode = top->modes[i];
     const struct slc_strong_row *rows = slc_top_rows(top, component, i);
-    json_t *object = json_object();
-    json_t *list = json_array();
+    json_t *object = json_pack("{s:i}", "mode", (int)mode + 1);
+    enum slc_status status = SLC_OK;
 
-    for (uint64_t k = 0; k < top->counts[i]; k++) {
-        json_t *row = json_object();
+    if (*top->names.titles[mode] != '\0') {
+        (void)json_object_set_new(object, "title", json_string(top->names.titles[mode]));
+    }
+    (void)json_object_set_new(object, "length", json_integer((json_int_t)top->run.dims[mode]));
+    status = print_open(object, "rows", err);
+    for (uint64_t k = 0; k < top->counts[i] && status == SLC_OK; k++) {
+        json_t *row = json_pack("{s:I}", "index", (json_int_t)rows[k].row + 1);
 
-        (void)json_object_set_new(row, "index", json_integer((json_int_t)rows[k].row + 1));
-        if (top->names.names[top->modes[i]] != NULL && *status == SLC_OK) {
-            *status = slc_run_names_text(&top->names, top->modes[i], rows[k].row, told->name, err);
+        if (top->names.names[mode] != NULL) {
+            status = slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
             (void)json_object_set_new(row, "name", json_string(told->name));
         }
         (void)json_object_set_new(row, "value", json_real(rows[k].value));
-        (void)json_array_append_new(list, row);
+        if (status != SLC_OK) {
+            json_decref(row);
+            break;
+        }
+        printf(k > 0 ? ",\n" : "\n");
+        status = print_value(row, err);
     }
-    (void)json_object_set_new(object, "mode", json_integer(top->modes[i] + 1));
-    if (*title != '\0') {
-        (void)json_object_set_new(object, "title", json_string(title));
+    if (status == SLC_OK) {
+        printf("]}");
     }
-    (void)json_object_set_new(object, "length",
-                              json_integer((json_int_t)top->run.dims[top->modes[i]]));
-    (void)json_object_set_new(object, "rows", list);
-    return object;
+    return status;
 }
 
-static json_t *component_json(struct told *told,
-                              uint32_t component,
-                              enum slc_status *status,
-                              struct slc_error *err)
+static enum slc_status
+print_component_json(struct told *told, uint32_t component, struct slc_error *err)
 {
     struct slc_top *top = told->top;
     const uint32_t number = top->components[component];
-    json_t *object = json_object();
-    json_t *modes = json_array();
+    enum slc_status status = print_open(
+        json_pack("{s:i, s:f}", "component", (int)number + 1, "weight", top->run.lambda[number]),
+        "modes", err);
 
-    for (unsigned i = 0; i < top->mode_count; i++) {
-        (void)json_array_append_new(modes, mode_json(told, component, i, status, err));
+    for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+        printf(i > 0 ? ",\n" : "\n");
+        status = print_mode_json(told, component, i, err);
     }
-    (void)json_object_set_new(object, "component", json_integer(number + 1));
-    (void)json_object_set_new(object, "weight", json_real(top->run.lambda[number]));
-    (void)json_object_set_new(object, "modes", modes);
-    return object;
+    if (status == SLC_OK) {
+        printf("]}");
+    }
+    return status;
 }
 
 static enum slc_status print_json(struct told *told, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    json_t *object = json_object();
-    json_t *list = json_array();
-    enum slc_status status = SLC_OK;
+    json_t *object = json_pack("{s:s, s:s}", "schema", "sluice-top-1", "run", told->folder);
+    enum slc_status status;
 
-    for (uint32_t c = 0; c < top->component_count; c++) {
-        (void)json_array_append_new(list, component_json(told, c, &status, err));
-    }
-    (void)json_object_set_new(object, "schema", json_string("sluice-top-1"));
-    (void)json_object_set_new(object, "run", json_string(told->folder));
     (void)json_object_set_new(object, "store",
                               top->run.recorded ? json_string(top->run.record.store) : json_null());
     (void)json_object_set_new(object, "rank", json_integer(top->run.rank));
     (void)json_object_set_new(object, "by", json_string(told->args->by));
-    (void)json_object_set_new(object, "components", list);
-    if (status != SLC_OK) {
-        json_decref(object);
-        return status;
+    status = print_open(object, "components", err);
+    for (uint32_t c = 0; c < top->component_count && status == SLC_OK; c++) {
+        printf(c > 0 ? ",\n" : "\n");
+        status = print_component_json(told, c, err);
     }
-    return json_out_print(object, err);
+    if (status == SLC_OK) {
+        printf("]}\n");
+    }
+    return status;
 }
 
 static enum slc_status tell(struct told *told, struct slc_error *err)
