@@ -19,6 +19,7 @@
 #include "storage/outside.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct arguments {
     struct session_options session;
@@ -137,12 +138,17 @@ static enum slc_status compute(struct slc_session *session,
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK) {
-        pass->factors = factors;
-        pass->output = &output;
-        pass->stop = signals_stop();
-        pass->progress = show_progress;
-        pass->progress_context = &pass->mode;
-        status = slc_session_mttkrp(session, pass, err);
+        struct slc_session_pass made = {.mode = mode,
+                                        .factors = factors,
+                                        .output = &output,
+                                        .stop = signals_stop(),
+                                        .progress = show_progress,
+                                        .progress_context = &pass->mode};
+
+        status = slc_session_mttkrp(session, &made, err);
+        pass->choice = made.choice;
+        memcpy(pass->devices, made.devices, sizeof pass->devices);
+        memcpy(pass->shares, made.shares, sizeof pass->shares);
     }
     console_settle();
     if (status == SLC_OK) {
