@@ -46,6 +46,9 @@ static enum slc_status check_options(const struct slc_convert_options *options,
             err, SLC_ERR_USAGE,
             "a table has values and names in its columns, and makes a store of its own");
     }
+    if (options->table && (!options->append || options->values)) {
+        return slc_fail(err, SLC_ERR_USAGE, "only a table is appended as one, without values");
+    }
     if (options->index_base < -1 || options->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
                         options->index_base);
@@ -388,6 +391,9 @@ static void fill_origin(const struct slc_conversion *c, struct slc_store_origin 
     snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
              slc_duplicates_name(c->options->duplicates));
     slc_transforms_tell(&c->options->transforms, origin->transforms, sizeof origin->transforms);
+    if (c->sheet != NULL) {
+        slc_sheet_tell(c->sheet, origin->table);
+    }
     if (c->appending != NULL) {
         slc_conversion_add_origin(c, origin);
     }

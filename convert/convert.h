@@ -57,13 +57,16 @@ struct slc_convert_options {
     struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
-    uint64_t memory_bytes;              /* whole budget of the process */
-    const struct slc_sheet_spec *sheet; /* the input is a table; NULL: it is a tensor */
-    const struct slc_name_maps *names;  /* NULL: indices get no names */
+    uint64_t memory_bytes; /* whole budget of the process */
+    const struct slc_sheet_spec
+        *sheet; /* the input is a table; NULL: it is a tensor, or see table */
+    const struct slc_name_maps *names; /* NULL: indices get no names */
     const char *temp_folder;
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    bool table;        /* of append: the input is one, with the columns that the store was made of;
+                          so it is by a table's name (.csv, .tsv, .tab) where the store was */
     bool append;       /* to the store at `output`, whose codec and numbering it keeps */
     bool drop_layouts; /* the further layouts of that store; else they are built again */
     bool again;        /* even what it remembers to have been appended before */

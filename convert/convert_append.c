@@ -17,6 +17,8 @@
 #include "base/hash.h"
 #include "convert/build_folder.h"
 #include "convert/names_carry.h"
+#include "convert/sheet.h"
+#include "convert/sheet_remember.h"
 #include "convert/store_push.h"
 
 #include <inttypes.h>
@@ -141,6 +143,32 @@ int slc_conversion_old_base(const struct slc_conversion *c)
     return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
                ? (int)origin->index_base
                : -1;
+}
+
+bool slc_conversion_old_is_table(const struct slc_conversion *c)
+{
+    return c->appending != NULL && c->appending->origin.table[0] != '\0';
+}
+
+enum slc_status
+slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, struct slc_error *err)
+{
+    enum slc_status status;
+
+    old->store = c->options->output;
+    old->manifest = &c->appending->push.store.manifest;
+    status = slc_conversion_old_is_table(c)
+                 ? slc_sheet_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
+                 : slc_fail(err, SLC_ERR_INPUT,
+                            "it does not tell the columns of a table: it was not made of one, or "
+                            "by an older version, or is a part of one that was; what is to be "
+                            "appended has to be given by indices");
+    if (status == SLC_OK && c->recalled.order != old->manifest->order) {
+        status = slc_fail(err, SLC_ERR_FORMAT, "it has %u modes, and a table of %u",
+                          old->manifest->order, c->recalled.order);
+    }
+    slc_error_locate_file(err, c->options->output);
+    return status;
 }
 
 /* What the store remembers of that input, or of those entries. */

@@ -10,13 +10,15 @@
 
 struct slc_appending;
 struct slc_sheet;
+struct slc_sheet_old;
 
 struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
     struct slc_input *input;
-    struct slc_sheet *sheet;  /* of a table, or NULL */
-    struct slc_input *values; /* of .npy coordinates, or NULL */
+    struct slc_sheet *sheet;        /* of a table, or NULL */
+    struct slc_sheet_spec recalled; /* of a table that is appended: as the store remembers it */
+    struct slc_input *values;       /* of .npy coordinates, or NULL */
     struct slc_input_info info;
     struct slc_text_header header;
     struct slc_parse_job job;
@@ -130,6 +132,15 @@ int slc_conversion_old_base(const struct slc_conversion *conversion);
  */
 enum slc_status slc_conversion_forecast_old(struct slc_conversion *conversion,
                                             struct slc_error *err) SLC_NODISCARD;
+/*
+ * How a table is read that is appended, and what its dictionaries begin with. Errors: SLC_ERR_INPUT
+ * where the store was not made of a table.
+ */
+enum slc_status slc_conversion_old_table(struct slc_conversion *conversion,
+                                         struct slc_sheet_old *old,
+                                         struct slc_error *err) SLC_NODISCARD;
+/* Whether the store remembers how it was read. */
+bool slc_conversion_old_is_table(const struct slc_conversion *conversion);
 /* What reading it takes; 0 where nothing is appended to. */
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *conversion, unsigned workers);
 /* What tells it from other stores; 0 where nothing is appended to. */

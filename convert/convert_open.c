@@ -73,10 +73,12 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
 static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *err)
 {
     /* The pieces of the smallest conversion, and code that becomes resident. */
-    const uint64_t beside = c->resident_bytes + c->info.memory_bytes + (UINT64_C(12) << 20);
+    const uint64_t beside = c->resident_bytes + c->info.memory_bytes +
+                            slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
     const uint64_t least = UINT64_C(4) << 20;
     const struct slc_convert_options *options = c->options;
     struct slc_piece *first = &c->job.pieces[0];
+    struct slc_sheet_old old;
     struct slc_sheet_request request = {.spec = options->sheet,
                                         .input = c->input,
                                         .spool = {.files = options->files,
@@ -94,6 +96,14 @@ static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *er
 
     if (c->memory_bytes < beside + least) {
         return slc_fail_budget(err, c->memory_bytes, beside + least, "this conversion");
+    }
+    if (options->append) {
+        status = slc_conversion_old_table(c, &old, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        request.spec = &c->recalled;
+        request.old = &old;
     }
     request.memory_bytes = c->memory_bytes - beside;
     status = slc_sheet_open(&request, &c->header, &c->sheet, &c->job.source, &report, err);
@@ -134,6 +144,16 @@ static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 
+/* Coordinates can be appended to a store of a table, too: what they are called tells. */
+static bool is_table(const struct slc_conversion *c)
+{
+    const struct slc_convert_options *options = c->options;
+
+    return options->sheet != NULL || options->table ||
+           (options->append && options->dialect == SLC_DIALECT_AUTO &&
+            slc_sheet_is_name(c->info.name) && slc_conversion_old_is_table(c));
+}
+
 enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_error *err)
 {
     uint64_t start_ns = slc_clock_ns();
@@ -144,7 +164,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
     if (status != SLC_OK) {
         return status;
     }
-    if (c->options->sheet) {
+    if (is_table(c)) {
         status = open_sheet(c, err);
         c->job.read_seconds += slc_seconds_since(start_ns);
         return status;

@@ -27,6 +27,7 @@ uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
         slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
         options->duplicates,
         options->append,
+        options->table,
         options->again,
         options->drop_layouts,
         slc_hash64(options->fixed_modes, sizeof options->fixed_modes),

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "convert/number.h"
 #include "convert/sheet_read.h"
+#include "convert/sheet_remember.h"
 #include "storage/names.h"
 
 #include <inttypes.h>
@@ -100,21 +101,105 @@ static enum slc_status take_header(struct slc_sheet_table *table,
     return SLC_OK;
 }
 
-static bool is_tab_separated(const char *name)
+/* Whether a file is called X.SUFFIX, with or without the ending of a compression. */
+static bool has_suffix(const char *name, const char *suffix)
 {
     static const char *const packed[] = {"", ".gz", ".bz2", ".xz", ".zst", ".lz4"};
     const size_t length = strlen(name);
 
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
-        const size_t suffix = strlen(packed[i]) + 4;
+        const size_t both = strlen(packed[i]) + 4;
 
-        if (length > suffix && strcmp(name + length - suffix + 4, packed[i]) == 0 &&
-            (strncmp(name + length - suffix, ".tsv", 4) == 0 ||
-             strncmp(name + length - suffix, ".tab", 4) == 0)) {
+        if (length > both && strcmp(name + length - both + 4, packed[i]) == 0 &&
+            strncmp(name + length - both, suffix, 4) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_tab_separated(const char *name)
+{
+    return has_suffix(name, ".tsv") || has_suffix(name, ".tab");
+}
+
+bool slc_sheet_is_name(const char *name)
+{
+    return has_suffix(name, ".csv") || is_tab_separated(name);
+}
+
+void slc_sheet_tell(const struct slc_sheet *sheet, char text[SLC_TABLE_BYTES])
+{
+    slc_sheet_remember(sheet->spec, sheet->lowest, text);
+}
+
+/* Puts the strings that a mode of the old store has into its dictionary. */
+static enum slc_status recall_strings(struct opening *opening, unsigned m, struct slc_error *err)
+{
+    const struct slc_sheet_old *old = opening->request->old;
+    const struct slc_store_names *listed = slc_manifest_names(old->manifest, m);
+    const uint64_t count = listed != NULL ? listed->count : 0;
+    struct slc_names *names = NULL;
+    enum slc_status status = SLC_OK;
+
+    if (count != old->manifest->dims[m]) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "mode %u has %" PRIu64 " indices, of which %" PRIu64
+                          " have a name: what strings the others are is not known",
+                          m + 1, old->manifest->dims[m], count);
+        slc_error_locate_file(err, old->store);
+        return status;
+    }
+    status = slc_names_open(opening->sheet->files, old->store, listed, &names, err);
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        const char *name = NULL;
+        size_t bytes = 0;
+        uint64_t number = i;
+
+        status = slc_names_get(names, i, &name, &bytes, err);
+        if (status == SLC_OK) {
+            status = slc_dictionary_find(opening->sheet->dictionaries[m], name != NULL ? name : "",
+                                         bytes, &number, err);
+        }
+        if (status == SLC_OK && number != i) {
+            status = slc_fail(err, SLC_ERR_INPUT,
+                              "indices %" PRIu64 " and %" PRIu64 " of mode %u have the same name",
+                              number + 1, i + 1, m + 1);
+            slc_error_locate_file(err, old->store);
+        }
+    }
+    slc_names_close(names);
+    return status;
+}
+
+/* What the old store has, beside what is read. */
+static enum slc_status recall_modes(struct opening *opening, struct slc_error *err)
+{
+    const struct slc_sheet_old *old = opening->request->old;
+    struct slc_sheet_table *table = &opening->reading.table;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned m = 0; m < table->spec->order && status == SLC_OK; m++) {
+        table->floor[m] = old != NULL ? old->lowest[m] : INT64_MIN;
+        if (old != NULL && table->spec->items[m].rule == SLC_SHEET_STRINGS) {
+            status = recall_strings(opening, m, err);
+        }
+    }
+    return status;
+}
+
+/* Bins from the first of the old store to its last are there whatever was read. */
+static void add_old_bins(struct opening *opening)
+{
+    const struct slc_sheet_old *old = opening->request->old;
+    struct slc_sheet_reading *reading = &opening->reading;
+
+    for (unsigned m = 0; old != NULL && m < reading->table.spec->order; m++) {
+        const int64_t last = old->lowest[m] + (int64_t)old->manifest->dims[m] - 1;
+
+        reading->lowest[m] = old->lowest[m];
+        reading->highest[m] = last > reading->highest[m] ? last : reading->highest[m];
+    }
 }
 
 /* What the modes turned out to be. */
@@ -266,9 +351,13 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
                                  .row_bytes = 8 * ((size_t)request->spec->order + 1)};
     status = prepare(&opening, err);
     if (status == SLC_OK) {
+        status = recall_modes(&opening, err);
+    }
+    if (status == SLC_OK) {
         status = slc_sheet_read(reading, take_header, err);
     }
     if (status == SLC_OK) {
+        add_old_bins(&opening);
         report->rows = reading->rows;
         report->skipped = reading->skipped;
         status = settle_modes(&opening, err);

@@ -15,8 +15,16 @@
 
 struct slc_sheet;
 
+/* A store of a table that more rows go to: its indices keep their numbers and names. */
+struct slc_sheet_old {
+    const char *store; /* the folder */
+    const struct slc_manifest *manifest;
+    int64_t lowest[SLC_MAX_ORDER]; /* of consecutive bins that of index 0 */
+};
+
 struct slc_sheet_request {
     const struct slc_sheet_spec *spec;
+    const struct slc_sheet_old *old; /* NULL: the table is all there is */
     struct slc_input *input;
     struct slc_spool_options spool;
     void *room; /* the text goes through it */
@@ -36,8 +44,8 @@ struct slc_sheet_report {
 /*
  * Reads the table. Owns: slc_sheet_destroy, and slc_row_source_close before. Borrows the spec and
  * the header. Errors: SLC_ERR_INPUT with file, line and column, the column's name and what is
- * there; SLC_ERR_USAGE naming the column nearest to one that is not there; SLC_ERR_BUDGET; those of
- * files.
+ * there; SLC_ERR_USAGE naming the column nearest to one that is not there; SLC_ERR_BUDGET;
+ * SLC_ERR_INPUT where strings cannot be found by the old store's names; those of files.
  */
 enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
                                struct slc_text_header *header,
@@ -46,6 +54,12 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
                                struct slc_sheet_report *report,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_sheet_destroy(struct slc_sheet *sheet);
+
+/* Whether a file of that name is a table by convention. */
+bool slc_sheet_is_name(const char *name);
+
+/* How it was read, for the store's manifest. */
+void slc_sheet_tell(const struct slc_sheet *sheet, char text[SLC_TABLE_BYTES]);
 
 /* Names of indices and titles of modes: `attach` of struct slc_builder_options, `sheet` its
  * context. */

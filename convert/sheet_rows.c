@@ -154,6 +154,12 @@ static enum slc_status read_index(struct slc_sheet_part *part,
                                item->rule == SLC_SHEET_LOG ? "a number above 0" : "a number", err);
         }
     }
+    if (bin < part->table->floor[m]) {
+        return wrong_field(part, m, field,
+                           "nothing below the first bin of the store, whose indices keep their "
+                           "numbers: convert all tables together",
+                           err);
+    }
     *index = (uint64_t)bin;
     part->lowest[m] = bin < part->lowest[m] ? bin : part->lowest[m];
     part->highest[m] = bin > part->highest[m] ? bin : part->highest[m];

@@ -27,6 +27,7 @@ struct slc_sheet_table {
     struct slc_dictionary **dictionaries;
     char delimiter;
     size_t row_bytes;
+    int64_t floor[SLC_MAX_ORDER];   /* bins below have no index */
     unsigned columns;               /* 0: not known yet */
     unsigned at[SLC_MAX_ORDER + 1]; /* columns of modes and value; UINT_MAX: rows are counted */
 };

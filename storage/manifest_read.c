@@ -394,6 +394,9 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
     get_text(parser, object, "duplicate_policy", origin->duplicate_policy,
              sizeof origin->duplicate_policy);
     get_text(parser, object, "writer", origin->writer, sizeof origin->writer);
+    if (json_object_get(object, "table") != NULL) {
+        get_text(parser, object, "table", origin->table, sizeof origin->table);
+    }
     if (json_object_get(object, "transforms") != NULL) {
         get_text(parser, object, "transforms", origin->transforms, sizeof origin->transforms);
     }

@@ -226,6 +226,9 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
     put(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
     put(object, "duplicate_policy", json_text(origin->duplicate_policy), ok);
     put(object, "writer", json_text(origin->writer), ok);
+    if (origin->table[0] != '\0') {
+        put(object, "table", json_text(origin->table), ok);
+    }
     if (origin->transforms[0] != '\0') {
         put(object, "transforms", json_text(origin->transforms), ok);
     }

@@ -60,6 +60,8 @@ struct slc_store_names {
 };
 
 enum { SLC_TITLE_BYTES = 256 };
+/* Of how a table was read, which names a column or two for each mode. */
+enum { SLC_TABLE_BYTES = 5120 };
 
 /* Where the data came from: what conversion decided and counted. Statistics only. */
 struct slc_store_origin {
@@ -70,9 +72,11 @@ struct slc_store_origin {
     uint64_t duplicates;     /* entries merged into an earlier one */
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
     char duplicate_policy[16];
-    char writer[64];         /* "sluice 0.1.0" */
-    char transforms[128];    /* what was made of values, in turn: "abs,log1p"; "": nothing */
-    unsigned appended_count; /* later inputs, which the counts above include */
+    char writer[64];             /* "sluice 0.1.0" */
+    char table[SLC_TABLE_BYTES]; /* how the columns of a table were read (docs/FORMAT.md); "": it
+                                    was none */
+    char transforms[128];        /* what was made of values, in turn: "abs,log1p"; "": nothing */
+    unsigned appended_count;     /* later inputs, which the counts above include */
     struct slc_store_appended appended[SLC_MAX_APPENDED];
 };
 

@@ -21,6 +21,7 @@ struct arguments {
     const char *grow_modes;
     const char *layouts;
     bool again;
+    bool table;
     struct forecast_options forecast;
 };
 
@@ -28,6 +29,12 @@ static const char *const layouts_choices[] = {"keep", "drop", NULL};
 
 static const struct option options[] = {
     INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as of sluice convert"),
+    {.name = "table",
+     .kind = OPTION_FLAG,
+     .help =
+         "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files are "
+         "without being told",
+     .offset = offsetof(struct arguments, table)},
     INPUT_OPTION_ROW_BASE(arguments,
                           "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
                           "the store was made of"),
@@ -121,8 +128,12 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     if (status != SLC_OK) {
         return status;
     }
+    if (args->table && (args->input.format[0] != 'a' || args->input.index_base[0] != 'a')) {
+        return slc_fail(err, SLC_ERR_USAGE, "--format and --index-base do not go with --table");
+    }
     out->append = true;
     out->again = args->again;
+    out->table = args->table;
     out->drop_layouts = args->layouts[0] == 'd';
     out->value = SLC_VALUE_AUTO;
     out->block_bytes = args->build.block_bytes;
@@ -148,7 +159,12 @@ static void print_report(const struct slc_convert_report *report,
     printf("Appended %s to %s\n", append->input, append->output);
     printf("  %-12s %s, compression %s, %s\n", "input", slc_dialect_name(report->dialect),
            report->compression, format_data(&a, (double)report->text_bytes));
-    printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    if (report->dialect == SLC_DIALECT_CSV) {
+        printf("  %-12s %s rows lack something and are left out\n", "skipped",
+               format_count(&a, report->skipped));
+    } else {
+        printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    }
     printf("  %-12s %s in the store, %s read\n", "nonzeros", format_count(&a, report->old_nnz),
            format_count(&b, report->entries));
     printf("  %-12s %s", "dims", format_dims(dims, report->order, report->dims));

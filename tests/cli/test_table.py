@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
 
 
 def named(folder, store, order):
@@ -148,7 +148,7 @@ def refused(folder):
 
 def pieces(folder):
     """However many threads read its pieces, with quotes, delimiters and line ends across their borders, a table is the same."""
-    rng, path, n = random.Random(5), os.path.join(folder, "p.csv"), 6000 if QUICK else 40000
+    rng, path, n = random.Random(5), os.path.join(folder, "p.csv"), 40000 if FULL else 6000
     wide = ["no\n" * 300, '"' * 400, "a,b\r\n" * 200, "plain", "5\" pipe", ""]
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
@@ -181,6 +181,110 @@ def pieces(folder):
     for threads in (1, 3):
         _, messages = sluice("convert", path, os.path.join(folder, "f.slc"), "--columns", "who", "--threads", threads, status=3)
         check("p.csv:100002:3" in messages and "1048576 bytes" in messages, messages)
+
+
+def same_files(one, other):
+    """Whether layouts and names of two stores have the same bytes."""
+    names = [n for n in sorted(os.listdir(one)) if n != "tensor.json"]
+    check(names == [n for n in sorted(os.listdir(other)) if n != "tensor.json"], f"{names} {sorted(os.listdir(other))}")
+    for name in names:
+        with open(os.path.join(one, name), "rb") as a, open(os.path.join(other, name), "rb") as b:
+            if a.read() != b.read():
+                return False
+    return True
+
+
+def rides(path, seed, begin, days, count, seen):
+    """A table of rides on some days, of which earlier tables have only some names."""
+    rng = random.Random(seed)
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(["note", "to", "when", "from", "fare", "n"])
+        for i in range(count):
+            who = rng.randrange(1 + seen + 30 * i // count)
+            writer.writerow(["x", f"zone; {who % 37}", f"2024-01-{begin + i * days // count:02} {i % 24:02}:10", f"street \"{who}\"\n{seed % 2}",
+                             5 + i % 50, 1 + i % 3])
+    return path
+
+
+COLUMNS = ("--columns", "from,to,date(when),bin(fare,5),hour(when)", "--value", "n", "--delimiter", ";")
+
+
+def two_tables(folder, count):
+    """Two tables, their stores, and the store of both, one behind the other."""
+    first, more = rides(os.path.join(folder, "1.csv"), 1, 1, 9, count, 5), rides(os.path.join(folder, "2.csv"), 3, 4, 20, count, 40)
+    with open(first) as one, open(more) as two, open(os.path.join(folder, "both.csv"), "w") as both:
+        both.write(one.read() + "".join(two.readlines()[1:]))
+    store, want = os.path.join(folder, "x.slc"), os.path.join(folder, "both.slc")
+    sluice("convert", first, store, *COLUMNS, "-q")
+    sluice("convert", os.path.join(folder, "both.csv"), want, *COLUMNS, "-q")
+    return first, more, store, want
+
+
+def appended(folder):
+    """Rows that are appended make the store of both tables: names and indices stay, new ones follow; never twice."""
+    first, more, store, want = two_tables(folder, 2000)
+    names = names_of(store, 1)
+    out, _ = sluice("append", store, more, "--threads", 3)
+    check("2,000 read" in out and "csv" in out and "index base" not in out, out)
+    check(same_files(store, want) and names_of(store, 1)[:len(names)] == names, "not the store of both tables")
+    check(len(names_of(store, 1)) > len(names) and named(folder, store, 5) == named(folder, want, 5), "names")
+    sluice("check", store, "-q")
+    shutil.copy(more, os.path.join(folder, "copy"))
+    with open(more) as file:
+        piped = subprocess.run([SLUICE, "append", store, "-", "--table"], stdin=file, capture_output=True, text=True)
+    for done in (run_command(["append", store, more]), run_command(["append", store, os.path.join(folder, "copy"), "--table"]), piped):
+        check(done.returncode == 0 and "has been appended" in done.stderr and same_files(store, want), done)
+    # What is less than the first bin, what has no such column, what grows where nothing may; the store stays.
+    _, messages = sluice("append", store, rides(os.path.join(folder, "3.csv"), 6, 1, 2, 50, 9), "--grow-modes", "none", "-q", status=3)
+    check("is not to grow" in messages, messages)
+    with open(os.path.join(folder, "3.csv"), "a") as file:
+        file.write("x;a;2023-12-31 01:00;b;7;1\n")
+    _, messages = sluice("append", store, os.path.join(folder, "3.csv"), "-q", status=3)
+    check("column when has '2023-12-31 01:00'" in messages and "3.csv:" in messages and "first bin" in messages, messages)
+    with open(os.path.join(folder, "4.csv"), "w") as file:
+        file.write("to;when;fare;n\n")
+    _, messages = sluice("append", store, os.path.join(folder, "4.csv"), "-q", status=2)
+    check("no column 'from'" in messages, messages)
+    check(same_files(store, want) and not os.path.exists(store + ".part"), "the store changed")
+    # Coordinates have no names, and strings cannot be told from what they add; a store of coordinates has no columns.
+    with open(os.path.join(folder, "more.tns"), "w") as file:
+        file.write("5000 1 1 1 1 2\n")
+    sluice("append", store, os.path.join(folder, "more.tns"), "-q")
+    _, messages = sluice("append", store, first, "-q", status=3)
+    check("mode 1 has 5000 indices" in messages, messages)
+    sluice("convert", os.path.join(folder, "more.tns"), os.path.join(folder, "t.slc"), "-q")
+    _, messages = sluice("append", os.path.join(folder, "t.slc"), first, "--table", "-q", status=3)
+    check("columns of a table" in messages, messages)
+    sluice("append", store, first, "--table", "--format", "tns", status=2)
+
+
+def killed(folder):
+    """Killed at any moment and run again, the conversion of a table and what is appended to it are what they are undisturbed."""
+    first, more, store, want = two_tables(folder, 60000 if FULL else 3000)
+    rng, alone = random.Random(9), os.path.join(folder, "alone.slc")
+    shutil.copytree(store, alone)
+    for line, begin, end in ((["convert", first, store, *COLUMNS], None, alone), (["append", store, more], alone, want)):
+        done = 0
+        for turn in range(40 if FULL else 4):
+            shutil.rmtree(store, ignore_errors=True)
+            if begin is not None:
+                shutil.copytree(begin, store)
+            child = subprocess.Popen([SLUICE, *line, "-q", "--threads", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                child.wait(timeout=rng.random() * (0.6 if FULL else 0.05))
+            except subprocess.TimeoutExpired:
+                child.kill()
+            child.wait()
+            there = os.path.exists(os.path.join(store, "tensor.json"))
+            check(there or begin is None, "the old store is gone")
+            check(not there or same_files(store, end) or same_files(store, begin), f"turn {turn}: neither old nor new")
+            if there and begin is None:
+                done += 1
+                continue
+            sluice(*line, "-q")
+            check(same_files(store, end), f"turn {turn}: another store")
+            check(not os.path.exists(store + ".part"), "something is left")
 
 
 def smallest(path, store):
@@ -225,4 +329,5 @@ def dictionary(folder):
     check(len(os.listdir(folder)) == 3, os.listdir(folder))
 
 
-run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("refused", refused), ("dictionary", dictionary)])
+run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
+     ("refused", refused), ("dictionary", dictionary)])
