@@ -306,7 +306,7 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
         report->smallest[m] = job->smallest[m];
     }
     report->input_bytes = slc_row_source_consumed(job->source);
-    report->text_bytes = job->text_bytes;
+    report->text_bytes = c->sheet != NULL ? c->sheet_bytes : job->text_bytes;
     report->lines = job->line_count;
     report->workers = job->workers;
     report->read_seconds = job->read_seconds;

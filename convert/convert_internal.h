@@ -17,6 +17,7 @@ struct slc_conversion {
     struct slc_convert_report *report;
     struct slc_input *input;
     struct slc_sheet *sheet;        /* of a table, or NULL */
+    uint64_t sheet_bytes;           /* of its text, decompressed */
     struct slc_sheet_spec recalled; /* of a table that is appended: as the store remembers it */
     struct slc_input *values;       /* of .npy coordinates, or NULL */
     struct slc_input_info info;

@@ -111,6 +111,7 @@ static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *er
         return status;
     }
     c->report->skipped = report.skipped;
+    c->sheet_bytes = report.text_bytes;
     c->info.memory_bytes += report.memory_bytes;
     c->build.attach = slc_sheet_attach;
     c->build.attached = c->sheet;

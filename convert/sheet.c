@@ -360,6 +360,7 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
         add_old_bins(&opening);
         report->rows = reading->rows;
         report->skipped = reading->skipped;
+        report->text_bytes = reading->text_bytes;
         status = settle_modes(&opening, err);
     }
     if (status == SLC_OK) {

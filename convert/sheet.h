@@ -37,6 +37,7 @@ struct slc_sheet_request {
 
 struct slc_sheet_report {
     uint64_t rows, skipped; /* of the table, and of these those that lack something */
+    uint64_t text_bytes;    /* decompressed */
     uint64_t spooled_bytes;
     uint64_t memory_bytes; /* that the sheet holds from now on, and its names take at the end */
 };

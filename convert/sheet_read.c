@@ -327,6 +327,7 @@ enum slc_status slc_sheet_read(struct slc_sheet_reading *reading,
             *err = crew.fault;
         }
     }
+    reading->text_bytes = crew.settled_bytes;
     pthread_cond_destroy(&crew.order_changed);
     pthread_mutex_destroy(&crew.order_lock);
     pthread_mutex_destroy(&crew.input_lock);

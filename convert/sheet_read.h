@@ -17,7 +17,7 @@ struct slc_sheet_reading {
     uint64_t stored_bytes;        /* of the input, for progress */
     unsigned workers;
     /* What comes of it. */
-    uint64_t rows, skipped;
+    uint64_t rows, skipped, text_bytes;
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];
 };
 
