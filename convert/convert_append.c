@@ -167,6 +167,15 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, st
         status = slc_fail(err, SLC_ERR_FORMAT, "it has %u modes, and a table of %u",
                           old->manifest->order, c->recalled.order);
     }
+    for (unsigned m = 0; status == SLC_OK && m < c->recalled.order; m++) {
+        const uint64_t above = old->manifest->dims[m] - 1; /* of its bins behind the first */
+
+        if (above > INT64_MAX || old->lowest[m] > INT64_MAX - (int64_t)above) {
+            status = slc_fail(err, SLC_ERR_FORMAT,
+                              "its mode %u has %" PRIu64 " bins from bin %" PRId64 " on", m + 1,
+                              old->manifest->dims[m], old->lowest[m]);
+        }
+    }
     slc_error_locate_file(err, c->options->output);
     return status;
 }

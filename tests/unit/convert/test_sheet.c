@@ -5,6 +5,7 @@
 #include "convert/sheet_cut.h"
 #include "convert/sheet_names.h"
 #include "convert/sheet_record.h"
+#include "convert/sheet_remember.h"
 #include "convert/sheet_spec.h"
 #include "slc_test.h"
 
@@ -130,6 +131,70 @@ static void test_specs(void)
     CU_ASSERT_EQUAL(slc_sheet_distance("origin", "orgin"), 1);
     CU_ASSERT_EQUAL(slc_sheet_distance("", "abc"), 3);
     CU_ASSERT_EQUAL(slc_sheet_distance("kitten", "sitting"), 3);
+}
+
+/* What a store remembers of a table comes back, and whatever else stands there is refused or read.
+ */
+static void test_remembered(void)
+{
+    const int64_t lowest[4] = {INT64_MIN, -7, 0, INT64_MAX};
+    static char text[SLC_TABLE_BYTES], forged[SLC_TABLE_BYTES];
+    static struct slc_sheet_spec spec, again;
+    int64_t found[SLC_MAX_ORDER];
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t sound = 0;
+    size_t bytes;
+
+    SLC_ASSERT_OK(slc_sheet_spec_set(&spec, "hour(when),\"a, \"\"b\"\"\",bin(x,2.5),int(n)",
+                                     "how \"many\"", "tab", true, SLC_SHEET_MISSING_SKIP, &err),
+                  &err);
+    slc_sheet_remember(&spec, lowest, text);
+    bytes = strlen(text);
+    CU_ASSERT_TRUE_FATAL(bytes > 0);
+    SLC_ASSERT_OK(slc_sheet_recall(text, &again, found, &err), &err);
+    CU_ASSERT_EQUAL(slc_sheet_spec_hash(&again), slc_sheet_spec_hash(&spec));
+    CU_ASSERT(memcmp(found, lowest, sizeof lowest) == 0 && again.order == 4 && again.no_header);
+    CU_ASSERT_STRING_EQUAL(again.value, "how \"many\"");
+    CU_ASSERT_STRING_EQUAL(again.items[1].column, "a, \"b\"");
+    for (size_t cut = 0; cut < bytes; cut++) {
+        memcpy(forged, text, cut);
+        forged[cut] = '\0';
+        /* The last item may be the name of a column when it is cut. */
+        if (cut + strlen("int(n)") <= bytes || cut + 3 > bytes) {
+            SLC_ASSERT_FAILS(slc_sheet_recall(forged, &again, found, &err), SLC_ERR_FORMAT, &err,
+                             "not sound");
+            slc_error_clear(&err);
+        }
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        for (unsigned byte = 1; byte < 256; byte++) {
+            enum slc_status status;
+
+            memcpy(forged, text, bytes + 1);
+            forged[at] = (char)(unsigned char)byte;
+            status = slc_sheet_recall(forged, &again, found, NULL);
+            CU_ASSERT_FATAL(status == SLC_ERR_FORMAT || (status == SLC_OK && again.order <= 5));
+            sound += status == SLC_OK;
+        }
+    }
+    CU_ASSERT(sound > bytes && sound < 128 * bytes);
+    /* Longer than there is room for: nothing is remembered, rather than a part. */
+    memset(spec.value, '"', sizeof spec.value - 1);
+    for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
+        spec.items[m] = spec.items[1];
+        memset(spec.items[m].title, 'x', sizeof spec.items[m].title - 1);
+        memset(spec.items[m].column, 'x', sizeof spec.items[m].column - 1);
+    }
+    spec.order = SLC_MAX_ORDER;
+    memset(found, 0, sizeof found);
+    slc_sheet_remember(&spec, found, text);
+    if (text[0] != '\0') {
+        SLC_ASSERT_OK(slc_sheet_recall(text, &again, found, &err), &err);
+        CU_ASSERT_EQUAL(again.order, SLC_MAX_ORDER);
+    }
+    spec.items[3].title[9] = '(';
+    slc_sheet_remember(&spec, found, text);
+    CU_ASSERT_STRING_EQUAL(text, "");
 }
 
 static void test_bins(void)
@@ -353,6 +418,7 @@ static const struct slc_test tests[] = {
     {"points in time", test_times},
     {"parts of times and their names", test_time_bins},
     {"items of --columns", test_specs},
+    {"what a store remembers of a table", test_remembered},
     {"bins of numbers", test_bins},
     {"records", test_records},
     {"a dictionary larger than its memory", test_dictionary},
