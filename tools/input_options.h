@@ -23,21 +23,21 @@ extern const char *const input_duplicates_choices[];
 #define INPUT_OPTION_ROW_FORMAT(type, names, text)                                                 \
     {                                                                                              \
         .name = "format", .alias = "dialect", .kind = OPTION_CHOICE, .value = "NAME",              \
-        .fallback = "auto", .choices = names, .help = text,                                        \
+        .fallback = "auto", .choices = (names), .help = (text),                                    \
         .offset = offsetof(struct type, input.format)                                              \
     }
 
 #define INPUT_OPTION_ROW_BASE(type, text)                                                          \
     {                                                                                              \
         .name = "index-base", .kind = OPTION_CHOICE, .value = "B", .fallback = "auto",             \
-        .choices = input_base_choices, .help = text,                                               \
+        .choices = input_base_choices, .help = (text),                                             \
         .offset = offsetof(struct type, input.index_base)                                          \
     }
 
 #define INPUT_OPTION_ROW_DUPLICATES(type, text)                                                    \
     {                                                                                              \
         .name = "duplicates", .kind = OPTION_CHOICE, .value = "POLICY", .fallback = "sum",         \
-        .choices = input_duplicates_choices, .help = text,                                         \
+        .choices = input_duplicates_choices, .help = (text),                                       \
         .offset = offsetof(struct type, input.duplicates)                                          \
     }
 

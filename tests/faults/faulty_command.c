@@ -32,6 +32,7 @@ enum { PATIENCE_SECONDS = 120 };
 static struct slc_faulty faulty_files;
 static struct command_fault fault_in_place;
 static uint64_t fault_at;
+static pid_t command_process;
 static atomic_uint_fast64_t seen[COMMAND_KINDS];
 static atomic_int_fast64_t buffers;
 
@@ -152,8 +153,18 @@ static int64_t count_descriptors(void)
     return count;
 }
 
+/* What happens to others' files happens once: a process that the command has started has a copy of
+ * all this. */
+static void call_in_command(void)
+{
+    if (getpid() == command_process) {
+        fault_in_place.call();
+    }
+}
+
 static void arm(const struct command_fault *fault, uint64_t k)
 {
+    command_process = getpid();
     slc_faulty_init(&faulty_files);
     fault_at = k;
     fault_in_place = fault != NULL ? *fault : (struct command_fault){0};
@@ -164,7 +175,7 @@ static void arm(const struct command_fault *fault, uint64_t k)
         faulty_files.action = fault->action;
         faulty_files.detail = fault->detail;
         faulty_files.from_then = fault->from_then;
-        faulty_files.call = fault->call;
+        faulty_files.call = fault->call != NULL ? call_in_command : NULL;
     }
 }
 

@@ -9,6 +9,7 @@
 #include "convert/sheet_spec.h"
 #include "slc_test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -312,8 +313,7 @@ static void share(void *context, unsigned worker, unsigned workers)
         struct slc_dictionary_key keys[AT_ONCE], *list[AT_ONCE];
 
         for (unsigned k = 0; k < AT_ONCE; k++) {
-            const int bytes =
-                snprintf(names[k], sizeof names[k], "name %llu", (unsigned long long)(i + k));
+            const int bytes = snprintf(names[k], sizeof names[k], "name %" PRIu64, i + k);
 
             list[k] = &keys[k];
             keys[k] = (struct slc_dictionary_key){.text = names[k],
