@@ -58,7 +58,8 @@ static enum slc_status tell(struct slc_top_options *wanted,
     if (status != SLC_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < known.mode_count && i < SLC_MAX_ORDER; i++) {
+    /* More are refused below, without a look at them. */
+    for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];
     }
     wanted->components = known.components;
