@@ -902,6 +902,6 @@ tests = [
     ("bench io and pass: refusals", streaming_refuses),
     ("budgets that are named", named_budgets),
 ]
-# What these measure others measure as well; under a sanitizer each of them takes 5 s of processor time.
+# What these measure others measure as well.
 LONG = {"bench stream", "bench mttkrp: sweeps", "bench roofline: picture", "bench roofline: refusals"}
-run([test for test in tests if not QUICK or test[0] not in LONG])
+run([test for test in tests if FULL or test[0] not in LONG])
