@@ -342,9 +342,8 @@ enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct 
     return status;
 }
 
-enum slc_status slc_checkpoint_discard(const struct slc_files *files,
-                                       const char *folder,
-                                       struct slc_error *err)
+enum slc_status
+slc_checkpoint_discard(const struct slc_files *files, const char *folder, struct slc_error *err)
 {
     struct slc_checkpoint *checkpoint = NULL;
     enum slc_status status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
