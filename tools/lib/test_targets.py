@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""What a folder has to build for some of its tests, a target of ninja a line.
+
+    test_targets.py FOLDER [--alone] < NAMES
+
+NAMES are those of `meson test --list`, without the project. Written are the programs and modules these tests depend on and,
+without --alone, everything outside tests/ that a plain build makes: a program that no named test runs is left out.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+
+def introspected(folder, what):
+    return json.loads(subprocess.run(["meson", "introspect", folder, what], check=True, stdout=subprocess.PIPE).stdout)
+
+
+def main(folder, alone, names):
+    folder = os.path.realpath(folder)
+    tests = introspected(folder, "--tests")
+    unknown = names - {test["name"] for test in tests}
+    if unknown:
+        sys.exit(f"{folder} has no test {min(unknown)}")
+    needed = {target for test in tests if test["name"] in names for target in test["depends"]}
+    for target in introspected(folder, "--targets"):
+        tested = os.sep + "tests" + os.sep in target["defined_in"]
+        if target["id"] in needed or (not alone and not tested and target["build_by_default"]):
+            for path in target["filename"]:
+                print(os.path.relpath(os.path.realpath(path), folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "--alone" in sys.argv[2:], {line.strip() for line in sys.stdin if line.strip()})
