@@ -24,9 +24,12 @@ def genten(dims, coords, values, float_bits=64, index_bits=None):
     bits = index_bits or [16 if d < 1 << 16 else 32 if d < 1 << 32 else 64 for d in dims]
     out = b"sptn" + struct.pack("<II", len(dims), float_bits)
     out += struct.pack(f"<{2 * len(dims) + 1}Q", *dims, *bits, len(values))
-    letter = {16: "H", 32: "I", 64: "Q"}
-    record = struct.Struct("<" + "".join(letter[b] for b in bits) + ("d" if float_bits == 64 else "f"))
-    return out + b"".join(record.pack(*(int(row[i]) for row in coords), float(values[i])) for i in range(len(values)))
+    record = np.dtype([(f"i{m}", f"<u{b // 8}") for m, b in enumerate(bits)] + [("value", f"<f{float_bits // 8}")])
+    records = np.empty(len(values), record)
+    for m, row in enumerate(coords):
+        records[f"i{m}"] = np.asarray(row).astype(f"<u{bits[m] // 8}")
+    records["value"] = values
+    return out + records.tobytes()
 
 
 def alto(dims, coords, values, value_bytes=8):
@@ -38,8 +41,9 @@ def alto(dims, coords, values, value_bytes=8):
 
 def tns(coords, values):
     """The same as text, from 1."""
-    return "".join(" ".join(str(int(row[i]) + 1) for row in coords) + f" {float(values[i])!r}\n"
-                   for i in range(len(values)))
+    columns = [(np.asarray(row).astype(np.uint64) + 1).tolist() for row in coords] + [np.asarray(values, float).tolist()]
+    line = "%d " * len(coords) + "%r\n"
+    return "".join([line % row for row in zip(*columns)])
 
 
 TINY = ((3, 4, 70000), [[0, 2, 1, 0], [3, 0, 1, 3], [69999, 0, 5, 1]], [1.5, -2.0, 3.0, 0.25])

@@ -82,7 +82,7 @@ def agree(folder):
             path = write(os.path.join(folder, name), content)
             check(converted(folder, path, *more) == want, f"{dims}, {name}: another store")
             if (number + seed) % 2 == 0:
-                packed = write(path + ".gz", gzip.compress(content))
+                packed = write(path + ".gz", gzip.compress(content, 1))
                 check(converted(folder, packed, *more, "-t", 1) == want, f"{dims}, {name}.gz: another store")
             else:
                 with open(path, "rb") as pipe:
@@ -139,7 +139,7 @@ def resumed(folder):
 
 def refused_with(folder, what, content, words, *more, status=3):
     path = write(os.path.join(folder, "bad"), content)
-    for source in (path, write(path + ".gz", gzip.compress(content))):
+    for source in (path, write(path + ".gz", gzip.compress(content, 1))):
         _, messages = sluice("convert", source, os.path.join(folder, "bad.slc"), *more, status=status)
         check(words in messages and os.path.basename(source) in messages, f"{what}: {messages}")
         check(not any(name.startswith("bad.slc") for name in os.listdir(folder)), f"{what}: something is left")
@@ -191,7 +191,7 @@ def refused(folder):
 def temporary(folder):
     """What has to be decompressed obeys --max-temp and --temp-dir, and leaves nothing."""
     given = tensor((300, 200, 90), 20000, 3)
-    packed = write(os.path.join(folder, "t.gz"), gzip.compress(forms.splatt(*given)))
+    packed = write(os.path.join(folder, "t.gz"), gzip.compress(forms.splatt(*given), 1))
     _, messages = sluice("convert", packed, os.path.join(folder, "o.slc"), "--max-temp", "100KiB", status=4)
     check("--max-temp" in messages, messages)
     temp = os.path.join(folder, "temp")

@@ -245,11 +245,10 @@ def lists_of(store, folder):
     """Coordinates (from 0, ascending) and values of a store by its text."""
     text = os.path.join(folder, "x.tns")
     sluice("export", store, text, "-q", "-f")
-    with open(text) as file:
-        rows = [line.split() for line in file]
-    coords = np.array([[int(x) - 1 for x in row[:-1]] for row in rows], dtype=np.int64).T
+    rows = np.loadtxt(text, ndmin=2)  # coordinates are below 2^53
+    coords = rows[:, :-1].T.astype(np.int64) - 1
     order = np.lexsort(coords[::-1])
-    return coords[:, order], np.array([float(row[-1]) for row in rows])[order]
+    return coords[:, order], rows[order, -1]
 
 
 def same_lists(want, coords, values, what):
