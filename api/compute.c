@@ -211,17 +211,7 @@ enum slc_status sluice_mttkrp_plan(const struct sluice_store *store,
 
 void api_copy_out(const struct slc_matrix *matrix, double *to)
 {
-    for (uint64_t i = 0; i < matrix->rows; i++, to += matrix->cols) {
-        if (matrix->type == SLC_F64) {
-            memcpy(to, slc_matrix_row_f64(matrix, i), matrix->cols * sizeof *to);
-        } else {
-            const float *row = slc_matrix_row_f32(matrix, i);
-
-            for (uint32_t r = 0; r < matrix->cols; r++) {
-                to[r] = (double)row[r];
-            }
-        }
-    }
+    slc_matrix_get_rows(matrix, 0, matrix->rows, to);
 }
 
 static enum slc_status check_factors(const struct slc_manifest *manifest,

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Below this a matrix gains nothing from huge pages: it has few pages to begin with. */
 static const uint64_t huge_pages_from_bytes = UINT64_C(4) << 20;
@@ -123,4 +124,19 @@ enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
         slc_matrix_destroy(matrix);
     }
     return status;
+}
+
+void slc_matrix_get_rows(const struct slc_matrix *m, uint64_t first, uint64_t count, double *to)
+{
+    for (uint64_t i = first; i < first + count; i++, to += m->cols) {
+        if (m->type == SLC_F64) {
+            memcpy(to, slc_matrix_row_f64(m, i), m->cols * sizeof *to);
+        } else {
+            const float *row = slc_matrix_row_f32(m, i);
+
+            for (uint32_t r = 0; r < m->cols; r++) {
+                to[r] = (double)row[r];
+            }
+        }
+    }
 }

@@ -85,6 +85,9 @@ enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
                                        const double *from,
                                        struct slc_error *err) SLC_NODISCARD;
 
+/* Copies `count` rows from `first` on into contiguous numbers. */
+void slc_matrix_get_rows(const struct slc_matrix *m, uint64_t first, uint64_t count, double *to);
+
 /* One element, whatever the type; for tests and cold paths. */
 double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col);
 void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value);

@@ -70,8 +70,10 @@ enum slc_status slc_column_bands_find(const struct slc_column_bands *wanted,
         .wanted = wanted, .found = found, .count = slc_column_bands_count(wanted)};
     struct slc_npy_rows *rows = NULL;
     struct slc_buffer values = SLC_BUFFER_INIT;
-    enum slc_status status =
-        slc_npy_rows_open(wanted->files, wanted->path, wanted->length, wanted->rank, &rows, err);
+    enum slc_status status = wanted->path == NULL
+                                 ? SLC_OK
+                                 : slc_npy_rows_open(wanted->files, wanted->path, wanted->length,
+                                                     wanted->rank, &rows, err);
 
     if (status == SLC_OK) {
         status =
@@ -82,7 +84,11 @@ enum slc_status slc_column_bands_find(const struct slc_column_bands *wanted,
     }
     for (uint64_t first = 0, more; first < wanted->length && status == SLC_OK; first += more) {
         more = slc_min_u64(step, wanted->length - first);
-        status = slc_npy_rows_read(rows, first, more, values.data, err);
+        if (wanted->path == NULL) {
+            slc_matrix_get_rows(wanted->matrix, first, more, values.data);
+        } else {
+            status = slc_npy_rows_read(rows, first, more, values.data, err);
+        }
         for (uint64_t i = 0; i < more && status == SLC_OK; i++) {
             add_row(&state, first + i, (const double *)values.data + i * wanted->rank);
         }

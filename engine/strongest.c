@@ -92,28 +92,6 @@ static void sort(struct slc_strong_row *heap, uint64_t count, bool by_signed)
     }
 }
 
-/* The next rows, as f64. */
-static enum slc_status read_rows(const struct slc_strongest *wanted,
-                                 struct slc_npy_rows *rows,
-                                 uint64_t first,
-                                 uint64_t count,
-                                 double *values,
-                                 struct slc_error *err)
-{
-    const struct slc_matrix *matrix = wanted->matrix;
-
-    if (wanted->path != NULL) {
-        return slc_npy_rows_read(rows, first, count, values, err);
-    }
-    for (uint64_t i = first; i < first + count; i++, values += wanted->rank) {
-        for (uint32_t r = 0; r < wanted->rank; r++) {
-            values[r] = matrix->type == SLC_F64 ? slc_matrix_row_f64(matrix, i)[r]
-                                                : (double)slc_matrix_row_f32(matrix, i)[r];
-        }
-    }
-    return SLC_OK;
-}
-
 enum slc_status slc_strongest_find(const struct slc_strongest *wanted,
                                    struct slc_strong_row *found,
                                    struct slc_error *err)
@@ -134,7 +112,11 @@ enum slc_status slc_strongest_find(const struct slc_strongest *wanted,
     for (uint64_t first = 0, more; first < wanted->length && count > 0 && status == SLC_OK;
          first += more) {
         more = slc_min_u64(step, wanted->length - first);
-        status = read_rows(wanted, rows, first, more, values.data, err);
+        if (wanted->path == NULL) {
+            slc_matrix_get_rows(wanted->matrix, first, more, values.data);
+        } else {
+            status = slc_npy_rows_read(rows, first, more, values.data, err);
+        }
         if (status == SLC_OK) {
             add_rows(wanted, values.data, first, more, found);
         }

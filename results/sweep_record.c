@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "storage/files.h"
+#include "storage/json_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -321,19 +322,12 @@ enum slc_status slc_sweep_record_parse(const char *text,
                                        struct slc_error *err)
 {
     struct parse parse = {.err = err, .status = SLC_OK};
-    json_error_t fault;
-    json_t *root;
+    json_t *root = NULL;
 
-    memset(&fault, 0, sizeof fault);
-    errno = 0;
-    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
-    if (root == NULL) {
-        if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
-            errno == ENOMEM) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
-        }
-        return slc_fail(err, SLC_ERR_FORMAT, "the record of the sweep is not valid JSON: line %d",
-                        fault.line);
+    parse.status =
+        slc_json_read(text, bytes, "the record of the sweep", SLC_ERR_FORMAT, &root, err);
+    if (parse.status != SLC_OK) {
+        return parse.status;
     }
     parse_all(&parse, root, record);
     json_decref(root);

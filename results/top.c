@@ -4,7 +4,6 @@
 #include "base/checked.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Small objects, and pages of libraries that are touched later. */
 enum { UNTOUCHED_BYTES = 4 << 20 };
@@ -131,19 +130,10 @@ static enum slc_status find_mode(const struct slc_top_options *options,
 static enum slc_status
 read_run(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
-    const struct slc_model_view *model = options->model;
-
     if (options->folder != NULL) {
         return slc_run_folder_read(options->files, options->folder, &top->run, err);
     }
-    top->run.order = model->order;
-    top->run.rank = model->rank;
-    top->run.weighted = true;
-    memcpy(top->run.lambda, model->lambda, model->rank * sizeof model->lambda[0]);
-    for (unsigned n = 0; n < model->order; n++) {
-        top->run.dims[n] = model->factors[n]->rows;
-        top->run.types[n] = model->factors[n]->type;
-    }
+    slc_run_folder_of_model(options->model, &top->run);
     return SLC_OK;
 }
 

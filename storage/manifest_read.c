@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/plain_text.h"
 #include "storage/folder_kind.h"
+#include "storage/json_text.h"
 #include "storage/labels.h"
 #include "storage/manifest_text.h"
 #include "storage/names_form.h"
@@ -515,23 +516,12 @@ parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, stru
 {
     struct slc_manifest parsed;
     enum slc_status status;
-    json_error_t fault;
-    json_t *root;
+    json_t *root = NULL;
 
-    memset(&fault, 0, sizeof fault);
-    errno = 0;
-    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
-    if (root == NULL) {
-        /* Of much that it has no memory for jansson says that the text is wrong, but errno is left
-         * as the refused allocation set it. */
-        if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
-            errno == ENOMEM) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-        }
-        return slc_fail(err, SLC_ERR_FORMAT, "the manifest is not valid JSON: line %d: %s",
-                        fault.line, fault.text);
+    status = slc_json_read(text, bytes, "the manifest", SLC_ERR_FORMAT, &root, err);
+    if (status == SLC_OK) {
+        status = parse_manifest(root, &parsed, err);
     }
-    status = parse_manifest(root, &parsed, err);
     if (status == SLC_OK) {
         *manifest = parsed;
     }

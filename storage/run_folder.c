@@ -3,8 +3,9 @@
 
 #include "base/memory.h"
 #include "storage/folder_kind.h"
-#include "storage/model.h"
+#include "storage/json_text.h"
 #include "storage/npy.h"
+#include "storage/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,19 @@ char *slc_run_folder_factor(const char *folder, unsigned mode)
 
     (void)snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
     return slc_path_join(folder, name);
+}
+
+void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run)
+{
+    memset(run, 0, sizeof *run);
+    run->order = model->order;
+    run->rank = model->rank;
+    run->weighted = true;
+    memcpy(run->lambda, model->lambda, model->rank * sizeof model->lambda[0]);
+    for (unsigned n = 0; n < model->order; n++) {
+        run->dims[n] = model->factors[n]->rows;
+        run->types[n] = model->factors[n]->type;
+    }
 }
 
 /* Behind the heavier ones; of equal weights the lower number first. */
@@ -124,24 +138,12 @@ enum slc_status slc_run_record_parse(const char *text,
                                      struct slc_error *err)
 {
     struct slc_run_record parsed = {.order = 0};
-    enum slc_status status;
-    json_error_t fault;
-    json_t *root;
+    json_t *root = NULL;
+    enum slc_status status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &root, err);
 
-    memset(&fault, 0, sizeof fault);
-    errno = 0;
-    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
-    if (root == NULL) {
-        /* As of a manifest: of much that it has no memory for jansson says that the text is wrong.
-         */
-        if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
-            errno == ENOMEM) {
-            return no_memory(err);
-        }
-        return slc_fail(err, SLC_ERR_INPUT, "run.json is not valid JSON: line %d: %s", fault.line,
-                        fault.text);
+    if (status == SLC_OK) {
+        status = parse_record(root, &parsed, err);
     }
-    status = parse_record(root, &parsed, err);
     if (status == SLC_OK) {
         *record = parsed;
     }
@@ -149,7 +151,7 @@ enum slc_status slc_run_record_parse(const char *text,
     return status;
 }
 
-/* Whether there is a file `name` in the folder; its path in fresh memory. */
+/* Whether there is a file at `path`, which is NULL without memory. */
 static enum slc_status
 find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
 {
@@ -162,8 +164,26 @@ find_file(const struct slc_files *files, char *path, bool *found, struct slc_err
     }
     rc = files->stat_path(files->self, path, &stat);
     *found = rc >= 0;
-    return rc >= 0 || rc == -ENOENT ? SLC_OK
-                                    : slc_fail_errno(err, -rc, path, "looking for the results");
+    return rc >= 0 || rc == -ENOENT || rc == -ENOTDIR
+               ? SLC_OK
+               : slc_fail_errno(err, -rc, path, "looking for the results");
+}
+
+enum slc_status slc_run_folder_find(const char *path, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    static const char *const names[] = {SLC_MANIFEST_NAME, "run.json", "mode-1.npy"};
+    bool there[3] = {false, false, false};
+    enum slc_status status = SLC_OK;
+
+    for (size_t i = 0; i < 3 && status == SLC_OK; i++) {
+        char *file = slc_path_join(path, names[i]);
+
+        status = find_file(files, file, &there[i], err);
+        slc_free(file);
+    }
+    *found = status == SLC_OK && !there[0] && (there[1] || there[2]);
+    return status;
 }
 
 static enum slc_status read_record(const struct slc_files *files,

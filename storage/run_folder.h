@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/matrix.h"
 #include "storage/files.h"
+#include "storage/model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +57,14 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     const char *path,
                                     struct slc_run_folder *run,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Whether the folder has a run's record or factors and is no store. Errors: SLC_ERR_IO,
+ * SLC_ERR_MEMORY. */
+enum slc_status
+slc_run_folder_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
+
+/* The same of a model in memory: its shape and weights. */
+void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run);
 
 /* The numbers, from 0, of all components: the heaviest first, of equal ones the lower number. */
 void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components);

@@ -58,39 +58,3 @@ void accelerator_report_stats(const struct slc_plan *plan, const struct slc_devi
            "computed", stats->blocks, stats->launches, stats->compute_seconds,
            format_data(&a, (double)stats->resident_bytes));
 }
-
-json_t *accelerator_plan_json(const struct slc_plan *plan)
-{
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
-
-    if (plan->request.accelerator == NULL) {
-        return json_null();
-    }
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", accelerator->name,
-        "budget_bytes", (json_int_t)accelerator->budget_bytes, "minimum_bytes",
-        (json_int_t)accelerator->minimum_bytes, "total_bytes", (json_int_t)accelerator->total_bytes,
-        "factor_bytes", (json_int_t)accelerator->factor_bytes, "slots_bytes",
-        (json_int_t)accelerator->slots_bytes, "resident_bytes",
-        (json_int_t)accelerator->resident_bytes, "streams", (json_int_t)accelerator->streams,
-        "slot_bytes", (json_int_t)accelerator->slot_bytes, "resident_blocks",
-        (json_int_t)accelerator->kept_blocks, "resident_block_bytes",
-        (json_int_t)accelerator->kept_bytes);
-}
-
-json_t *accelerator_stats_json(const struct slc_plan *plan, const struct slc_device_stats *stats)
-{
-    if (plan->request.accelerator == NULL) {
-        return json_null();
-    }
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "name",
-                     plan->accelerator.name, "launches", (json_int_t)stats->launches, "blocks",
-                     (json_int_t)stats->blocks, "nnz", (json_int_t)stats->nnz, "block_bytes",
-                     (json_int_t)stats->block_bytes, "resident_bytes",
-                     (json_int_t)stats->resident_bytes, "bytes_to_device",
-                     (json_int_t)stats->bytes_to_device, "bytes_to_host",
-                     (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
-                     (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
-                     (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
-                     "compute_seconds", stats->compute_seconds);
-}

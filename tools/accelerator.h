@@ -14,7 +14,5 @@ void accelerator_report_plan(const struct slc_plan *plan);
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
 /* The same as objects; null where the plan has none. */
-json_t *accelerator_plan_json(const struct slc_plan *plan);
-json_t *accelerator_stats_json(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
 #endif

@@ -12,6 +12,7 @@
 #include "probe.h"
 #include "progress.h"
 #include "report.h"
+#include "results/json_plan.h"
 #include "run_json.h"
 #include "run_log.h"
 #include "share.h"
@@ -184,7 +185,7 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
     }
     progress_iteration(iteration->iteration, iteration->fit, iteration->delta, iteration->seconds);
     log_json_iteration(cpd->log, iteration, order);
-    (void)json_array_append_new(cpd->iterations, json_iteration(iteration, order));
+    (void)json_array_append_new(cpd->iterations, slc_json_iteration(iteration, order));
 }
 
 static void
@@ -394,21 +395,24 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
     enum slc_status status;
 
     slc_stream_stats(cpd->session.stream, &stats);
-    struct run_record record = {.command = cpd->command,
-                                .argc = cpd->argc,
-                                .argv = cpd->argv,
-                                .values = &cpd->args,
-                                .store = &cpd->session.store,
-                                .plan = &cpd->session.plan,
-                                .result = &cpd->result,
-                                .stats = &stats,
-                                .exit_code = stop_code(cpd->result.reason),
-                                .iterations = cpd->iterations,
-                                .total_seconds = cpd->checkpoint.seconds_before +
-                                                 slc_seconds_since(cpd->start_ns),
-                                .checkpoint = &cpd->checkpoint,
-                                .estimate = told_estimate(cpd),
-                                .actual = &cpd->estimate.actual};
+    struct run_record record = {
+        .facts = {.store = &cpd->session.store,
+                  .plan = &cpd->session.plan,
+                  .result = &cpd->result,
+                  .stats = &stats,
+                  .exit_code = stop_code(cpd->result.reason),
+                  .iterations = cpd->iterations,
+                  .total_seconds =
+                      cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
+                  .seconds_before = cpd->checkpoint.seconds_before,
+                  .checkpoint_folder =
+                      cpd->checkpoint.file != NULL ? cpd->checkpoint.folder : NULL},
+        .command = cpd->command,
+        .argc = cpd->argc,
+        .argv = cpd->argv,
+        .values = &cpd->args,
+        .estimate = told_estimate(cpd),
+        .actual = &cpd->estimate.actual};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);

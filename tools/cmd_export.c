@@ -12,6 +12,7 @@
 #include "forecast_ahead.h"
 #include "format.h"
 #include "progress.h"
+#include "storage/run_folder.h"
 #include "unfinished.h"
 
 #include <inttypes.h>
@@ -304,7 +305,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    status = export_run_find(operands.text[0], &is_run, &err);
+    status = slc_run_folder_find(operands.text[0], &is_run, &err);
     if (status == SLC_OK) {
         status = choose_form(&args, operands.text[1], is_run, &form, &err);
     }

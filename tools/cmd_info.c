@@ -6,7 +6,8 @@
 #include "format.h"
 #include "info_checkpoint.h"
 #include "json_out.h"
-#include "log_json.h"
+#include "results/json_parts.h"
+#include "results/saved_run.h"
 #include "session.h"
 #include "storage/block_file.h"
 #include "storage/labels.h"
@@ -193,7 +194,7 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes, "block_count",
         (json_int_t)layout->block_count, "index_bits_per_nonzero", index_bits(manifest, layout),
         "fiber_mode", (json_int_t)(stats->run.bits > 0 ? stats->run.mode + 1 : 0), "fiber_bits",
-        (json_int_t)stats->run.bits, "header_hash", json_hex(layout->header_hash));
+        (json_int_t)stats->run.bits, "header_hash", slc_json_hex(layout->header_hash));
 
     if (object != NULL && file->shape.count > 0) {
         json_t *stripes = json_array();
@@ -283,10 +284,10 @@ static int print_json(const struct slc_store *store, const struct findings *find
         "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
         "s:o, s:o, s:o}",
         "schema", "sluice-info-1", "path", store->path, "order", (json_int_t)manifest->order,
-        "dims", json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
+        "dims", slc_json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
         "density", (double)manifest->nnz / cells_of(manifest), "value_type",
         manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares", manifest->sum_of_squares,
-        "norm", sqrt(manifest->sum_of_squares), "content_sum", json_hex(manifest->content_sum),
+        "norm", sqrt(manifest->sum_of_squares), "content_sum", slc_json_hex(manifest->content_sum),
         "store_bytes", (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
@@ -429,7 +430,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    if (info_checkpoint_find(operands.text[0], &checkpoint, &err) != SLC_OK) {
+    if (slc_saved_run_find(operands.text[0], &checkpoint, &err) != SLC_OK) {
         return console_error(&err);
     }
     if (checkpoint) {

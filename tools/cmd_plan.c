@@ -5,10 +5,10 @@
 #include "engine/solve/cp_checkpoint.h"
 #include "format.h"
 #include "json_out.h"
-#include "log_json.h"
 #include "plan_products.h"
 #include "probe.h"
 #include "report.h"
+#include "results/json_plan.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static int print_json(const struct slc_session *session,
                       json_t *devices)
 {
     const struct slc_manifest *manifest = &session->store.manifest;
-    json_t *object = json_plan(&session->plan, manifest->order);
+    json_t *object = slc_json_plan(&session->plan, manifest->order);
     struct slc_error err = SLC_ERROR_INIT;
 
     (void)json_object_set_new(object, "schema", json_string("sluice-plan-1"));

@@ -14,9 +14,9 @@
 #include "forecast_product.h"
 #include "format.h"
 #include "json_out.h"
-#include "log_json.h"
 #include "products.h"
 #include "progress.h"
+#include "results/json_parts.h"
 #include "session.h"
 #include "storage/store.h"
 #include "unfinished.h"
@@ -360,7 +360,7 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     }
     record = json_pack(
         "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1",
-        "dry_run", (int)dry_run, "modes", json_modes(modes), "nnz", (json_int_t)report->nnz,
+        "dry_run", (int)dry_run, "modes", slc_json_modes(modes), "nnz", (json_int_t)report->nnz,
         "layout", session_layout_name(&name, report->layout, report->layout_mode), "blocks",
         (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
@@ -378,7 +378,7 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
                                   json_real(report->layout_fibers_possible));
     }
     if (product->contract.output != NULL) {
-        (void)json_object_set_new(record, "dims", json_dims(report->order, report->dims));
+        (void)json_object_set_new(record, "dims", slc_json_dims(report->order, report->dims));
         (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
         (void)json_object_set_new(record, "result_nnz_most",
                                   json_integer((json_int_t)report->sums_most));

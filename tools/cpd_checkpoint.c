@@ -3,6 +3,7 @@
 
 #include "console.h"
 #include "engine/solve/cp_checkpoint.h"
+#include "results/json_plan.h"
 #include "storage/checkpoint.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ void cpd_checkpoint_resumed(struct cpd_checkpoint *checkpoint,
     checkpoint->iteration = resume->iteration;
     checkpoint->mode = resume->mode;
     for (unsigned i = 0; i < resume->past_count; i++) {
-        (void)json_array_append_new(iterations, json_iteration(&resume->past[i], order));
+        (void)json_array_append_new(iterations, slc_json_iteration(&resume->past[i], order));
     }
     log_json_resume(log, resume, checkpoint->folder);
     if (!quiet) {
@@ -120,15 +121,4 @@ void cpd_checkpoint_tell(const struct cpd_checkpoint *checkpoint)
     } else if (checkpoint->file != NULL) {
         console_note("there is no checkpoint yet: the same command begins anew");
     }
-}
-
-json_t *cpd_checkpoint_json(const struct cpd_checkpoint *checkpoint,
-                            const struct slc_cp_checkpoints *totals)
-{
-    if (checkpoint->file == NULL) {
-        return json_null();
-    }
-    return json_pack("{s:s, s:I, s:I, s:f, s:f}", "folder", checkpoint->folder, "resumes",
-                     (json_int_t)totals->resumes, "count", (json_int_t)totals->count, "seconds",
-                     totals->seconds, "seconds_before", checkpoint->seconds_before);
 }

@@ -52,8 +52,4 @@ void cpd_checkpoint_written(struct cpd_checkpoint *checkpoint,
 /* Where the same command line goes on from, on standard error; after an end that was not one. */
 void cpd_checkpoint_tell(const struct cpd_checkpoint *checkpoint);
 
-/* For run.json. */
-json_t *cpd_checkpoint_json(const struct cpd_checkpoint *checkpoint,
-                            const struct slc_cp_checkpoints *totals);
-
 #endif

@@ -276,37 +276,12 @@ void cpd_output_unlock(struct cpd_output *output)
     }
 }
 
-/*
- * Of an earlier run: with it gone, a record says that all files beside it are its own. Its name has
- * to be off the drive before another file is there, also where a run that was killed has removed
- * it.
- */
-static enum slc_status remove_record(const char *path, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    const int rc = files->unlink(files->self, path);
-    struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
-
-    if (rc < 0 && rc != -ENOENT) {
-        return slc_fail_errno(err, -rc, path, "the old record cannot be removed");
-    }
-    status = slc_name_sync(files, path, &fault);
-    if (status == SLC_OK || fault.system_errno == ENOENT) {
-        return SLC_OK; /* or there is no folder yet */
-    }
-    if (err != NULL && err->status == SLC_OK) {
-        *err = fault;
-    }
-    return status;
-}
-
 enum slc_status cpd_output_write(const struct cpd_output *output,
                                  const struct run_record *record,
                                  struct log_json *log,
                                  struct slc_error *err)
 {
-    const struct slc_cp_result *result = record->result;
+    const struct slc_cp_result *result = record->facts.result;
     struct slc_model_view model = {
         .order = result->order, .rank = result->rank, .lambda = result->lambda};
     const struct {
@@ -325,7 +300,7 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
     if (output->run_path[0] == '\0') {
         return SLC_OK;
     }
-    status = remove_record(output->run_path, err);
+    status = slc_run_record_remove(output->run_path, err);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0] && status == SLC_OK; i++) {
         uint64_t start_ns = slc_clock_ns();
 

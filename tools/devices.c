@@ -1,6 +1,7 @@
 /* What devices are to do, and what they have done; see devices.h. */
 #include "devices.h"
 #include "format.h"
+#include "results/json_stats.h"
 #include "session.h"
 
 #include "base/memory.h"
@@ -115,23 +116,6 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
     return list;
 }
 
-/* The largest over the mean of nonzeros, and of the time that these took. */
-static void measure_imbalance(const struct slc_plan *plan,
-                              const struct slc_devices_stats *stats,
-                              double *of_nnz,
-                              double *of_time)
-{
-    const unsigned count = slc_plan_device_count(plan);
-    double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
-
-    for (unsigned d = 0; d < count; d++) {
-        nnz[d] = (double)stats[d].nnz;
-        seconds[d] = stats[d].compute_seconds;
-    }
-    *of_nnz = slc_assign_imbalance(nnz, count);
-    *of_time = slc_assign_imbalance(seconds, count);
-}
-
 /* One device; or, where `count` is more, the mean of several. */
 static void
 print_stats(const char *name, const struct slc_devices_stats *stats, unsigned count, bool reduced)
@@ -173,7 +157,7 @@ void devices_report(const struct slc_plan *plan,
     if (count == 0) {
         return;
     }
-    measure_imbalance(plan, stats, &of_nnz, &of_time);
+    slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
     if (plan->devices > 0) {
         (void)snprintf(threads, sizeof threads, "%u thread%s each", plan->device_threads,
                        plan->device_threads == 1 ? "" : "s");
@@ -192,36 +176,4 @@ void devices_report(const struct slc_plan *plan,
     print_stats("mean", stats, count, reduced);
     printf("  imbalance: %.3f of an even share of nonzeros, %.3f of the mean time to compute\n\n",
            of_nnz, of_time);
-}
-
-json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_devices_stats *stats)
-{
-    json_t *list = json_array();
-    json_t *object = json_object();
-    const unsigned count = slc_plan_device_count(plan);
-    double of_nnz, of_time;
-
-    if (count == 0) {
-        json_decref(list);
-        json_decref(object);
-        return json_null();
-    }
-    for (unsigned d = 0; d < count; d++) {
-        (void)json_array_append_new(
-            list,
-            json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "nnz",
-                      (json_int_t)stats[d].nnz, "block_bytes", (json_int_t)stats[d].bytes,
-                      "compute", stats[d].compute_seconds, "wait", stats[d].wait_seconds, "reduce",
-                      stats[d].reduce_seconds, "solve", stats[d].solve_seconds, "copied_bytes",
-                      (json_int_t)stats[d].copied_bytes, "copy", stats[d].copy_seconds, "exchange",
-                      stats[d].exchange_seconds, "exchange_wait", stats[d].exchange_wait_seconds,
-                      "sent_bytes", (json_int_t)stats[d].sent_bytes));
-    }
-    measure_imbalance(plan, stats, &of_nnz, &of_time);
-    (void)json_object_set_new(object, "threads_each", json_integer(plan->device_threads));
-    (void)json_object_set_new(object, "split", json_string(slc_split_name(plan->request.split)));
-    (void)json_object_set_new(object, "imbalance_nnz", json_real(of_nnz));
-    (void)json_object_set_new(object, "imbalance_seconds", json_real(of_time));
-    (void)json_object_set_new(object, "each", list);
-    return object;
 }

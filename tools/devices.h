@@ -41,7 +41,5 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
 void devices_report(const struct slc_plan *plan,
                     const struct slc_devices_stats *stats,
                     bool verbose);
-/* The same as an object; null where there are none. */
-json_t *devices_stats_json(const struct slc_plan *plan, const struct slc_devices_stats *stats);
 
 #endif

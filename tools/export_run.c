@@ -24,41 +24,6 @@ static enum slc_status no_memory(struct slc_error *err)
     return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a model");
 }
 
-static enum slc_status
-has_file(const char *folder, const char *name, bool *found, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    char *path = slc_path_join(folder, name);
-    struct slc_file_stat stat;
-    int rc;
-    enum slc_status status = SLC_OK;
-
-    if (path == NULL) {
-        return no_memory(err);
-    }
-    rc = files->stat_path(files->self, path, &stat);
-    *found = rc >= 0;
-    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
-        status = slc_fail_errno(err, -rc, path, "looking for what is to be exported");
-    }
-    slc_free(path);
-    return status;
-}
-
-enum slc_status export_run_find(const char *path, bool *found, struct slc_error *err)
-{
-    static const char *const names[] = {"run.json", "mode-1.npy"};
-    bool store = false;
-    enum slc_status status = has_file(path, SLC_MANIFEST_NAME, &store, err);
-
-    *found = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == SLC_OK && !*found; i++) {
-        status = has_file(path, names[i], found, err);
-    }
-    *found = *found && !store;
-    return status;
-}
-
 struct exported {
     const struct export_run_options *options;
     struct slc_run_folder run;

@@ -19,9 +19,6 @@ struct export_run_options {
     struct forecast_options forecast; /* with dry_run nothing is written, and what it takes told */
 };
 
-/* Whether the folder has factors and is no store. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
-enum slc_status export_run_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
-
 /*
  * Streams the factors from their files into the form. A signal leaves no unfinished file. Errors:
  * those of reading the run and of writing; SLC_ERR_BUDGET, of a dry run also where the disk has no

@@ -1,32 +1,47 @@
-/*
- * Numbers as people read them. Each writes into a caller's buffer of FORMAT_BYTES and returns it,
- * so that calls nest in a printf. Decimal units (MB, GB) for data and rates, binary ones (MiB, GiB)
- * for memory, as drives and budgets are sold and set.
- */
+/* The library's numbers in words (base/format.h) under the short names that the command uses. */
 #ifndef SLC_TOOLS_FORMAT_H
 #define SLC_TOOLS_FORMAT_H
 
-#include <stdint.h>
+#include "base/format.h"
 
-enum { FORMAT_BYTES = 32, FORMAT_DIMS_BYTES = 16 * 24, FORMAT_MODES_BYTES = 32 * 3 + 1 };
+enum { FORMAT_DIMS_BYTES = SLC_FORMAT_DIMS_BYTES, FORMAT_MODES_BYTES = SLC_FORMAT_MODES_BYTES };
 
-struct format_text {
-    char text[FORMAT_BYTES];
-};
+/* A tag has no other name but a macro's. */
+#define format_text slc_format_text
 
-/* "1.23 GB" */
-const char *format_data(struct format_text *out, double bytes);
-/* "1.23 GiB" */
-const char *format_memory(struct format_text *out, uint64_t bytes);
-/* "2,607,931" */
-const char *format_count(struct format_text *out, uint64_t number);
-/* "1.9 G", "720 M": for rates, before a unit of the caller's */
-const char *format_scaled(struct format_text *out, double number);
-/* "4.2s", "3m 05s", "2h 07m" */
-const char *format_seconds(struct format_text *out, double seconds);
-/* "182 x 24 x 229", into FORMAT_DIMS_BYTES */
-const char *format_dims(char *text, unsigned order, const uint64_t *dims);
-/* "1,3,4": the bits of a set as modes, which count from 1; into FORMAT_MODES_BYTES */
-const char *format_modes(char *text, uint32_t modes);
+static inline const char *format_data(struct format_text *out, double bytes)
+{
+    return slc_format_data(out, bytes);
+}
+
+static inline const char *format_memory(struct format_text *out, uint64_t bytes)
+{
+    return slc_format_memory(out, bytes);
+}
+
+static inline const char *format_count(struct format_text *out, uint64_t number)
+{
+    return slc_format_count(out, number);
+}
+
+static inline const char *format_scaled(struct format_text *out, double number)
+{
+    return slc_format_scaled(out, number);
+}
+
+static inline const char *format_seconds(struct format_text *out, double seconds)
+{
+    return slc_format_seconds(out, seconds);
+}
+
+static inline const char *format_dims(char *text, unsigned order, const uint64_t *dims)
+{
+    return slc_format_dims(text, order, dims);
+}
+
+static inline const char *format_modes(char *text, uint32_t modes)
+{
+    return slc_format_modes(text, modes);
+}
 
 #endif

@@ -79,15 +79,7 @@ void log_json_end(struct log_json *log, const struct log_end *end);
  */
 void log_json_abort(struct log_json *log, int exit_code, double seconds);
 
-/* Parts that run.json, `info --json` and `bench --json` share. */
-json_t *json_versions(void); /* of sluice, compiler and system */
+/* The words of a command line. */
 json_t *json_command_line(int argc, char **argv);
-json_t *json_dims(unsigned order, const uint64_t *dims);
-json_t *json_modes(uint32_t modes); /* the bits of a set as numbers from 1, ascending */
-json_t *json_hex(uint64_t number);  /* 16 hexadecimal digits: beyond what a double can hold */
-json_t *json_plan(const struct slc_plan *plan, unsigned order);
-/* How a mode's strategy was chosen: candidates with ns per nonzero, measured where tried. */
-json_t *json_choice(unsigned mode, const struct slc_conflict_choice *choice);
-json_t *json_iteration(const struct slc_cp_iteration *iteration, unsigned order);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "format.h"
+#include "results/run_record.h"
 #include "session.h"
 
 #include <inttypes.h>
@@ -461,24 +462,6 @@ void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, u
     reads->iterations++;
 }
 
-uint64_t report_kernel_read_bytes(void)
-{
-    FILE *file = fopen("/proc/self/io", "r");
-    uint64_t bytes = UINT64_MAX;
-    char line[128];
-
-    if (file == NULL) {
-        return bytes;
-    }
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "read_bytes: %" SCNu64, &bytes) == 1) {
-            break;
-        }
-    }
-    (void)fclose(file);
-    return bytes;
-}
-
 void report_resources(const struct slc_plan *plan,
                       const struct slc_stream_stats *stats,
                       const struct report_reads *reads)
@@ -486,7 +469,7 @@ void report_resources(const struct slc_plan *plan,
     struct format_text a;
     struct format_text b;
     uint64_t peak = slc_memory_peak();
-    uint64_t kernel = report_kernel_read_bytes();
+    uint64_t kernel = slc_run_kernel_read_bytes();
 
     heading("Resources");
     printf(KEY "%s at most, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),

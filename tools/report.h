@@ -64,8 +64,4 @@ void report_resources(const struct slc_plan *plan,
                       const struct slc_stream_stats *stats,
                       const struct report_reads *reads);
 
-/* Bytes the kernel says this process has read from drives (/proc/self/io); UINT64_MAX if unknown.
- */
-uint64_t report_kernel_read_bytes(void);
-
 #endif

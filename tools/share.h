@@ -4,8 +4,6 @@
 
 #include "engine/share.h"
 
-#include <jansson.h>
-
 /* A line of what a plan has them do; nothing where nothing is shared. */
 void share_report_plan(const struct slc_share_wish *wish);
 /*
@@ -13,10 +11,5 @@ void share_report_plan(const struct slc_share_wish *wish);
  * mode. Nothing where nothing was shared.
  */
 void share_report(const struct slc_share *shares, unsigned order);
-
-/* How, with the fraction where one was asked for: an object; null where nothing is shared. */
-json_t *share_wish_json(const struct slc_share_wish *wish);
-/* The same with what was measured and done in each mode that passes were made over. */
-json_t *share_json(const struct slc_share *shares, unsigned order);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/plain_text.h"
-#include "info_checkpoint.h"
+#include "results/saved_run.h"
 #include "storage/files.h"
 #include "storage/run_folder.h"
 
@@ -149,7 +149,7 @@ static void take_checkpoint(const char *folder, struct run_state *state, char wr
     struct slc_error untold = SLC_ERROR_INIT;
     json_t *saved = NULL;
 
-    if (info_checkpoint_read(folder, true, &saved, &untold) == SLC_OK) {
+    if (slc_saved_run_read(folder, true, &saved, &untold) == SLC_OK) {
         state->completed = count_of(saved, "iterations_done");
         state->mode = count_of(saved, "mode");
         state->fit = number_of(saved, "fit");
@@ -169,7 +169,7 @@ enum slc_status watch_folder_look(const char *path,
     const struct run_state before = *state;
     char written[32] = "";
     bool saved = false, recorded = false;
-    enum slc_status status = info_checkpoint_find(path, &saved, err);
+    enum slc_status status = slc_saved_run_find(path, &saved, err);
 
     *news = RUN_NEWS_NONE;
     folder->held = pid > 0;

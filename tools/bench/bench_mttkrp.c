@@ -22,11 +22,11 @@
 #include "mttkrp_model.h"
 #include "mttkrp_variants.h"
 #include "record.h"
+#include "results/json_parts.h"
 #include "run.h"
 #include "table.h"
 #include "tools/common_options.h"
 #include "tools/format.h"
-#include "tools/log_json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -247,7 +247,7 @@ static void set_form(json_t *row, const struct slc_owned_form *form)
     char modes[FORMAT_MODES_BYTES];
 
     bench_set_text(row, "form", form->varying != 0 ? format_modes(modes, form->varying) : "plain");
-    bench_set(row, "varying", json_modes(form->varying));
+    bench_set(row, "varying", slc_json_modes(form->varying));
     bench_set_real(row, "nnz_per_run", form->nnz_per_run);
     bench_set_count(row, "tried", form->tried);
 }

@@ -1,8 +1,7 @@
 /* The record of a benchmark; see record.h. */
 #include "record.h"
 
-#include "tools/log_json.h"
-#include "tools/machine.h"
+#include "results/json_parts.h"
 #include "tools/session.h"
 
 #include <math.h>
@@ -36,7 +35,7 @@ json_t *bench_tensor_to_json(const struct slc_store *store)
     json_t *object = json_object();
 
     bench_set_text(object, "path", store->path);
-    bench_set(object, "dims", json_dims(manifest->order, manifest->dims));
+    bench_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
     bench_set_count(object, "nnz", manifest->nnz);
     bench_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
     bench_set_count(object, "store_bytes", session_store_bytes(manifest));
@@ -68,8 +67,8 @@ enum slc_status bench_record_start(const struct command *command,
     }
     bench_set_text(object, "bench", short_name(command));
     bench_set(object, "options", options_to_json(command, values));
-    bench_set(object, "versions", json_versions());
-    bench_set(object, "machine", machine_to_json());
+    bench_set(object, "versions", slc_json_versions());
+    bench_set(object, "machine", slc_json_machine());
     *record = object;
     return SLC_OK;
 }

@@ -1,32 +1,32 @@
 /*
- * HTML on its way into a file. Markup is ours; every text from outside goes through html_text. The
- * first fault is kept, and nothing is written after it, so that callers look once, at the end.
+ * HTML on its way into a file. Markup is ours; every text from outside goes through slc_html_text.
+ * The first fault is kept, and nothing is written after it, so that callers look once, at the end.
  */
-#ifndef SLC_TOOLS_HTML_H
-#define SLC_TOOLS_HTML_H
+#ifndef SLC_RESULTS_PAGE_HTML_H
+#define SLC_RESULTS_PAGE_HTML_H
 
 #include "base/error.h"
 #include "storage/output.h"
 
 #include <stddef.h>
 
-struct html {
+struct slc_html {
     struct slc_output *output;
     enum slc_status status;
     struct slc_error *err;
 };
 
 /* Markup as it stands, of any length. */
-void html_put(struct html *html, const char *markup);
+void slc_html_put(struct slc_html *html, const char *markup);
 
 /* Formatted markup and numbers, of at most 500 bytes. */
-void html_print(struct html *html, const char *format, ...) SLC_PRINTF(2, 3);
+void slc_html_print(struct slc_html *html, const char *format, ...) SLC_PRINTF(2, 3);
 
 /*
  * Text as a page shows it, between tags or in a quoted attribute: what has a meaning in HTML is
  * escaped, and what is not a character of UTF-8, or controls a terminal or the direction of text,
  * becomes U+FFFD. NULL is nothing.
  */
-void html_text(struct html *html, const char *text);
+void slc_html_text(struct slc_html *html, const char *text);
 
 #endif

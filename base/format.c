@@ -1,10 +1,10 @@
 /* Numbers as people read them; see format.h. */
-#include "format.h"
+#include "base/format.h"
 
 #include <stdio.h>
 
 static const char *
-scale(struct format_text *out, double number, double step, const char *const *units, int last)
+scale(struct slc_format_text *out, double number, double step, const char *const *units, int last)
 {
     int unit = 0;
 
@@ -19,28 +19,28 @@ scale(struct format_text *out, double number, double step, const char *const *un
     return out->text;
 }
 
-const char *format_data(struct format_text *out, double bytes)
+const char *slc_format_data(struct slc_format_text *out, double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
 
     return scale(out, bytes, 1e3, units, 5);
 }
 
-const char *format_memory(struct format_text *out, uint64_t bytes)
+const char *slc_format_memory(struct slc_format_text *out, uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 
     return scale(out, (double)bytes, 1024, units, 5);
 }
 
-const char *format_scaled(struct format_text *out, double number)
+const char *slc_format_scaled(struct slc_format_text *out, double number)
 {
     static const char *const units[] = {"", "k", "M", "G", "T", "P"};
 
     return scale(out, number, 1e3, units, 5);
 }
 
-const char *format_count(struct format_text *out, uint64_t number)
+const char *slc_format_count(struct slc_format_text *out, uint64_t number)
 {
     char digits[24];
     int count = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
@@ -56,7 +56,7 @@ const char *format_count(struct format_text *out, uint64_t number)
     return out->text;
 }
 
-const char *format_seconds(struct format_text *out, double seconds)
+const char *slc_format_seconds(struct slc_format_text *out, double seconds)
 {
     if (seconds < 59.95) {
         (void)snprintf(out->text, sizeof out->text, seconds < 1 ? "%.3fs" : "%.1fs", seconds);
@@ -73,25 +73,25 @@ const char *format_seconds(struct format_text *out, double seconds)
     return out->text;
 }
 
-const char *format_dims(char *text, unsigned order, const uint64_t *dims)
+const char *slc_format_dims(char *text, unsigned order, const uint64_t *dims)
 {
     int used = 0;
 
     for (unsigned n = 0; n < order; n++) {
-        used += snprintf(text + used, (size_t)(FORMAT_DIMS_BYTES - used), "%s%llu",
+        used += snprintf(text + used, (size_t)(SLC_FORMAT_DIMS_BYTES - used), "%s%llu",
                          n == 0 ? "" : " x ", (unsigned long long)dims[n]);
     }
     return text;
 }
 
-const char *format_modes(char *text, uint32_t modes)
+const char *slc_format_modes(char *text, uint32_t modes)
 {
     int used = 0;
 
     text[0] = '\0';
     for (unsigned n = 0; n < 32; n++) {
         if ((modes >> n & 1) != 0) {
-            used += snprintf(text + used, (size_t)(FORMAT_MODES_BYTES - used), "%s%u",
+            used += snprintf(text + used, (size_t)(SLC_FORMAT_MODES_BYTES - used), "%s%u",
                              used == 0 ? "" : ",", n + 1);
         }
     }

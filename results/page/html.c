@@ -1,5 +1,5 @@
 /* See html.h. */
-#include "html.h"
+#include "results/page/html.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 enum { PIECE_BYTES = 4096, PRINT_BYTES = 512 };
 
-static void put_bytes(struct html *html, const char *bytes, size_t count)
+static void put_bytes(struct slc_html *html, const char *bytes, size_t count)
 {
     while (count > 0 && html->status == SLC_OK) {
         const size_t piece = count < PIECE_BYTES ? count : PIECE_BYTES;
@@ -24,12 +24,12 @@ static void put_bytes(struct html *html, const char *bytes, size_t count)
     }
 }
 
-void html_put(struct html *html, const char *markup)
+void slc_html_put(struct slc_html *html, const char *markup)
 {
     put_bytes(html, markup, strlen(markup));
 }
 
-void html_print(struct html *html, const char *format, ...)
+void slc_html_print(struct slc_html *html, const char *format, ...)
 {
     char text[PRINT_BYTES];
     va_list list;
@@ -93,7 +93,7 @@ static const char *escape(uint32_t character)
     }
 }
 
-void html_text(struct html *html, const char *text)
+void slc_html_text(struct slc_html *html, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *plain = at; /* what is not written yet begins here */
@@ -106,7 +106,7 @@ void html_text(struct html *html, const char *text)
 
         if (other != NULL) {
             put_bytes(html, (const char *)plain, (size_t)(at - plain));
-            html_put(html, other);
+            slc_html_put(html, other);
         }
         at += length > 0 ? length : 1;
         plain = other != NULL ? at : plain;

@@ -3,19 +3,19 @@
  * anything outside it. What is told comes from run.json, from a checkpoint and from the factors, as
  * far as there are any; nothing in them is believed.
  */
-#ifndef SLC_TOOLS_RUN_PAGE_H
-#define SLC_TOOLS_RUN_PAGE_H
+#ifndef SLC_RESULTS_PAGE_RUN_PAGE_H
+#define SLC_RESULTS_PAGE_RUN_PAGE_H
 
 #include "base/limits.h"
 #include "engine/column_bands.h"
 #include "engine/strongest.h"
-#include "html.h"
+#include "results/page/html.h"
 #include "storage/run_folder.h"
 #include "storage/run_names.h"
 
 #include <jansson.h>
 
-struct run_page {
+struct slc_run_page {
     const char *folder;
     const json_t *record;             /* run.json; NULL for none */
     const json_t *checkpoint;         /* as `sluice info --json` tells it; NULL for none */
@@ -32,8 +32,8 @@ struct run_page {
 };
 
 /* Errors: those of writing, and SLC_ERR_MEMORY. */
-enum slc_status run_page_write(const struct run_page *page,
-                               struct slc_output *output,
-                               struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_run_page_write(const struct slc_run_page *page,
+                                   struct slc_output *output,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -1,5 +1,5 @@
-/* See html_plot.h. */
-#include "html_plot.h"
+/* See plot.h. */
+#include "results/page/plot.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static double place_y(const struct axis *axis, double y)
     return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void draw_axes(struct html *html, const struct axis *x, const struct axis *y)
+static void draw_axes(struct slc_html *html, const struct axis *x, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
         const double at = (ceil(y->low / y->step - 1e-9) + i) * y->step;
@@ -79,10 +79,10 @@ static void draw_axes(struct html *html, const struct axis *x, const struct axis
         if (at > y->high + y->step * 1e-6) {
             break;
         }
-        html_print(html, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT, place_y(y, at),
-                   WIDTH - RIGHT);
-        html_print(html, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%.5g</text>", LEFT - 8,
-                   place_y(y, at) + 4, fabs(at) < y->step * 1e-6 ? 0 : at);
+        slc_html_print(html, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT, place_y(y, at),
+                       WIDTH - RIGHT);
+        slc_html_print(html, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%.5g</text>", LEFT - 8,
+                       place_y(y, at) + 4, fabs(at) < y->step * 1e-6 ? 0 : at);
     }
     for (unsigned i = 0; i < 12; i++) {
         const double at = (ceil(x->low / x->step - 1e-9) + i) * x->step;
@@ -90,35 +90,35 @@ static void draw_axes(struct html *html, const struct axis *x, const struct axis
         if (at > x->high + x->step * 1e-6) {
             break;
         }
-        html_print(html, "<path class=\"grid\" d=\"M%.1f %dv5\"/>", place_x(x, at),
-                   HEIGHT - BOTTOM);
-        html_print(html, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%.5g</text>", place_x(x, at),
-                   HEIGHT - BOTTOM + 19, fabs(at) < x->step * 1e-6 ? 0 : at);
+        slc_html_print(html, "<path class=\"grid\" d=\"M%.1f %dv5\"/>", place_x(x, at),
+                       HEIGHT - BOTTOM);
+        slc_html_print(html, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%.5g</text>", place_x(x, at),
+                       HEIGHT - BOTTOM + 19, fabs(at) < x->step * 1e-6 ? 0 : at);
     }
 }
 
-static void draw_line(struct html *html,
-                      const struct html_line *line,
+static void draw_line(struct slc_html *html,
+                      const struct slc_html_line *line,
                       const struct axis *x,
                       const struct axis *y)
 {
-    const size_t drawn = line->count < HTML_PLOT_POINTS ? line->count : HTML_PLOT_POINTS;
+    const size_t drawn = line->count < SLC_PLOT_POINTS ? line->count : SLC_PLOT_POINTS;
 
-    html_put(html, "<path class=\"line\" d=\"");
+    slc_html_put(html, "<path class=\"line\" d=\"");
     for (size_t k = 0; k < drawn; k++) {
         const size_t i = drawn > 1 ? k * (line->count - 1) / (drawn - 1) : 0;
 
-        html_print(html, "%s%.1f %.1f", k == 0 ? "M" : "L", place_x(x, line->x[i]),
-                   place_y(y, line->y[i]));
+        slc_html_print(html, "%s%.1f %.1f", k == 0 ? "M" : "L", place_x(x, line->x[i]),
+                       place_y(y, line->y[i]));
     }
-    html_put(html, "\"/>");
+    slc_html_put(html, "\"/>");
     for (size_t i = 0; i < line->count && line->count <= 40; i++) {
-        html_print(html, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", place_x(x, line->x[i]),
-                   place_y(y, line->y[i]));
+        slc_html_print(html, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", place_x(x, line->x[i]),
+                       place_y(y, line->y[i]));
     }
 }
 
-void html_line(struct html *html, const struct html_line *line)
+void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
 {
     double low = line->count > 0 ? line->y[0] : 0;
     double high = low;
@@ -129,44 +129,46 @@ void html_line(struct html *html, const struct html_line *line)
         low = fmin(low, line->y[i]);
         high = fmax(high, line->y[i]);
     }
-    html_print(html, "<figure><figcaption>%s</figcaption>", line->title);
+    slc_html_print(html, "<figure><figcaption>%s</figcaption>", line->title);
     if (line->count == 1) {
-        html_print(html, "<p class=\"none\">One %s: %.5g %s.</p></figure>\n", line->x_name,
-                   line->y[0], line->y_name);
+        slc_html_print(html, "<p class=\"none\">One %s: %.5g %s.</p></figure>\n", line->x_name,
+                       line->y[0], line->y_name);
         return;
     }
     if (line->count == 0 ||
         !make_axis(&x, line->x_from_zero ? fmin(0, line->x[0]) : line->x[0],
                    line->x[line->count - 1], line->x_whole ? 1 : 0) ||
         !make_axis(&y, line->from_zero ? fmin(0, low) : low, high, 0)) {
-        html_put(html, "<p class=\"none\">Nothing to draw.</p></figure>\n");
+        slc_html_put(html, "<p class=\"none\">Nothing to draw.</p></figure>\n");
         return;
     }
     widen_axis(&y);
-    html_print(html,
-               "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s: %zu points, from %.5g to "
-               "%.5g, at the end %.5g\">",
-               WIDTH, HEIGHT, line->title, line->count, low, high, line->y[line->count - 1]);
+    slc_html_print(
+        html,
+        "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s: %zu points, from %.5g to "
+        "%.5g, at the end %.5g\">",
+        WIDTH, HEIGHT, line->title, line->count, low, high, line->y[line->count - 1]);
     draw_axes(html, &x, &y);
     draw_line(html, line, &x, &y);
-    html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
-               (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, line->x_name);
-    html_print(html, "<text class=\"mid name\" transform=\"translate(13 %d)rotate(-90)\">%s</text>",
-               (TOP + HEIGHT - BOTTOM) / 2, line->y_name);
-    html_put(html, "</svg></figure>\n");
+    slc_html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
+                   (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, line->x_name);
+    slc_html_print(html,
+                   "<text class=\"mid name\" transform=\"translate(13 %d)rotate(-90)\">%s</text>",
+                   (TOP + HEIGHT - BOTTOM) / 2, line->y_name);
+    slc_html_put(html, "</svg></figure>\n");
 }
 
-void html_bar(struct html *html, const char *name, const char *value, double share)
+void slc_html_bar(struct slc_html *html, const char *name, const char *value, double share)
 {
-    html_put(html, "<tr><th scope=\"row\">");
-    html_text(html, name);
-    html_put(html, "</th><td class=\"n\">");
-    html_text(html, value);
-    html_put(html, "</td><td class=\"bar\">");
+    slc_html_put(html, "<tr><th scope=\"row\">");
+    slc_html_text(html, name);
+    slc_html_put(html, "</th><td class=\"n\">");
+    slc_html_text(html, value);
+    slc_html_put(html, "</td><td class=\"bar\">");
     if (share > 0) {
-        html_print(html, "<span style=\"width:%.1f%%\"></span>", fmin(100, 100 * share));
+        slc_html_print(html, "<span style=\"width:%.1f%%\"></span>", fmin(100, 100 * share));
     }
-    html_put(html, "</td></tr>\n");
+    slc_html_put(html, "</td></tr>\n");
 }
 
 static int spark_y(double value, double low, double high)
@@ -181,33 +183,36 @@ static int spark_x(uint32_t k, uint32_t count)
     return (int)((uint64_t)k * SPARK_WIDTH / (count > 1 ? count - 1 : 1));
 }
 
-static void
-spark_bars(struct html *html, const struct slc_band *bands, uint32_t count, double low, double high)
+static void spark_bars(
+    struct slc_html *html, const struct slc_band *bands, uint32_t count, double low, double high)
 {
-    html_put(html, "<path class=\"bars\" d=\"");
+    slc_html_put(html, "<path class=\"bars\" d=\"");
     for (uint32_t k = 0; k < count; k++) {
-        html_print(html, "M%.1f %dV%d", (k + 0.5) * SPARK_WIDTH / count, spark_y(0, low, high),
-                   spark_y(bands[k].high, low, high));
+        slc_html_print(html, "M%.1f %dV%d", (k + 0.5) * SPARK_WIDTH / count, spark_y(0, low, high),
+                       spark_y(bands[k].high, low, high));
     }
-    html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
+    slc_html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
 }
 
 /* There along the largest values, back along the smallest. */
-static void
-spark_area(struct html *html, const struct slc_band *bands, uint32_t count, double low, double high)
+static void spark_area(
+    struct slc_html *html, const struct slc_band *bands, uint32_t count, double low, double high)
 {
-    html_put(html, "<path class=\"area\" d=\"M");
+    slc_html_put(html, "<path class=\"area\" d=\"M");
     for (uint32_t k = 0; k < count; k++) {
-        html_print(html, "%s%d %d", k > 0 ? " " : "", spark_x(k, count),
-                   spark_y(bands[k].high, low, high));
+        slc_html_print(html, "%s%d %d", k > 0 ? " " : "", spark_x(k, count),
+                       spark_y(bands[k].high, low, high));
     }
     for (uint32_t k = count; k-- > 0;) {
-        html_print(html, " %d %d", spark_x(k, count), spark_y(bands[k].low, low, high));
+        slc_html_print(html, " %d %d", spark_x(k, count), spark_y(bands[k].low, low, high));
     }
-    html_put(html, "z\"/>");
+    slc_html_put(html, "z\"/>");
 }
 
-void html_spark(struct html *html, const struct slc_band *bands, uint32_t count, uint64_t length)
+void slc_html_spark(struct slc_html *html,
+                    const struct slc_band *bands,
+                    uint32_t count,
+                    uint64_t length)
 {
     double low = 0;
     double high = 0;
@@ -220,15 +225,15 @@ void html_spark(struct html *html, const struct slc_band *bands, uint32_t count,
     }
     low = fmin(0, least);
     high = fmax(0, most);
-    html_print(html,
-               "<svg class=\"spark\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
-               "role=\"img\" aria-label=\"%" PRIu64 " rows, from %.3g to %.3g\">",
-               SPARK_WIDTH, SPARK_HEIGHT, length, least, most);
+    slc_html_print(html,
+                   "<svg class=\"spark\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
+                   "role=\"img\" aria-label=\"%" PRIu64 " rows, from %.3g to %.3g\">",
+                   SPARK_WIDTH, SPARK_HEIGHT, length, least, most);
     if (high > low) {
-        html_print(html, "<path class=\"zero\" d=\"M0 %dH%d\"/>", spark_y(0, low, high),
-                   SPARK_WIDTH);
+        slc_html_print(html, "<path class=\"zero\" d=\"M0 %dH%d\"/>", spark_y(0, low, high),
+                       SPARK_WIDTH);
         (count <= SPARK_BARS && count == length ? spark_bars : spark_area)(html, bands, count, low,
                                                                            high);
     }
-    html_put(html, "</svg>");
+    slc_html_put(html, "</svg>");
 }

@@ -1,12 +1,12 @@
 /*
- * See run_page_style.h. Texts have a contrast of 7 to 1 and more with their ground, lines and bars
+ * See slc_page_style.h. Texts have a contrast of 7 to 1 and more with their ground, lines and bars
  * of more than 3 to 1, in both schemes.
  */
-#include "run_page_style.h"
+#include "results/page/style.h"
 
 #include <stddef.h>
 
-const char *const run_page_style[] = {
+const char *const slc_page_style[] = {
     ":root{color-scheme:light dark;--ground:#fff;--panel:#f5f7f9;--text:#16202a;--dim:#445260;"
     "--rule:#d3dae1;--mark:#0b63a5;--soft:#5b9bd0;--warn:#fff3d6;--warn-rule:#9a6700}\n",
     "@media(prefers-color-scheme:dark){:root{--ground:#11161b;--panel:#1a2128;--text:#e8edf2;"

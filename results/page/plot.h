@@ -1,16 +1,16 @@
 /*
  * Plots of a page: SVG within it, in the page's colours, each with a text that says the same.
  */
-#ifndef SLC_TOOLS_HTML_PLOT_H
-#define SLC_TOOLS_HTML_PLOT_H
+#ifndef SLC_RESULTS_PAGE_PLOT_H
+#define SLC_RESULTS_PAGE_PLOT_H
 
 #include "engine/column_bands.h"
-#include "html.h"
+#include "results/page/html.h"
 
 /* Points that a line is drawn through at most: more than the pixels of a plot show nothing. */
-enum { HTML_PLOT_POINTS = 400 };
+enum { SLC_PLOT_POINTS = 400 };
 
-struct html_line {
+struct slc_html_line {
     const char *title; /* ours, as all texts here */
     const char *x_name;
     const char *y_name;
@@ -23,12 +23,15 @@ struct html_line {
 };
 
 /* A line through the points, with axes; where they are too few for one, says what they are. */
-void html_line(struct html *html, const struct html_line *line);
+void slc_html_line(struct slc_html *html, const struct slc_html_line *line);
 
 /* A row of a table of bars: a name, a value in words, and a bar of `share` of the width. */
-void html_bar(struct html *html, const char *name, const char *value, double share);
+void slc_html_bar(struct slc_html *html, const char *name, const char *value, double share);
 
 /* A small picture of a column of `length` rows in `count` bands. */
-void html_spark(struct html *html, const struct slc_band *bands, uint32_t count, uint64_t length);
+void slc_html_spark(struct slc_html *html,
+                    const struct slc_band *bands,
+                    uint32_t count,
+                    uint64_t length);
 
 #endif

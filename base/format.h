@@ -1,0 +1,36 @@
+/*
+ * Numbers as people read them. Each writes into a caller's buffer of SLC_FORMAT_BYTES and returns
+ * it, so that calls nest in a printf. Decimal units (MB, GB) for data and rates, binary ones (MiB,
+ * GiB) for memory, as drives and budgets are sold and set.
+ */
+#ifndef SLC_BASE_FORMAT_H
+#define SLC_BASE_FORMAT_H
+
+#include <stdint.h>
+
+enum {
+    SLC_FORMAT_BYTES = 32,
+    SLC_FORMAT_DIMS_BYTES = 16 * 24,
+    SLC_FORMAT_MODES_BYTES = 32 * 3 + 1
+};
+
+struct slc_format_text {
+    char text[SLC_FORMAT_BYTES];
+};
+
+/* "1.23 GB" */
+const char *slc_format_data(struct slc_format_text *out, double bytes);
+/* "1.23 GiB" */
+const char *slc_format_memory(struct slc_format_text *out, uint64_t bytes);
+/* "2,607,931" */
+const char *slc_format_count(struct slc_format_text *out, uint64_t number);
+/* "1.9 G", "720 M": for rates, before a unit of the caller's */
+const char *slc_format_scaled(struct slc_format_text *out, double number);
+/* "4.2s", "3m 05s", "2h 07m" */
+const char *slc_format_seconds(struct slc_format_text *out, double seconds);
+/* "182 x 24 x 229", into SLC_FORMAT_DIMS_BYTES */
+const char *slc_format_dims(char *text, unsigned order, const uint64_t *dims);
+/* "1,3,4": the bits of a set as modes, which count from 1; into SLC_FORMAT_MODES_BYTES */
+const char *slc_format_modes(char *text, uint32_t modes);
+
+#endif

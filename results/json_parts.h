@@ -1,0 +1,15 @@
+/* Members that the records of runs, of stores and of benchmarks share. All are NULL without memory.
+ */
+#ifndef SLC_RESULTS_JSON_PARTS_H
+#define SLC_RESULTS_JSON_PARTS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+json_t *slc_json_versions(void); /* of sluice, compiler and system */
+json_t *slc_json_machine(void);  /* processors, cores, NUMA nodes, caches, memory */
+json_t *slc_json_dims(unsigned order, const uint64_t *dims);
+json_t *slc_json_modes(uint32_t modes); /* the bits of a set as numbers from 1, ascending */
+json_t *slc_json_hex(uint64_t number);  /* 16 hexadecimal digits: beyond what a double can hold */
+
+#endif
