@@ -2,6 +2,7 @@
  * Public API: CP decomposition, its checkpoints, and what can be asked of its result.
  */
 #include "api/internal.h"
+#include "api/record.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "engine/solve/cp_als.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One run: what was asked for and what it holds. */
@@ -20,6 +22,8 @@ struct run {
     volatile int *stop;
     struct slc_checkpoint *checkpoint;
     struct slc_session session;
+    struct api_history history;
+    double seconds_before; /* of the runs that this one goes on from */
 };
 
 static struct sluice_cpd_iteration give_iteration(const struct slc_cp_iteration *iteration)
@@ -44,7 +48,9 @@ static void on_iteration(void *context, const struct slc_cp_iteration *iteration
     struct run *run = context;
     const struct sluice_cpd_iteration known = give_iteration(iteration);
 
-    if (run->options.iteration(run->options.context, &known) != 0) {
+    api_history_add(&run->history, iteration);
+    if (run->options.iteration != NULL &&
+        run->options.iteration(run->options.context, &known) != 0) {
         *run->stop = 1;
     }
 }
@@ -62,9 +68,8 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
 }
 
 /* Without memory for them, it has no iterations before it. */
-static void on_resume(void *context, const struct slc_cp_resume *resume)
+static void tell_resume(const struct run *run, const struct slc_cp_resume *resume)
 {
-    const struct run *run = context;
     struct sluice_cpd_iteration *past =
         resume->past_count > 0 ? slc_calloc(resume->past_count, sizeof *past) : NULL;
     const struct sluice_cpd_checkpoint known = {.iteration = resume->iteration,
@@ -78,6 +83,19 @@ static void on_resume(void *context, const struct slc_cp_resume *resume)
     }
     run->options.resumed(run->options.context, &known);
     slc_free(past);
+}
+
+static void on_resume(void *context, const struct slc_cp_resume *resume)
+{
+    struct run *run = context;
+
+    run->seconds_before = resume->seconds;
+    for (unsigned i = 0; i < resume->past_count; i++) {
+        api_history_add(&run->history, &resume->past[i]);
+    }
+    if (run->options.resumed != NULL) {
+        tell_resume(run, resume);
+    }
 }
 
 static void on_checkpoint(void *context, const struct slc_cp_checkpointed *written)
@@ -107,11 +125,11 @@ static struct slc_cp_als_options solver_options(struct run *run, uint32_t rank)
                                          .stop = run->stop,
                                          .checkpoint = run->checkpoint,
                                          .checkpoint_seconds = known->checkpoint_seconds,
+                                         .iteration = on_iteration,
+                                         .resumed = on_resume,
                                          .context = run};
 
-    options.iteration = known->iteration != NULL ? on_iteration : NULL;
     options.progress = known->progress != NULL ? on_blocks : NULL;
-    options.resumed = known->resumed != NULL ? on_resume : NULL;
     options.checkpointed = known->checkpointed != NULL ? on_checkpoint : NULL;
     return options;
 }
@@ -204,6 +222,20 @@ static enum slc_status factorize(struct run *run,
         slc_stream_stats(run->session.stream, &stats);
         model->bytes_read = stats.bytes_read;
     }
+    if (status == SLC_OK) {
+        const struct api_run made = {.store = store,
+                                     .rank = rank,
+                                     .options = &run->options,
+                                     .compute = &run->compute,
+                                     .plan = &run->session.plan,
+                                     .result = &model->result,
+                                     .stats = &stats,
+                                     .history = &run->history,
+                                     .seconds_before = run->seconds_before};
+
+        model->record = api_record_make(&made);
+    }
+    api_history_destroy(&run->history);
     slc_session_close(&run->session);
     slc_checkpoint_close(run->checkpoint);
     return status;
@@ -292,6 +324,7 @@ void sluice_cpd_destroy(struct sluice_cpd *model)
 {
     if (model != NULL) {
         slc_cp_result_destroy(&model->result);
+        free(model->record);
         slc_free(model);
     }
 }

@@ -25,6 +25,7 @@ struct sluice_store {
 struct sluice_cpd {
     struct slc_cp_result result;
     uint64_t bytes_read;
+    char *record; /* text of the run that it comes from, by malloc; NULL: there is none */
 };
 
 /* The model, whose factors and weights are borrowed. */

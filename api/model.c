@@ -3,8 +3,10 @@
  */
 #include "storage/model.h"
 #include "api/internal.h"
+#include "api/record.h"
 #include "base/memory.h"
 #include "convert/predict.h"
+#include "results/run_record.h"
 #include "storage/run_folder.h"
 
 #include <inttypes.h>
@@ -98,6 +100,7 @@ enum slc_status sluice_cpd_load(const struct sluice_store *store,
         sluice_cpd_destroy(model);
         return status;
     }
+    model->record = api_record_load(folder, &model->result);
     *ret_model = model;
     return SLC_OK;
 }
@@ -193,8 +196,17 @@ enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
                                 struct slc_error *err)
 {
     const struct slc_model_view view = api_model_view(model);
+    char *record = api_record_path(form, path);
+    enum slc_status status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
 
-    return slc_model_write(NULL, (enum slc_model_form)form, path, &view, err);
+    if (status == SLC_OK) {
+        status = slc_model_write(NULL, (enum slc_model_form)form, path, &view, err);
+    }
+    if (status == SLC_OK && model->record != NULL) {
+        status = slc_run_record_write(model->record, record, err);
+    }
+    slc_free(record);
+    return status;
 }
 
 static enum slc_status take_predict(struct sluice_predict_options *known,

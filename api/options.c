@@ -261,6 +261,14 @@ void sluice_top_options_init(struct sluice_top_options *options, uint64_t bytes)
     api_init_options(options, bytes, &defaults, sizeof defaults);
 }
 
+void sluice_report_options_init(struct sluice_report_options *options, uint64_t bytes)
+{
+    static const struct sluice_report_options defaults = {
+        .struct_bytes = sizeof defaults, .components = 64, .rows = 10};
+
+    api_init_options(options, bytes, &defaults, sizeof defaults);
+}
+
 void sluice_sweep_options_init(struct sluice_sweep_options *options, uint64_t bytes)
 {
     static const struct sluice_sweep_options defaults = {.struct_bytes = sizeof defaults,

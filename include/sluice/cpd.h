@@ -126,8 +126,8 @@ SLC_API enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct 
  * The model whose mode-1.npy, .. and lambda.npy are in `folder`, of the shape of `store`: of
  * sluice_cpd_save or the command. Where `store` is NULL the shape is that of the files, and there
  * is no norm (NaN). Weights are 1 without lambda.npy. There is no fit (NaN), and there are no
- * iterations. Owns: as sluice_cpd. Errors: SLC_ERR_INPUT or SLC_ERR_FORMAT for other files or
- * shapes, SLC_ERR_IO, SLC_ERR_MEMORY.
+ * iterations; a run.json beside them is its record (sluice_cpd_record). Owns: as sluice_cpd.
+ * Errors: SLC_ERR_INPUT or SLC_ERR_FORMAT for other files or shapes, SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 SLC_API enum slc_status sluice_cpd_load(const struct sluice_store *store,
                                         const char *folder,
@@ -173,7 +173,11 @@ SLC_API void sluice_cpd_lambda(const struct sluice_cpd *model, double *lambda);
 SLC_API uint64_t sluice_cpd_rows(const struct sluice_cpd *model, uint32_t mode);
 /* Copies the factor of `mode` (below the order) into factor[rows * rank]. */
 SLC_API void sluice_cpd_factor(const struct sluice_cpd *model, uint32_t mode, double *factor);
-/* Writes the model; each file is replaced atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE. */
+/*
+ * Writes the model; each file is replaced atomically. Behind them comes the record of its run
+ * (sluice/report.h), where it has one: run.json in the folder, STEMrun.json or PATH.run.json; that
+ * of an earlier run goes first. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
+ */
 SLC_API enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
                                         enum sluice_model_form form,
                                         const char *path,

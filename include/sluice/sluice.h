@@ -36,6 +36,7 @@
 #include "sluice/compute.h"
 #include "sluice/cpd.h"
 #include "sluice/model.h"
+#include "sluice/report.h"
 #include "sluice/results.h"
 #include "sluice/store.h"
 #include "sluice/sweep.h"

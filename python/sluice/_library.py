@@ -34,6 +34,7 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"{path} is libsluice {number}; this package needs {VERSION}x")
     found.sluice_status_name.restype = ctypes.c_char_p
     found.sluice_cpd_rows.restype = ctypes.c_uint64
+    found.sluice_cpd_record.restype = ctypes.c_char_p
     found.sluice_store_title.restype = ctypes.c_char_p
     found.sluice_store_names.restype = ctypes.c_uint64
     for name in ("sluice_store_close", "sluice_cpd_destroy", "sluice_sweep_destroy", "sluice_builder_abandon", "sluice_cpd_lambda",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -90,6 +91,7 @@ class Result:
     device_nnz         nonzeros that GPUs multiplied, of all passes; 0: the CPU computed
     bytes_read, norm, mode_order, folder
     store              the store it is of
+    record             all that is known of the run, or None
     """
 
     def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
@@ -113,6 +115,7 @@ class Result:
         self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
         self.folder = folder
         self.store = store
+        self._record: Optional[bytes] = LIB.sluice_cpd_record(model)
         self.weights: np.ndarray = np.empty(self.rank)
         LIB.sluice_cpd_lambda(model, self.weights.ctypes.data_as(ctypes.c_void_p))
         self.factors: List[np.ndarray] = []
@@ -123,6 +126,31 @@ class Result:
             factor = np.empty((LIB.sluice_cpd_rows(model, ctypes.c_uint32(mode)), self.rank))
             LIB.sluice_cpd_factor(model, ctypes.c_uint32(mode), factor.ctypes.data_as(ctypes.c_void_p))
             self.factors.append(factor)
+
+    @property
+    def record(self) -> Optional[Dict[str, Any]]:
+        """All that is known of the run, as in run.json beside the factors; None of factors without one."""
+        return None if self._record is None else json.loads(self._record)
+
+    def report(self, path: Any, *, components: int = 64, rows: int = 10, store: Any = None, overwrite: bool = False,
+               memory: Any = None) -> None:
+        """
+        Writes a page that tells what the run was and what has come of it: one HTML file, which needs nothing else. It
+        has at most `components`, the heaviest first, with `rows` rows of each mode; names are those of `store`, of the
+        one that was factorized if None.
+        """
+        known = report_options(components, rows, store, overwrite, memory)
+        if self.folder is not None:
+            call("sluice_report", path_bytes(self.folder), path_bytes(path), byref(known))
+            return
+        known.record = self._record
+        if store is None and self.store and os.path.isdir(self.store):
+            known.store = path_bytes(self.store)
+        model = self._model()
+        try:
+            call("sluice_cpd_page", model, path_bytes(path), byref(known))
+        finally:
+            LIB.sluice_cpd_destroy(model)
 
     @property
     def complete(self) -> bool:
@@ -244,6 +272,14 @@ class Result:
         from tensorly.cp_tensor import CPTensor
 
         return CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
+
+
+def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:
+    """Options of a page."""
+    known = options(c.ReportOptions)
+    known.components, known.rows, known.overwrite, known.memory_bytes = components, rows, overwrite, size(memory)
+    known.store = None if store is None else path_bytes(store)
+    return known
 
 
 def save(model: Any, path: Any, form: str = "npy") -> None:

@@ -206,6 +206,11 @@ class TopRow(Structure):
 ON_TOP_ROW = CFUNCTYPE(c_int, c_void_p, POINTER(TopRow))
 
 
+class ReportOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("components", U64), ("rows", U64), ("store", c_char_p), ("record", c_char_p),
+                ("memory_bytes", U64), ("overwrite", U32), ("reserved", U32)]
+
+
 class PredictReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("has_values", U32), ("reserved", U32),
                 ("rows", U64), ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
@@ -224,5 +229,5 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
            "sluice_sweep_run": SweepRun, "sluice_sweep_rank": SweepRank,
            "sluice_sweep_suggestion": SweepSuggestion, "sluice_sweep_options": SweepOptions,
-           "sluice_top_options": TopOptions, "sluice_top_row": TopRow}
+           "sluice_report_options": ReportOptions, "sluice_top_options": TopOptions, "sluice_top_row": TopRow}
 NAMES = {kind: name for name, kind in STRUCTS.items()}

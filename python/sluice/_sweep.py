@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional
 
 from . import _structs as c
+from ._errors import UsageError
 from ._library import LIB, Run, call, options, path_bytes
-from ._result import STOPS, Result
+from ._result import STOPS, Result, report_options
 
 
 def _known(number: float) -> Optional[float]:
@@ -61,7 +63,7 @@ class SweepRank:
 class Sweep:
     """
     A sweep: its ranks, ascending, all runs, the rank that is suggested, or None, why, and the best run of it, or else
-    of the best fit.
+    of the best fit; `folder` has all of them, None of a sweep that nothing is left of.
     """
 
     ranks: List[SweepRank]
@@ -69,9 +71,17 @@ class Sweep:
     rank: Optional[int]
     why: str
     best: Result
+    folder: Optional[str] = None
+
+    def report(self, path: Any, *, overwrite: bool = False, memory: Any = None) -> None:
+        """Writes a page that compares the runs and tells which rank they suggest: one HTML file."""
+        if self.folder is None:
+            raise UsageError("nothing is left of this sweep: make it with an output for a page")
+        known = report_options(64, 10, None, overwrite, memory)
+        call("sluice_report", path_bytes(self.folder), path_bytes(path), byref(known))
 
 
-def _tell(sweep: Any, load: Callable[[str], Result]) -> Sweep:
+def _tell(sweep: Any, folder: Optional[str], load: Callable[[str], Result]) -> Sweep:
     runs, ranks = [], []
     for number in range(LIB.sluice_sweep_run_count(sweep)):
         run = options(c.SweepRun)
@@ -84,12 +94,15 @@ def _tell(sweep: Any, load: Callable[[str], Result]) -> Sweep:
                                _known(rank.consistency), rank.note.decode()))
     suggestion = options(c.SweepSuggestion)
     call("sluice_sweep_suggest", sweep, byref(suggestion))
-    return Sweep(ranks, runs, suggestion.rank or None, suggestion.why.decode(), load(suggestion.folder.decode()))
+    return Sweep(ranks, runs, suggestion.rank or None, suggestion.why.decode(), load(suggestion.folder.decode()),
+                 folder)
 
 
 def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callback: Optional[Callable[[SweepRun], Any]],
-         load: Callable[[str], Result]) -> Sweep:
-    """Makes the sweep that the options `known` tell of; `load` gives the result of a run's folder."""
+         lasting: bool, load: Callable[[str], Result]) -> Sweep:
+    """
+    Makes the sweep that the options `known` tell of; `lasting`: its folder stays; `load` gives the result of a run's.
+    """
 
     def on_run(_: Any, given: Any) -> int:
         return int(callback is not None and run.ask(callback, SweepRun.of(given.contents)))
@@ -99,6 +112,6 @@ def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callba
     sweep = ctypes.c_void_p()
     run.call("sluice_sweep", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
     try:
-        return _tell(sweep, load)
+        return _tell(sweep, os.fspath(folder) if lasting else None, load)
     finally:
         LIB.sluice_sweep_destroy(sweep)

@@ -442,7 +442,7 @@ class Tensor:
         with tempfile.TemporaryDirectory(prefix="sluice-sweep-") as temporary:
             folder = temporary if output is None else output
             return make_sweep(run, self._open(), folder, list(ranks), known, callback,
-                              lambda name: self._load(os.path.join(folder, name), output is not None))
+                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, folder: PathLike) -> Result:
         """The result that cpd, or the command, has written to a folder, memory-mapped; its fit is not known."""

@@ -398,6 +398,28 @@ def strongest(folder):
     check(results[0].top(0, 1)[0][0].name is None, "names of a store that is not there")
 
 
+def pages(folder):
+    """The record of a run is what it leaves as run.json, and pages are made of it, also without a folder."""
+    tensor = small(folder)
+    out = os.path.join(folder, "out")
+    kept, held = (tensor.cpd(3, 4, seed=7, tol=0, output=where) for where in (out, None))
+    for name, result in (("a.html", kept), ("b.html", held)):
+        check([one["fit"] for one in result.record["iterations"]] == result.fits, result.record)
+        check(result.record["options"]["seed"] == 7 and result.record["command"] is None, result.record["options"])
+        path = os.path.join(folder, name)
+        result.report(path, components=2, rows=3)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        check("--rank 3 --iters 4 --tol 0 --seed 7 " in text and f"{result.fits[-1]:.8f}" in text, text[-3000:])
+        check("2 of 3 components" in text, "all components")
+        fails(sluice.StorageError, "exists", result.report, path)
+        result.report(path, overwrite=True)
+    with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
+        check(json.load(file) == kept.record == tensor.load(out).record, kept.record)
+    command("report", out, "-o", os.path.join(folder, "c.html"))
+    check("iterations, exit code 0" in "".join(command("watch", out)), "not watched")
+
+
 def sweeps(folder):
     """A sweep tells what the command's does, in the same folder, too, and its best run is a result."""
     tensor = small(folder)
@@ -571,6 +593,7 @@ run([
     ("does without a GPU", no_device),
     ("computes on a GPU", devices),
     ("decompositions have the command's bits", same_bits),
+    ("records and pages tell of runs", pages),
     ("callbacks stop, and the run goes on", callbacks),
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),

@@ -269,6 +269,117 @@ static void loads_what_was_saved(void)
     sluice_store_close(store);
 }
 
+/* The text of a file, for the caller to free. */
+static char *text_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_TRUE(fread(text, 1, (1 << 20) - 1, file) > 0);
+    (void)fclose(file);
+    return text;
+}
+
+static void check_text(const char *path, const char *const *wanted)
+{
+    char *text = text_of(path);
+
+    for (; *wanted != NULL; wanted++) {
+        if (strstr(text, *wanted) == NULL) {
+            CU_FAIL("a text is missing");
+            printf("# %s has no %s\n", path, *wanted);
+        }
+    }
+    free(text);
+}
+
+/*
+ * A run that was stopped and went on has the record of all its iterations, as the command's would;
+ * it goes with the factors, and back with them, and pages are made of it.
+ */
+static void tells_of_runs(void)
+{
+    static const char *const page[] = {"<!DOCTYPE html>", "id=\"fit\"", "id=\"components\"",
+                                       "--rank 3 --iters 8 --tol 0 --seed 5 --holdout 0.2", NULL};
+    static const char *const factors[] = {"There is no run.json", "id=\"components\"", NULL};
+    static const char *const record[] = {"\"schema\": \"sluice-run-1\"",
+                                         "\"iteration\": 1",
+                                         "\"iteration\": 8",
+                                         "\"resumes\": 1",
+                                         "\"command\": null",
+                                         NULL};
+    const struct slc_error none = SLC_ERROR_INIT;
+    struct slc_error err = none;
+    struct sluice_cpd_options options;
+    struct sluice_report_options report;
+    struct sluice_store *store = made_store(slc_test_folder());
+    struct sluice_cpd *model = NULL, *loaded = NULL, *numbers = NULL;
+    struct watch watch = {.first = 1, .stop_after = STOP_AFTER};
+    const double one[] = {1};
+    const double *const ones[] = {one, one};
+    const uint64_t dims[] = {1, 1};
+    char folder[600], path[700], html[700];
+
+    snprintf(folder, sizeof folder, "%s/told", slc_test_folder());
+    snprintf(path, sizeof path, "%s/run.json", folder);
+    snprintf(html, sizeof html, "%s/page.html", slc_test_folder());
+    sluice_cpd_options_init(&options, sizeof options);
+    options.iterations = ITERATIONS;
+    options.tolerance = 0;
+    options.seed = 5;
+    options.holdout = 0.2;
+    options.checkpoint_folder = folder;
+    options.checkpoint_seconds = 0;
+    options.iteration = on_iteration;
+    options.context = &watch;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(sluice_cpd_record(model), "\"reason\": \"signal\""));
+    sluice_cpd_destroy(model);
+    options.iteration = NULL;
+    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
+    check_text(path, record);
+
+    SLC_ASSERT_OK(sluice_report(folder, html, NULL, &err), &err);
+    check_text(html, page);
+    err = none;
+    SLC_ASSERT_FAILS(sluice_cpd_page(model, html, NULL, &err), SLC_ERR_IO, &err, "exists");
+    sluice_report_options_init(&report, sizeof report);
+    report.overwrite = 1;
+    SLC_ASSERT_OK(sluice_cpd_page(model, html, &report, &err), &err);
+    check_text(html, page);
+    report.rows = 0;
+    err = none;
+    SLC_ASSERT_FAILS(sluice_report(folder, html, &report, &err), SLC_ERR_USAGE, &err, "rows");
+    report.rows = 1;
+    report.memory_bytes = 1 << 20;
+    err = none;
+    SLC_ASSERT_FAILS(sluice_report(folder, html, &report, &err), SLC_ERR_BUDGET, &err, "MiB");
+    check_text(html, page);
+    err = none;
+    SLC_ASSERT_FAILS(sluice_report(slc_test_folder(), html, NULL, &err), SLC_ERR_IO, &err, "");
+
+    SLC_ASSERT_OK(sluice_cpd_load(NULL, folder, &loaded, &err), &err);
+    CU_ASSERT_STRING_EQUAL(sluice_cpd_record(loaded), sluice_cpd_record(model));
+    SLC_ASSERT_OK(sluice_cpd_from_factors(2, dims, 1, NULL, ones, &numbers, &err), &err);
+    CU_ASSERT_PTR_NULL(sluice_cpd_record(numbers));
+    report.memory_bytes = 0;
+    SLC_ASSERT_OK(sluice_cpd_page(numbers, html, &report, &err), &err);
+    check_text(html, factors);
+    report.record = sluice_cpd_record(model);
+    err = none;
+    SLC_ASSERT_FAILS(sluice_cpd_page(numbers, html, &report, &err), SLC_ERR_INPUT, &err, "modes");
+    SLC_ASSERT_OK(sluice_cpd_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
+    CU_ASSERT_EQUAL(access(path, F_OK), -1);
+    sluice_cpd_destroy(numbers);
+    sluice_cpd_destroy(loaded);
+    sluice_cpd_destroy(model);
+    sluice_store_close(store);
+}
+
 /* What a run with nonzeros held out told last. */
 struct errors {
     unsigned iterations;
@@ -350,6 +461,7 @@ int main(int argc, char **argv)
         {"restart, and a folder that is in use", restarts_and_keeps_others_out},
         {"a callback stops a pass", stops_within_a_pass},
         {"a model that was saved is loaded", loads_what_was_saved},
+        {"records and pages tell of runs", tells_of_runs},
         {"nonzeros are held out, and the error on them is told", holds_nonzeros_out},
     };
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
-# tells of the model, a fourth the names of a table, and one chooses a rank.
-# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK
+# tells of the model, a fourth the names of a table, one chooses a rank, and one writes a page.
+# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN
 # (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..8
+echo 1..9
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -61,5 +61,12 @@ out=$($MESON_EXE_WRAPPER "$5" "$folder/tiny.tns.slc" "$folder/sweep" 1 2 2>&1) &
     [ -s "$folder/sweep/sweep.json" ] &&
     echo "ok 8 - chooses a rank" || {
     echo "not ok 8 - chooses a rank"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$6" "$folder/tiny.tns.slc" 2 "$folder/told" "$folder/page.html" 2>&1) &&
+    echo "$out" | grep -q '^fit [01]\.[0-9]*, told of in ' && [ -s "$folder/told/run.json" ] &&
+    grep -q 'sluice cpd .*tiny.tns.slc --rank 2 ' "$folder/page.html" &&
+    echo "ok 9 - writes the page of a run" || {
+    echo "not ok 9 - writes the page of a run"
     echo "$out" | sed 's/^/# /'
 }

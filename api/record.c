@@ -1,0 +1,225 @@
+/*
+ * Public API: records of runs, and pages that tell of them.
+ */
+#include "api/record.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "results/json_plan.h"
+#include "results/report.h"
+#include "results/run_record.h"
+#include "storage/json_text.h"
+#include "storage/run_folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration)
+{
+    if (history->count == history->room && !history->lost) {
+        const uint64_t room = history->room == 0 ? 64 : 2 * history->room;
+        struct slc_cp_iteration *more = slc_realloc(history->iterations, room * sizeof *more);
+
+        if (more == NULL) {
+            history->lost = true;
+            return;
+        }
+        history->iterations = more;
+        history->room = room;
+    }
+    if (!history->lost) {
+        history->iterations[history->count++] = *iteration;
+    }
+}
+
+void api_history_destroy(struct api_history *history)
+{
+    slc_free(history->iterations);
+    *history = (struct api_history){.iterations = NULL};
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+static json_t *mode_order(const struct api_run *run)
+{
+    char text[SLC_MAX_ORDER * 4];
+    int used = 0;
+
+    if (run->options->mode_order_set == 0) {
+        return json_null();
+    }
+    for (unsigned k = 0; k < run->result->order; k++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%u", k > 0 ? "," : "",
+                         run->options->mode_order[k] + 1);
+    }
+    return json_string(text);
+}
+
+/* What was asked for, by the names that the command has for it. */
+static json_t *options_json(const struct api_run *run)
+{
+    const struct sluice_cpd_options *options = run->options;
+    json_t *object = json_object();
+
+    set(object, "rank", json_integer(run->rank));
+    set(object, "iters", json_integer(options->iterations));
+    set(object, "tol", json_real(options->tolerance));
+    set(object, "maxsecs",
+        options->max_seconds > 0 ? json_real(options->max_seconds) : json_null());
+    set(object, "reg",
+        options->regularization > 0 ? json_real(options->regularization) : json_null());
+    set(object, "seed", json_integer((json_int_t)options->seed));
+    set(object, "init",
+        options->init_folder != NULL ? slc_json_string(options->init_folder) : json_null());
+    set(object, "holdout", options->holdout > 0 ? json_real(options->holdout) : json_null());
+    set(object, "holdout-seed",
+        options->holdout > 0 ? json_integer((json_int_t)options->holdout_seed) : json_null());
+    set(object, "mode-order", mode_order(run));
+    set(object, "precision", json_string(run->compute->precision == SLUICE_F32 ? "f32" : "f64"));
+    set(object, "deterministic", json_boolean(run->compute->deterministic != 0));
+    set(object, "threads", json_integer(run->compute->threads));
+    set(object, "memory", json_integer((json_int_t)run->plan->budget_bytes));
+    return object;
+}
+
+/* What the command would have ended with. */
+static int exit_code(enum slc_stop_reason reason)
+{
+    return reason == SLC_STOP_TIME     ? slc_status_exit_code(SLC_ERR_TIME_LIMIT)
+           : reason == SLC_STOP_SIGNAL ? slc_status_exit_code(SLC_ERR_INTERRUPTED)
+                                       : 0;
+}
+
+char *api_record_make(const struct api_run *run)
+{
+    const struct slc_cp_result *result = run->result;
+    struct slc_run_facts facts = {.store = &run->store->store,
+                                  .plan = run->plan,
+                                  .result = result,
+                                  .stats = run->stats,
+                                  .total_seconds = result->times.total,
+                                  .seconds_before = run->seconds_before,
+                                  .checkpoint_folder = run->options->checkpoint_folder,
+                                  .exit_code = exit_code(result->reason)};
+    json_t *iterations = NULL;
+    json_t *options = NULL;
+    char *text = NULL;
+    enum slc_status status = run->history->lost ? SLC_ERR_MEMORY : SLC_OK;
+
+    slc_json_begin();
+    iterations = json_array();
+    for (uint64_t i = 0; i < run->history->count; i++) {
+        (void)json_array_append_new(
+            iterations, slc_json_iteration(&run->history->iterations[i], result->order));
+    }
+    options = options_json(run);
+    facts.iterations = iterations;
+    facts.options = options;
+    if (status == SLC_OK) {
+        status = slc_json_whole("the record of a run", NULL);
+    }
+    if (status == SLC_OK) {
+        status = slc_run_record_text(&facts, &text, NULL);
+    }
+    json_decref(iterations);
+    json_decref(options);
+    if (status != SLC_OK) {
+        slc_log(SLC_LOG_WARNING, "no memory for the record of a run: it will have none");
+    }
+    return text;
+}
+
+char *api_record_load(const char *folder, const struct slc_cp_result *result)
+{
+    struct slc_run_record *record = slc_calloc(1, sizeof *record);
+    char *path = slc_path_join(folder, "run.json");
+    void *loaded = NULL;
+    char *text = NULL;
+    uint64_t bytes = 0;
+    bool same = record != NULL && path != NULL &&
+                slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &loaded, &bytes,
+                              NULL) == SLC_OK &&
+                memchr(loaded, '\0', bytes) == NULL &&
+                slc_run_record_parse(loaded, bytes, record, NULL) == SLC_OK &&
+                record->order == result->order;
+
+    for (unsigned n = 0; same && n < result->order; n++) {
+        same = record->dims[n] == result->factors[n].rows;
+    }
+    text = same ? malloc(bytes + 1) : NULL;
+    if (text != NULL) {
+        memcpy(text, loaded, bytes);
+        text[bytes] = '\0';
+    }
+    slc_free(loaded);
+    slc_free(path);
+    slc_free(record);
+    return text;
+}
+
+char *api_record_path(enum sluice_model_form form, const char *path)
+{
+    const size_t bytes = strlen(path) + sizeof "/run.json";
+    char *made = slc_malloc(bytes);
+
+    if (made != NULL) {
+        (void)snprintf(made, bytes, "%s%s", path,
+                       form == SLUICE_MODEL_NPY      ? "/run.json"
+                       : form == SLUICE_MODEL_SPLATT ? "run.json"
+                                                     : ".run.json");
+    }
+    return made;
+}
+
+const char *sluice_cpd_record(const struct sluice_cpd *model)
+{
+    return model->record;
+}
+
+/* Of the folder or the model in `wanted`. */
+static enum slc_status tell(struct slc_report_options *wanted,
+                            const struct sluice_report_options *options,
+                            struct slc_error *err)
+{
+    struct sluice_report_options known;
+    uint64_t bytes;
+    enum slc_status status;
+
+    sluice_report_options_init(&known, sizeof known);
+    status = api_take_options(&known, sizeof known, options, "sluice_report_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    wanted->components = known.components;
+    wanted->rows = known.rows;
+    wanted->store = known.store;
+    wanted->record = known.record != NULL ? known.record : wanted->record;
+    wanted->memory_bytes = api_memory_bytes(known.memory_bytes);
+    wanted->overwrite = known.overwrite != 0;
+    return slc_report(wanted, &bytes, err);
+}
+
+enum slc_status sluice_report(const char *folder,
+                              const char *output,
+                              const struct sluice_report_options *options,
+                              struct slc_error *err)
+{
+    struct slc_report_options wanted = {.folder = folder, .output = output};
+
+    return tell(&wanted, options, err);
+}
+
+enum slc_status sluice_cpd_page(const struct sluice_cpd *model,
+                                const char *output,
+                                const struct sluice_report_options *options,
+                                struct slc_error *err)
+{
+    const struct slc_model_view view = api_model_view(model);
+    struct slc_report_options wanted = {.model = &view, .record = model->record, .output = output};
+
+    return tell(&wanted, options, err);
+}

@@ -1,0 +1,43 @@
+/* The record that a run of the library leaves, as a command does (results/run_record.h). */
+#ifndef SLC_API_RECORD_H
+#define SLC_API_RECORD_H
+
+#include "api/internal.h"
+#include "engine/solve/cp_als.h"
+
+/* Iterations, those before the run went on included. Zero is none. */
+struct api_history {
+    struct slc_cp_iteration *iterations;
+    uint64_t count, room;
+    bool lost; /* there was no memory for them all: a record would be wrong */
+};
+
+void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration);
+void api_history_destroy(struct api_history *history);
+
+/* What is recorded of a run that has ended; all is borrowed. */
+struct api_run {
+    const struct sluice_store *store;
+    uint32_t rank;
+    const struct sluice_cpd_options *options;
+    const struct sluice_compute_options *compute;
+    const struct slc_plan *plan;
+    const struct slc_cp_result *result;
+    const struct slc_stream_stats *stats;
+    const struct api_history *history;
+    double seconds_before;
+};
+
+/* The text, which the caller releases by free; NULL, with a word to the log, where there is no
+ * memory for it: a run is not to be lost for that. */
+char *api_record_make(const struct api_run *run);
+
+/* The text of the record beside the factors in `folder`, by the same rules; NULL also where there
+ * is none, or it is of other lengths of modes. */
+char *api_record_load(const char *folder, const struct slc_cp_result *result);
+
+/* Where the record of a model lies that is saved in this form at `path`, in fresh memory
+ * (slc_free); NULL without memory. */
+char *api_record_path(enum sluice_model_form form, const char *path);
+
+#endif
