@@ -4,12 +4,15 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "results/page/run_page.h"
+#include "results/page/sweep_page.h"
 #include "results/saved_run.h"
+#include "results/sweep_record.h"
+#include "results/sweep_suggest.h"
 #include "storage/json_text.h"
 #include "storage/outside.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -309,10 +312,101 @@ report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct
     return status;
 }
 
+/* run.json of the best run, which has the command; none where it cannot be read. */
+static json_t *best_record(const struct slc_report_options *options,
+                           const struct slc_sweep_record *record)
+{
+    struct slc_sweep_suggestion suggestion;
+    char name[SLC_SWEEP_FOLDER_BYTES + sizeof "/run.json"];
+    char *path;
+    void *text = NULL;
+    uint64_t bytes = 0;
+    json_t *root = NULL;
+
+    if (record->run_count == 0) {
+        return NULL;
+    }
+    slc_sweep_suggest(record, &suggestion);
+    (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
+    path = slc_path_join(options->folder, name);
+    if (path != NULL &&
+        slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, NULL) ==
+            SLC_OK &&
+        within_budget(options, bytes * JSON_FACTOR, "reading run.json", NULL) == SLC_OK &&
+        slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &root, NULL) != SLC_OK) {
+        root = NULL;
+    }
+    slc_free(text);
+    slc_free(path);
+    return root;
+}
+
+static enum slc_status
+write_sweep(const void *page, struct slc_output *output, struct slc_error *err)
+{
+    return slc_sweep_page_write(page, output, err);
+}
+
+static enum slc_status report_sweep(const struct slc_report_options *options,
+                                    const char *path,
+                                    uint64_t text_bytes,
+                                    uint64_t *ret_bytes,
+                                    struct slc_error *err)
+{
+    struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
+    struct slc_sweep_page page = {.folder = options->folder, .record = &record};
+    json_t *best = NULL;
+    bool found = false;
+    enum slc_status status = within_budget(options,
+                                           text_bytes > SLC_SWEEP_RECORD_BYTES
+                                               ? 0
+                                               : text_bytes * JSON_FACTOR + SLC_OUTPUT_BUFFER_BYTES,
+                                           "reading sweep.json", err);
+
+    if (status == SLC_OK) {
+        status = slc_sweep_record_read(path, &record, &found, err);
+    }
+    if (status == SLC_OK && !found) {
+        status = slc_fail(err, SLC_ERR_IO, "the record of the sweep went while it was looked for");
+        slc_error_locate_file(err, path);
+    }
+    if (status == SLC_OK) {
+        best = best_record(options, &record);
+        page.best = best;
+        status = publish(options, write_sweep, &page, ret_bytes, err);
+    }
+    json_decref(best);
+    slc_sweep_record_destroy(&record);
+    return status;
+}
+
+/* Of a folder that has the record of a sweep, or of anything else. */
+static enum slc_status
+report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char *path = slc_path_join(options->folder, "sweep.json");
+    struct slc_file_stat stat;
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
+    }
+    status = files->stat_path(files->self, path, &stat) >= 0 && stat.kind == 'f'
+                 ? report_sweep(options, path, stat.bytes, ret_bytes, err)
+                 : report_run(options, ret_bytes, err);
+    slc_free(path);
+    return status;
+}
+
 enum slc_status
 slc_report(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {
     enum slc_status status = check_options(options, err);
 
-    return status == SLC_OK ? report_run(options, ret_bytes, err) : status;
+    if (status != SLC_OK) {
+        return status;
+    }
+    return options->folder != NULL ? report_folder(options, ret_bytes, err)
+                                   : report_run(options, ret_bytes, err);
 }

@@ -23,6 +23,7 @@ const char *slc_sweep_folder_name(char *text, uint32_t rank, uint64_t seed)
 void slc_sweep_record_destroy(struct slc_sweep_record *record)
 {
     json_decref(record->identity);
+    json_decref(record->store);
     slc_free(record->runs);
     memset(record, 0, sizeof *record);
 }
@@ -176,10 +177,11 @@ struct parse {
 static void refuse(struct parse *parse, const char *name, const char *wanted)
 {
     if (parse->status == SLC_OK) {
-        parse->status = slc_fail(parse->err, SLC_ERR_FORMAT,
-                                 "'%s' is not %s, as in a sweep.json of sluice: begin anew with "
-                                 "--restart, or name another folder (-o)",
-                                 name, wanted);
+        parse->status =
+            slc_fail(parse->err, SLC_ERR_FORMAT,
+                     "'%s' is not %s, as in a sweep.json of sluice: begin the sweep anew, "
+                     "or name another folder",
+                     name, wanted);
     }
 }
 
@@ -290,7 +292,7 @@ static void parse_rank(struct parse *parse, const json_t *object, struct slc_swe
 static void parse_all(struct parse *parse, const json_t *root, struct slc_sweep_record *record)
 {
     const json_t *runs = json_object_get(root, "runs"), *ranks = json_object_get(root, "ranks");
-    json_t *identity = json_object_get(root, "identity");
+    json_t *identity = json_object_get(root, "identity"), *store = json_object_get(root, "store");
     const char *name = json_string_value(json_object_get(root, "schema"));
 
     if (name == NULL || strcmp(name, schema) != 0) {
@@ -313,6 +315,8 @@ static void parse_all(struct parse *parse, const json_t *root, struct slc_sweep_
     }
     if (parse->status == SLC_OK) {
         record->identity = json_incref(identity);
+        record->store = json_is_string(store) ? json_incref(store) : NULL;
+        record->complete = json_is_true(json_object_get(root, "complete"));
     }
 }
 

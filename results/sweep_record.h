@@ -50,6 +50,8 @@ struct slc_sweep_record {
     unsigned run_count, run_room;
     struct slc_sweep_rank ranks[SLC_SWEEP_RANKS_MAX]; /* ascending */
     unsigned rank_count;
+    json_t *store; /* of a record that was read: the path of its store, a text; NULL: not told */
+    bool complete; /* the same: it was through when it was written */
 };
 
 #define SLC_SWEEP_RECORD_INIT                                                                      \

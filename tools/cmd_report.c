@@ -95,12 +95,13 @@ const struct command command_report = {
     .name = "report",
     .summary = "write a page that tells what a run was and what has come of it",
     .example = "sluice report flights-4d.r16 -o report.html",
-    .operands = "RUN",
+    .operands = "RUN|SWEEP",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "RUN is the folder of factors that sluice cpd has written, or that of a checkpoint.\n"
-             "The page needs no network: fit, time, reading, memory, components, and how to\n"
-             "make it again.",
+    .notes =
+        "RUN is the folder of factors that sluice cpd has written, or that of a checkpoint; of\n"
+        "a sweep, the page compares its runs and tells which rank they suggest. It needs no\n"
+        "network: fit, time, reading, memory, components, and how to make it again.",
     .run = run,
 };

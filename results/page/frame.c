@@ -157,3 +157,18 @@ void slc_page_note(struct slc_html *html, const char *text)
     slc_html_put(html, text);
     slc_html_put(html, "</p>\n");
 }
+
+const char *slc_page_reason(const char *reason)
+{
+    static const char *const words[][2] = {{"tol", "tolerance"},
+                                           {"iterations", "iterations"},
+                                           {"time", "time limit"},
+                                           {"signal", "signal"}};
+
+    for (size_t i = 0; reason != NULL && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(reason, words[i][0]) == 0) {
+            return words[i][1];
+        }
+    }
+    return reason;
+}

@@ -16,6 +16,9 @@ void slc_page_nav_item(struct slc_html *html, const char *id, const char *name);
 void slc_page_main(struct slc_html *html);
 void slc_page_end(struct slc_html *html);
 
+/* Why a run stopped, in words; what is not known stays as it is. Borrowed. */
+const char *slc_page_reason(const char *reason);
+
 /* The last part of a path, which a title has room for; borrowed. */
 const char *slc_page_short_name(const char *path);
 
@@ -48,7 +51,9 @@ void slc_page_components(struct slc_html *html, const struct slc_run_page *page)
 
 /* Whether a program has made a run by a call of the library: it has no command line then. */
 bool slc_page_called(const json_t *record);
-/* The command, and what else is needed to make a run that has a record again. */
+/* The command line of a record. */
+void slc_page_command(struct slc_html *html, const json_t *record);
+/* The same, and what else is needed to make a run that has a record again. */
 void slc_page_again(struct slc_html *html, const json_t *record);
 
 #endif

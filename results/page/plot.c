@@ -71,7 +71,8 @@ static double place_y(const struct axis *axis, double y)
     return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void draw_axes(struct slc_html *html, const struct axis *x, const struct axis *y)
+/* Lines across, with their numbers. */
+static void draw_levels(struct slc_html *html, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
         const double at = (ceil(y->low / y->step - 1e-9) + i) * y->step;
@@ -84,6 +85,11 @@ static void draw_axes(struct slc_html *html, const struct axis *x, const struct 
         slc_html_print(html, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%.5g</text>", LEFT - 8,
                        place_y(y, at) + 4, fabs(at) < y->step * 1e-6 ? 0 : at);
     }
+}
+
+static void draw_axes(struct slc_html *html, const struct axis *x, const struct axis *y)
+{
+    draw_levels(html, y);
     for (unsigned i = 0; i < 12; i++) {
         const double at = (ceil(x->low / x->step - 1e-9) + i) * x->step;
 
@@ -118,6 +124,17 @@ static void draw_line(struct slc_html *html,
     }
 }
 
+/* What the axes are of; the end of a plot. */
+static void draw_names(struct slc_html *html, const char *x_name, const char *y_name)
+{
+    slc_html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
+                   (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x_name);
+    slc_html_print(html,
+                   "<text class=\"mid name\" transform=\"translate(13 %d)rotate(-90)\">%s</text>",
+                   (TOP + HEIGHT - BOTTOM) / 2, y_name);
+    slc_html_put(html, "</svg></figure>\n");
+}
+
 void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
 {
     double low = line->count > 0 ? line->y[0] : 0;
@@ -150,12 +167,113 @@ void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
         WIDTH, HEIGHT, line->title, line->count, low, high, line->y[line->count - 1]);
     draw_axes(html, &x, &y);
     draw_line(html, line, &x, &y);
-    slc_html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
-                   (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, line->x_name);
+    draw_names(html, line->x_name, line->y_name);
+}
+
+/* Places at equal distances, for what has no distances of its own. */
+static double place_step(size_t at, size_t count)
+{
+    return LEFT + ((double)at + 0.5) / (double)count * (WIDTH - LEFT - RIGHT);
+}
+
+static void draw_steps(struct slc_html *html, const struct slc_html_steps *plot)
+{
+    /* As many labels as have room for some five digits. */
+    const size_t every = 1 + plot->count / 11;
+
+    for (size_t i = 0; i < plot->count; i++) {
+        const double x = place_step(i, plot->count);
+
+        slc_html_print(html, "<path class=\"grid\" d=\"M%.1f %dv5\"/>", x, HEIGHT - BOTTOM);
+        if (i % every == 0 || i == plot->chosen) {
+            slc_html_print(html, "<text class=\"mid%s\" x=\"%.1f\" y=\"%d\">%" PRIu32 "</text>",
+                           i == plot->chosen ? " name" : "", x, HEIGHT - BOTTOM + 19,
+                           plot->labels[i]);
+        }
+    }
+}
+
+static double within(const struct axis *axis, double y)
+{
+    return fmax(axis->low, fmin(axis->high, y));
+}
+
+/* From point to point, with gaps where there is none. */
+static void
+draw_known(struct slc_html *html, const struct slc_html_steps *plot, const struct axis *y)
+{
+    bool drawn = false;
+
+    slc_html_put(html, "<path class=\"line\" d=\"");
+    for (size_t i = 0; i < plot->count; i++) {
+        if (isfinite(plot->y[i])) {
+            slc_html_print(html, "%s%.1f %.1f", drawn ? "L" : "M", place_step(i, plot->count),
+                           place_y(y, within(y, plot->y[i])));
+        }
+        drawn = isfinite(plot->y[i]);
+    }
+    slc_html_put(html, "\"/>");
+    for (size_t i = 0; i < plot->count; i++) {
+        if (isfinite(plot->y[i])) {
+            slc_html_print(html, "<circle%s cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/>",
+                           i == plot->chosen ? " class=\"chosen\"" : "", place_step(i, plot->count),
+                           place_y(y, within(y, plot->y[i])), i == plot->chosen ? "5.5" : "3");
+        }
+    }
+}
+
+/* The smallest and the largest of all points; false where there is none. */
+static bool find_range(const struct slc_html_steps *plot, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (size_t i = 0; i < plot->count; i++) {
+        if (isfinite(plot->y[i])) {
+            *low = fmin(*low, plot->y[i]);
+            *high = fmax(*high, plot->y[i]);
+        }
+    }
+    for (size_t i = 0; i < plot->dot_count; i++) {
+        if (isfinite(plot->dots[i].y)) {
+            *low = fmin(*low, plot->dots[i].y);
+            *high = fmax(*high, plot->dots[i].y);
+        }
+    }
+    return *low <= *high;
+}
+
+void slc_html_steps(struct slc_html *html, const struct slc_html_steps *plot)
+{
+    double low;
+    double high;
+    struct axis y;
+
+    slc_html_print(html, "<figure><figcaption>%s</figcaption>", plot->title);
+    if (!find_range(plot, &low, &high) ||
+        !make_axis(&y, plot->low < plot->high ? fmax(plot->low, fmin(low, 0)) : low,
+                   plot->low < plot->high ? plot->high : high, 0)) {
+        slc_html_put(html, "<p class=\"none\">None is known.</p></figure>\n");
+        return;
+    }
+    widen_axis(&y);
     slc_html_print(html,
-                   "<text class=\"mid name\" transform=\"translate(13 %d)rotate(-90)\">%s</text>",
-                   (TOP + HEIGHT - BOTTOM) / 2, line->y_name);
-    slc_html_put(html, "</svg></figure>\n");
+                   "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s, from %.5g to %.5g\">",
+                   WIDTH, HEIGHT, plot->title, low, high);
+    draw_levels(html, &y);
+    draw_steps(html, plot);
+    if (isfinite(plot->mark) && plot->mark >= y.low && plot->mark <= y.high) {
+        slc_html_print(html, "<path class=\"zero\" d=\"M%d %.1fH%d\"/>", LEFT,
+                       place_y(&y, plot->mark), WIDTH - RIGHT);
+    }
+    for (size_t i = 0; i < plot->dot_count; i++) {
+        if (isfinite(plot->dots[i].y)) {
+            slc_html_print(html, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>",
+                           place_step(plot->dots[i].at, plot->count),
+                           place_y(&y, within(&y, plot->dots[i].y)));
+        }
+    }
+    draw_known(html, plot, &y);
+    draw_names(html, plot->x_name, plot->y_name);
 }
 
 void slc_html_bar(struct slc_html *html, const char *name, const char *value, double share)

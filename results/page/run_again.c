@@ -84,6 +84,23 @@ static void same_command(struct slc_html *html, const json_t *record)
     }
 }
 
+void slc_page_command(struct slc_html *html, const json_t *record)
+{
+    json_t *word;
+    size_t i;
+
+    slc_html_put(html, "<pre tabindex=\"0\" aria-label=\"Command line\"><code>");
+    json_array_foreach(json_object_get(record, "command"), i, word)
+    {
+        slc_html_put(html, i > 0 ? " " : "");
+        shell_word(html, json_is_string(word) ? json_string_value(word) : "");
+    }
+    if (slc_page_called(record)) {
+        same_command(html, record);
+    }
+    slc_html_put(html, "</code></pre>\n");
+}
+
 static void members_in_details(struct slc_html *html, const char *title, const json_t *object)
 {
     const char *key;
@@ -104,8 +121,6 @@ void slc_page_again(struct slc_html *html, const json_t *record)
     const json_t *tensor = json_object_get(record, "tensor");
     const json_t *versions = json_object_get(record, "versions");
     const json_t *machine = json_object_get(record, "machine");
-    json_t *word;
-    size_t i;
     const bool called = slc_page_called(record);
 
     slc_html_put(html,
@@ -113,16 +128,8 @@ void slc_page_again(struct slc_html *html, const json_t *record)
     slc_html_put(html, called ? "<p>A program made this run by a call of the library. This command "
                                 "makes the same:</p>\n"
                               : "");
-    slc_html_put(html, "<pre tabindex=\"0\" aria-label=\"Command line\"><code>");
-    json_array_foreach(json_object_get(record, "command"), i, word)
-    {
-        slc_html_put(html, i > 0 ? " " : "");
-        shell_word(html, json_is_string(word) ? json_string_value(word) : "");
-    }
-    if (called) {
-        same_command(html, record);
-    }
-    slc_html_put(html, "</code></pre>\n<div class=\"two\">");
+    slc_page_command(html, record);
+    slc_html_put(html, "<div class=\"two\">");
     slc_page_table(html, "Tensor and seed");
     slc_page_member(html, "Seed", json_object_get(record, "options"), "seed");
     slc_page_member(html, "Store", tensor, "path");

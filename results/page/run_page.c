@@ -73,21 +73,6 @@ static void notes(struct slc_html *html, const struct slc_run_page *page)
     }
 }
 
-static const char *in_words(const char *reason)
-{
-    static const char *const words[][2] = {{"tol", "tolerance"},
-                                           {"iterations", "iterations"},
-                                           {"time", "time limit"},
-                                           {"signal", "signal"}};
-
-    for (size_t i = 0; reason != NULL && i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(reason, words[i][0]) == 0) {
-            return words[i][1];
-        }
-    }
-    return reason;
-}
-
 /* "1,000,000 &times; 500", which may go to the next line behind each sign. */
 static void lengths_card(struct slc_html *html, const struct slc_run_folder *run)
 {
@@ -126,7 +111,7 @@ static void summary(struct slc_html *html, const struct slc_run_page *page)
         slc_page_card(html, "Iterations",
                       slc_format_count(&text, slc_page_count(record, "iterations_done")));
         slc_page_card(html, "Stopped by",
-                      in_words(json_string_value(json_object_get(record, "reason"))));
+                      slc_page_reason(json_string_value(json_object_get(record, "reason"))));
         slc_page_card(html, "Total time",
                       slc_format_seconds(
                           &text, slc_page_number(json_object_get(record, "seconds"), "total")));

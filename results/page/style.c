@@ -53,7 +53,8 @@ const char *const slc_page_style[] = {
     "@media screen and (max-width:34rem){svg text,svg .name{font-size:15px}}\n",
     ".end{text-anchor:end}.mid{text-anchor:middle}\n", ".grid{stroke:var(--rule);fill:none}\n",
     ".line{stroke:var(--mark);stroke-width:2;fill:none;stroke-linejoin:round}\n",
-    "circle{fill:var(--mark)}\n",
+    "circle{fill:var(--mark)}.dot{fill:none;stroke:var(--soft);stroke-width:1.2}"
+    ".chosen>*{font-weight:700}circle.chosen{stroke:var(--ground);stroke-width:1.5}\n",
     ".spark{height:44px;background:var(--panel);border:1px solid var(--rule);border-radius:3px}\n",
     ".spark path{vector-effect:non-scaling-stroke}\n",
     ".spark .bars{vector-effect:none;stroke:var(--mark);fill:none}\n",
@@ -65,7 +66,8 @@ const char *const slc_page_style[] = {
     "th{font-weight:500}\n", "thead th{color:var(--dim);font-size:.85rem}\n",
     "td{overflow-wrap:anywhere}\n", "td[dir]{text-align:left}\n",
     ".n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\n",
-    "th.n{padding-left:.5rem}\n", ".bar{width:45%;padding-right:0}\n",
+    "th.n{padding-left:.5rem}.n+:not(.n){padding-left:.75rem}\n",
+    ".bar{width:45%;padding-right:0}\n",
     ".bar span{display:block;margin-top:.25rem;height:.8rem;min-width:1px;background:var(--soft);"
     "border-radius:0 2px 2px 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n",
     ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto}\n",

@@ -202,6 +202,53 @@ def held_out(folder):
     check(page.tags["svg"] == 5 + 2 * 3 and "Mode 31 row" in text and "60 × 50 × 1" in text, text)
 
 
+def sweep(folder):
+    """Ranks and starts side by side: the numbers of sweep.json, what is suggested and why; also unfinished or forged."""
+    out, store, path = (os.path.join(folder, name) for name in ("sweep", "<t>.slc", "r.html"))
+    sluice("generate", store, "--dims", "30x20x10", "--nnz", 2000, "--seed", 3, "--rank", 2, "--noise", 0.1, "-q")
+    sluice("cpd", store, "-r", "1,2,4", "--runs", 3, "-i", 6, "--holdout", "5%", "-o", out, "-q")
+    sluice("report", out, "-o", path)
+    page, size = read(path)
+    text = page.text()
+    place = os.path.join(out, "sweep.json")
+    with open(place, encoding="utf-8") as file:
+        record = json.load(file)
+    best = next(run for run in record["runs"] if run["folder"] == record["suggestion"]["best"])
+    check(f"{record['suggestion']['why']}." in text and f"seed {best['seed']} and came to a fit of {best['fit']:.6f}" in text, text)
+    check(f"Rank {record['suggestion']['rank']} is suggested" in text or "No rank is suggested" in text, text)
+    for one in record["ranks"]:
+        check(f"{one['rank']}3{one['fit']:.6f}" in text and f"{one['core_consistency']:.1f}\u00a0%{one['agreement']:.3f}" in
+              "".join(page.words), f"{one}")
+    for one in record["runs"]:
+        check(f"{one['rank']}{one['seed']}{one['fit']:.6f}" in text and one["folder"] in text, f"{one}")
+    check(page.tags["svg"] == 4 and page.tags["table"] == 3 and size < 60000, f"{page.tags} {size}")
+    check({"which", "plots", "ranks", "runs", "again"} <= page.ids and "<t>.slc" in text, f"{page.ids}")
+    check("--rank 1,2,4" in text.replace("-r 1,2,4", "--rank 1,2,4") and "--runs 3" in text, text)
+    sluice("report", out, "-o", path, status=5)
+    check("--memory" in sluice("report", out, "-o", path, "-f", "--memory", "1MiB", status=4)[1], "budget")
+
+    def told(**members):
+        with open(place, "w", encoding="utf-8") as file:
+            json.dump(record | members, file)
+        sluice("report", out, "-o", path, "-f", "-q")
+        return read(path)[0]
+
+    page = told(complete=False, ranks=record["ranks"][:1], runs=record["runs"][:4], suggestion=None)
+    check("not through" in page.text() and "2" in page.text() and page.tags["svg"] == 4, page.text())
+    page = told(runs=[], ranks=[], complete=False)
+    check("No run is through yet" in page.text() and "svg" not in page.tags, page.text())
+    page = told(ranks=[one | {"core_consistency": -1e300, "core_consistency_note": "<b>&"} for one in record["ranks"]],
+                runs=[one | {"fit": -1e308 * (one["seed"] % 3 - 1), "seconds": 1e308} for one in record["runs"]])
+    check("below -100" in page.text() and "<b>&" in page.text(), page.text())
+    many = [best | {"rank": rank, "seed": seed} for rank in (1, 2, 3) for seed in range(1000)]
+    page = told(runs=many, ranks=[])
+    check("1000 of 3000 runs" in page.text(), page.text())
+    told(identity={"</td><script>": "\u007f"}, store="</p><script>")
+    with open(place, "w", encoding="utf-8") as file:
+        file.write("{")
+    check("sweep.json" in sluice("report", out, "-o", path, "-f", status=3)[1], "no sweep")
+
+
 def few_points(folder):
     """One iteration is no line, and none is none."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
@@ -234,6 +281,7 @@ run([
     ("unfinished runs", unfinished),
     ("held-out nonzeros", held_out),
     ("few points", few_points),
+    ("sweeps", sweep),
     ("long modes", long_modes),
     ("in a browser", in_a_browser),
 ])

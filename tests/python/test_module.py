@@ -437,7 +437,11 @@ def sweeps(folder):
     check(made.best.folder == os.path.join(out, want["suggestion"]["best"]) and isinstance(made.best.factors[0], np.memmap), made.best)
     said = command("cpd", tensor.path, "-r", "2,3", "--runs", 2, "-i", 5, "--seed", 4, "--tol", 0, "--deterministic", "-o", out)[0]
     check(said.count("from an earlier part") == 4, said)
+    made.report(os.path.join(folder, "sweep.html"))
+    with open(os.path.join(folder, "sweep.html"), encoding="utf-8") as file:
+        check("id=\"ranks\"" in file.read(), "no page of a sweep")
     kept = tensor.sweep([3], iters=3, consistency="never", holdout=0.2)
+    fails(sluice.UsageError, "nothing is left", kept.report, os.path.join(folder, "kept.html"))
     check(kept.ranks[0].consistency is None and "never" in kept.ranks[0].note and kept.runs[0].rmse > 0, kept)
     check(not isinstance(kept.best.factors[0], np.memmap) and len(kept.best.factors) == 3, kept.best)
     fault = fails(sluice.SluiceError, "stopped", tensor.sweep, [2, 3], output=os.path.join(folder, "stopped"), iters=3,
