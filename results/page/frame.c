@@ -5,6 +5,8 @@
 #include "results/page/style.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 double slc_page_number(const json_t *object, const char *name)
@@ -65,12 +67,15 @@ static void show_value(struct slc_html *html, const json_t *value, bool within)
             show_value(html, member, true);
         }
     } else if (json_is_object(value) && !within) {
+        bool first = true;
+
         json_object_foreach((json_t *)(uintptr_t)value, key, member)
         {
+            slc_html_put(html, first ? "" : "; ");
             slc_html_text(html, key);
             slc_html_put(html, " ");
             show_value(html, member, true);
-            slc_html_put(html, "; ");
+            first = false;
         }
     } else {
         slc_html_put(html, json_is_null(value) ? "none" : "..");
@@ -171,4 +176,17 @@ const char *slc_page_reason(const char *reason)
         }
     }
     return reason;
+}
+
+void slc_page_shortest(struct slc_html *html, double number)
+{
+    char text[32];
+
+    for (int digits = 1; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    slc_html_text(html, text);
 }

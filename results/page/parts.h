@@ -19,6 +19,9 @@ void slc_page_end(struct slc_html *html);
 /* Why a run stopped, in words; what is not known stays as it is. Borrowed. */
 const char *slc_page_reason(const char *reason);
 
+/* A number with the fewest digits that are read back as it. */
+void slc_page_shortest(struct slc_html *html, double number);
+
 /* The last part of a path, which a title has room for; borrowed. */
 const char *slc_page_short_name(const char *path);
 

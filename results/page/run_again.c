@@ -1,8 +1,6 @@
 /* See parts.h: how a run is made again. */
 #include "results/page/parts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool slc_page_called(const json_t *record)
@@ -40,20 +38,6 @@ static void shell_word(struct slc_html *html, const char *word)
     slc_html_put(html, "&#39;");
 }
 
-/* The fewest digits that are read back as the same number. */
-static void shell_number(struct slc_html *html, double number)
-{
-    char text[32];
-
-    for (int digits = 1; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
-    slc_html_text(html, text);
-}
-
 /* Of a call: the options that decide what comes out, as a command line has them. */
 static void same_command(struct slc_html *html, const json_t *record)
 {
@@ -79,7 +63,7 @@ static void same_command(struct slc_html *html, const json_t *record)
         } else if (json_is_integer(value)) {
             slc_html_print(html, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         } else if (json_is_real(value)) {
-            shell_number(html, json_real_value(value));
+            slc_page_shortest(html, json_real_value(value));
         }
     }
 }

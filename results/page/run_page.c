@@ -46,6 +46,19 @@ static void head(struct slc_html *html, const struct slc_run_page *page)
     slc_page_main(html);
 }
 
+/* That a run went on from what earlier ones had left, which its times are of, too. */
+static void resumed(struct slc_html *html, const json_t *checkpoint)
+{
+    const uint64_t times = slc_page_count(checkpoint, "resumes");
+    struct slc_format_text text;
+
+    if (times > 0) {
+        slc_html_put(html, "<p class=\"dim\">It was interrupted and went on from a checkpoint ");
+        slc_html_print(html, "%s time%s; fits and times are of all its parts.</p>\n",
+                       slc_format_count(&text, times), times == 1 ? "" : "s");
+    }
+}
+
 /* What is missing, and why. */
 static void notes(struct slc_html *html, const struct slc_run_page *page)
 {
@@ -71,6 +84,7 @@ static void notes(struct slc_html *html, const struct slc_run_page *page)
         slc_page_note(html, "There is a checkpoint beside these results: another run has begun in "
                             "the same folder and is not through.");
     }
+    resumed(html, json_object_get(page->record, "checkpoint"));
 }
 
 /* "1,000,000 &times; 500", which may go to the next line behind each sign. */
@@ -128,6 +142,7 @@ static void summary(struct slc_html *html, const struct slc_run_page *page)
 static void checkpoint(struct slc_html *html, const struct slc_run_page *page)
 {
     const json_t *saved = page->checkpoint;
+    struct slc_format_text text;
     const json_t *identity = json_object_get(saved, "identity");
     const char *key;
     json_t *value;
@@ -141,9 +156,9 @@ static void checkpoint(struct slc_html *html, const struct slc_run_page *page)
     slc_page_member(html, "Fit after them", saved, "fit");
     slc_page_member(html, "Goes on with iteration", saved, "iteration");
     slc_page_member(html, "and mode", saved, "mode");
-    slc_page_member(html, "Seconds so far", saved, "seconds");
+    slc_page_row(html, "Time so far", slc_format_seconds(&text, slc_page_number(saved, "seconds")));
     slc_page_member(html, "Checkpoints", saved, "checkpoints");
-    slc_page_member(html, "Bytes", saved, "file_bytes");
+    slc_page_row(html, "Size", slc_format_data(&text, slc_page_number(saved, "file_bytes")));
     slc_page_member(html, "File", saved, "path");
     slc_page_table_end(html);
     slc_page_table(html, "What the run is of");

@@ -70,7 +70,14 @@ const char *const slc_page_style[] = {
     ".bar{width:45%;padding-right:0}\n",
     ".bar span{display:block;margin-top:.25rem;height:.8rem;min-width:1px;background:var(--soft);"
     "border-radius:0 2px 2px 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n",
-    ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto}\n",
+    ".wide td,.wide tbody th{white-space:nowrap}.wide thead th{white-space:normal;"
+    "vertical-align:bottom}\n",
+    /* A shade at an end behind which there is more. */
+    ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto;"
+    "background:linear-gradient(var(--ground) 40%,transparent) top/100% 2rem no-repeat local,"
+    "linear-gradient(transparent,var(--ground) 60%) bottom/100% 2rem no-repeat local,"
+    "linear-gradient(var(--rule),transparent) top/100% .7rem no-repeat,"
+    "linear-gradient(transparent,var(--rule)) bottom/100% .7rem no-repeat}\n",
     "pre{background:var(--panel);border:1px solid var(--rule);border-radius:6px;padding:.75rem;"
     "margin:.5rem 0;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9rem}\n",
     "code,pre{font-family:ui-monospace,\"DejaVu Sans Mono\",monospace}\n",
@@ -85,9 +92,11 @@ const char *const slc_page_style[] = {
     "footer{padding-top:2rem;padding-bottom:2rem;font-size:.88rem}\n",
     "@media print{:root{--ground:#fff;--panel:#fff;--text:#000;--dim:#333;--rule:#bbb;"
     "--mark:#0b4f86;--soft:#7fb0d6;--warn:#fff;color-scheme:light}"
-    ":root{font-size:11px}nav,.skip{display:none}.scroll{max-height:none;overflow:visible}"
+    ":root{font-size:11px}nav,.skip{display:none}.scroll{max-height:none;overflow:visible;"
+    "background:none}"
     ".two{grid-template-columns:1fr 1fr}h2{margin-top:1.5rem}th,td{padding:.1rem .6rem .1rem 0}"
     ".modes{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:0 1rem}"
-    "figure,tr,.component,.cards>div{break-inside:avoid}h2,h3,summary{break-after:avoid}"
+    "figure,tr,.component,.cards>div,[aria-labelledby=ranks]{break-inside:avoid}h2,h3,summary{"
+    "break-after:avoid}"
     "details::details-content{content-visibility:visible;display:block}}\n",
     NULL};

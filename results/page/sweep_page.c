@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -344,11 +345,11 @@ static void ranks(struct slc_html *html, const struct told_sweep *told)
 {
     slc_html_put(html, "<section aria-labelledby=\"ranks\"><h2 id=\"ranks\">Ranks</h2>\n"
                        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranks\">"
-                       "<table><thead><tr>");
+                       "<table class=\"wide\"><thead><tr>");
     header(html, "Rank", true);
     header(html, "Runs", true);
     header(html, "Best fit", true);
-    header(html, "Spread of fits", true);
+    header(html, "Spread", true);
     header(html, "Core consistency", true);
     header(html, "Agreement", true);
     if (told->heldout) {
@@ -404,7 +405,7 @@ static void runs(struct slc_html *html, const struct told_sweep *told)
         slc_html_print(html, "<p>%u of %u runs.</p>\n", shown, count);
     }
     slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
-                       "<table><thead><tr>");
+                       "<table class=\"wide\"><thead><tr>");
     header(html, "Rank", true);
     header(html, "Seed", true);
     header(html, "Fit", true);
@@ -425,6 +426,30 @@ static void runs(struct slc_html *html, const struct told_sweep *told)
     slc_html_put(html, "</section>\n");
 }
 
+/* A text of the identity, whose numbers have all digits that tell them apart. */
+static void identity_row(struct slc_html *html, const char *name, const char *text)
+{
+    static const char *const reals[] = {"tolerance", "regularization", "held out"};
+    char *rest = NULL;
+
+    slc_html_put(html, "<tr><th scope=\"row\">");
+    slc_html_text(html, name);
+    slc_html_put(html, "</th><td>");
+    for (size_t i = 0; text != NULL && i < sizeof reals / sizeof reals[0]; i++) {
+        if (strcmp(name, reals[i]) == 0) {
+            const double number = strtod(text, &rest);
+
+            if (rest != text && isfinite(number)) {
+                slc_page_shortest(html, number);
+                text = rest;
+            }
+            break;
+        }
+    }
+    slc_html_text(html, text);
+    slc_html_put(html, "</td></tr>\n");
+}
+
 static void again(struct slc_html *html, const struct slc_sweep_page *page)
 {
     const char *name;
@@ -442,7 +467,7 @@ static void again(struct slc_html *html, const struct slc_sweep_page *page)
     slc_page_value(html, "store", page->record->store);
     json_object_foreach(page->record->identity, name, value)
     {
-        slc_page_value(html, name, value);
+        identity_row(html, name, json_string_value(value));
     }
     slc_page_table_end(html);
     slc_html_put(html, "</section>\n");

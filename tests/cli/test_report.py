@@ -155,6 +155,11 @@ def unfinished(folder):
     sluice("report", out, "-o", path)
     page, _ = read(path)
     check("stopped by its time limit" in page.text() and "checkpoint" in page.ids, page.text())
+    sluice("cpd", store, "-r", 2, "-i", 30, "--tol", 0, "--maxsecs", 60, "-o", out, "-q")
+    sluice("report", out, "-o", path, "-f")
+    check("went on from a checkpoint 1 time;" in read(path)[0].text(), "resumed")
+    sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 0, "--maxsecs", 0.001, "--checkpoint-interval", 0, "-o", out,
+           "-q", status=75)
     alone = os.path.join(folder, "alone")
     os.mkdir(alone)
     for name in os.listdir(out):
