@@ -96,11 +96,13 @@ enum slc_status sluice_cpd_load(const struct sluice_store *store,
                  ? load_model(manifest->order, manifest->dims, sqrt(manifest->sum_of_squares),
                               folder, &model->result, err)
                  : load_folder(folder, &model->result, err);
+    if (status == SLC_OK) {
+        status = api_record_load(folder, &model->result, &model->record, err);
+    }
     if (status != SLC_OK) {
         sluice_cpd_destroy(model);
         return status;
     }
-    model->record = api_record_load(folder, &model->result);
     *ret_model = model;
     return SLC_OK;
 }

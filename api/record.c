@@ -11,6 +11,7 @@
 #include "storage/json_text.h"
 #include "storage/run_folder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,32 +134,57 @@ char *api_record_make(const struct api_run *run)
     return text;
 }
 
-char *api_record_load(const char *folder, const struct slc_cp_result *result)
+static bool is_of(const struct slc_run_record *record, const struct slc_cp_result *result)
 {
-    struct slc_run_record *record = slc_calloc(1, sizeof *record);
-    char *path = slc_path_join(folder, "run.json");
-    void *loaded = NULL;
-    char *text = NULL;
-    uint64_t bytes = 0;
-    bool same = record != NULL && path != NULL &&
-                slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &loaded, &bytes,
-                              NULL) == SLC_OK &&
-                memchr(loaded, '\0', bytes) == NULL &&
-                slc_run_record_parse(loaded, bytes, record, NULL) == SLC_OK &&
-                record->order == result->order;
+    bool same = record->order == result->order;
 
     for (unsigned n = 0; same && n < result->order; n++) {
         same = record->dims[n] == result->factors[n].rows;
     }
-    text = same ? malloc(bytes + 1) : NULL;
-    if (text != NULL) {
-        memcpy(text, loaded, bytes);
-        text[bytes] = '\0';
+    return same;
+}
+
+enum slc_status api_record_load(const char *folder,
+                                const struct slc_cp_result *result,
+                                char **ret_text,
+                                struct slc_error *err)
+{
+    struct slc_run_record *record = slc_calloc(1, sizeof *record);
+    char *path = slc_path_join(folder, "run.json");
+    struct slc_error fault = SLC_ERROR_INIT;
+    void *loaded = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status =
+        record == NULL || path == NULL
+            ? slc_fail(&fault, SLC_ERR_MEMORY, "no memory for the record of a run")
+            : slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &loaded, &bytes,
+                            &fault);
+
+    if (status == SLC_OK && memchr(loaded, '\0', bytes) != NULL) {
+        status = slc_fail(&fault, SLC_ERR_INPUT, "run.json is not a text");
+    }
+    if (status == SLC_OK) {
+        status = slc_run_record_parse(loaded, bytes, record, &fault);
+    }
+    if (status == SLC_OK && is_of(record, result)) {
+        *ret_text = malloc(bytes + 1);
+        if (*ret_text == NULL) {
+            status = slc_fail(&fault, SLC_ERR_MEMORY, "no memory for the record of a run");
+        } else {
+            memcpy(*ret_text, loaded, bytes);
+            (*ret_text)[bytes] = '\0';
+        }
     }
     slc_free(loaded);
     slc_free(path);
     slc_free(record);
-    return text;
+    if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = fault;
+    }
+    return status;
 }
 
 char *api_record_path(enum sluice_model_form form, const char *path)

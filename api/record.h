@@ -32,9 +32,14 @@ struct api_run {
  * memory for it: a run is not to be lost for that. */
 char *api_record_make(const struct api_run *run);
 
-/* The text of the record beside the factors in `folder`, by the same rules; NULL also where there
- * is none, or it is of other lengths of modes. */
-char *api_record_load(const char *folder, const struct slc_cp_result *result);
+/*
+ * The text of the record beside the factors in `folder`, by the same rules; it stays NULL where
+ * there is none, or it is unsound or of other lengths of modes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ */
+enum slc_status api_record_load(const char *folder,
+                                const struct slc_cp_result *result,
+                                char **ret_text,
+                                struct slc_error *err) SLC_NODISCARD;
 
 /* Where the record of a model lies that is saved in this form at `path`, in fresh memory
  * (slc_free); NULL without memory. */

@@ -11,6 +11,7 @@
 #include "storage/json_text.h"
 #include "storage/outside.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -312,33 +313,46 @@ report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct
     return status;
 }
 
-/* run.json of the best run, which has the command; none where it cannot be read. */
-static json_t *best_record(const struct slc_report_options *options,
-                           const struct slc_sweep_record *record)
+/* run.json of the best run, which has the command; none where it is gone, or unsound. */
+static enum slc_status read_best(const struct slc_report_options *options,
+                                 const struct slc_sweep_record *record,
+                                 json_t **best,
+                                 struct slc_error *err)
 {
     struct slc_sweep_suggestion suggestion;
     char name[SLC_SWEEP_FOLDER_BYTES + sizeof "/run.json"];
+    struct slc_error fault = SLC_ERROR_INIT;
     char *path;
     void *text = NULL;
     uint64_t bytes = 0;
-    json_t *root = NULL;
+    enum slc_status status;
 
     if (record->run_count == 0) {
-        return NULL;
+        return SLC_OK;
     }
     slc_sweep_suggest(record, &suggestion);
     (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
     path = slc_path_join(options->folder, name);
-    if (path != NULL &&
-        slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, NULL) ==
-            SLC_OK &&
-        within_budget(options, bytes * JSON_FACTOR, "reading run.json", NULL) == SLC_OK &&
-        slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &root, NULL) != SLC_OK) {
-        root = NULL;
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
+    }
+    status =
+        slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, &fault);
+    if (status == SLC_OK) {
+        status = within_budget(options, bytes * JSON_FACTOR, "reading run.json", &fault);
+    }
+    if (status == SLC_OK) {
+        status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, best, &fault);
     }
     slc_free(text);
     slc_free(path);
-    return root;
+    if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = fault;
+    }
+    return status;
 }
 
 static enum slc_status
@@ -371,8 +385,10 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
         slc_error_locate_file(err, path);
     }
     if (status == SLC_OK) {
-        best = best_record(options, &record);
+        status = read_best(options, &record, &best, err);
         page.best = best;
+    }
+    if (status == SLC_OK) {
         status = publish(options, write_sweep, &page, ret_bytes, err);
     }
     json_decref(best);

@@ -9,6 +9,7 @@
 #include "base/plain_text.h"
 #include "results/saved_run.h"
 #include "storage/files.h"
+#include "storage/json_text.h"
 #include "storage/run_folder.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static enum slc_status take_record(const char *folder,
     struct slc_error fault = SLC_ERROR_INIT;
     void *text = NULL;
     uint64_t bytes = 0;
-    json_t *record;
+    json_t *record = NULL;
     const char *reason, *finished;
     enum slc_status status;
 
@@ -115,8 +116,12 @@ static enum slc_status take_record(const char *folder,
         *err = fault;
         return status;
     }
-    record = json_loadb(text, bytes, 0, NULL);
+    status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &record, err);
     slc_free(text);
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+        return status;
+    }
     reason = json_string_value(json_object_get(record, "reason"));
     if (reason == NULL) {
         json_decref(record);

@@ -273,6 +273,7 @@ static void make_inputs(void)
     prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
     prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
     prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");
+    prepare("cpd old.slc -r 1,2 -i 1 --tol 0 -o swept -q --io pread");
     make_folder_with("with-old", "old.slc", "with-old/out.slc");
     make_folder_with("with-store", "real.slc", "with-store/x.slc");
     prepare("layout real.slc --sorted 1 --fiber 2 -q");
@@ -431,6 +432,7 @@ static const struct sweep_case cases[] = {
      .prints = true,
      .replaces = true},
     {.name = "report", .arguments = "report ../in/factors -o r.html -n 3"},
+    {.name = "report, a sweep", .arguments = "report ../in/swept -o r.html"},
     {.name = "report, a checkpoint",
      .arguments = "report ../half-factored/out -o r.html -f",
      .replaces = true},

@@ -1,11 +1,27 @@
-/* Any bytes as the record of a sweep: what is taken over can be judged and written again. */
+/* Any bytes as the record of a sweep: what is taken over can be judged, written again, and told of
+ * on a page. */
 #include "fuzz_store.h"
 
+#include "results/page/sweep_page.h"
 #include "results/sweep_record.h"
 #include "results/sweep_suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+static void write_page(const struct slc_sweep_record *record)
+{
+    const struct slc_sweep_page page = {.folder = "x.sweep", .record = record};
+    struct slc_output output;
+
+    if (slc_output_open(&output, NULL, fuzz_path("page.html"), NULL) != SLC_OK) {
+        abort();
+    }
+    if (slc_sweep_page_write(&page, &output, NULL) != SLC_OK) {
+        abort();
+    }
+    slc_output_abandon(&output);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -27,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         }
         slc_sweep_record_destroy(&again);
     }
+    write_page(&record);
     slc_sweep_record_destroy(&record);
     return 0;
 }
