@@ -187,10 +187,10 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
     return object;
 }
 
-/* A copy, so that nothing borrowed is held; null for none. */
-static json_t *copy_of(const json_t *value)
+/* Shared while the record is made: of a long run there are many iterations. Null for none. */
+static json_t *shared(json_t *value)
 {
-    return value != NULL ? json_deep_copy(value) : json_null();
+    return value != NULL ? json_incref(value) : json_null();
 }
 
 static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_facts *machine)
@@ -202,8 +202,8 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     for (uint32_t r = 0; r < result->rank; r++) {
         (void)json_array_append_new(lambda, json_real(result->lambda[r]));
     }
-    set(object, "command", copy_of(facts->command));
-    set(object, "options", copy_of(facts->options));
+    set(object, "command", shared(facts->command));
+    set(object, "options", shared(facts->options));
     set(object, "versions", json_incref(machine->versions));
     set(object, "finished", json_string(machine->finished));
     set(object, "machine", json_incref(machine->machine));
@@ -222,12 +222,12 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set_count(object, "exit_code", (uint64_t)facts->exit_code);
     set(object, "lambda", lambda);
-    set(object, "iterations", copy_of(facts->iterations));
+    set(object, "iterations", shared(facts->iterations));
     set(object, "checkpoint", checkpoint(facts));
     set(object, "seconds", times(facts));
     set(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
     set_count(object, "peak_memory_bytes", machine->peak_bytes);
-    set(object, "estimate", copy_of(facts->estimate));
+    set(object, "estimate", shared(facts->estimate));
     return object;
 }
 

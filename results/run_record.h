@@ -15,14 +15,14 @@
 
 /* What is recorded; all is borrowed. */
 struct slc_run_facts {
-    const json_t *command;  /* the words of a command line; NULL: a call of the library */
-    const json_t *options;  /* in force, by the names that `sluice cpd` has for them */
-    const json_t *estimate; /* with what happened; NULL: there was none */
+    json_t *command;  /* the words of a command line; NULL: a call of the library */
+    json_t *options;  /* in force, by the names that `sluice cpd` has for them */
+    json_t *estimate; /* with what happened; NULL: there was none */
     const struct slc_store *store;
     const struct slc_plan *plan;
     const struct slc_cp_result *result;
     const struct slc_stream_stats *stats;
-    const json_t *iterations; /* array of slc_json_iteration */
+    json_t *iterations; /* array of slc_json_iteration */
     double total_seconds;
     double seconds_before;         /* of the runs that this one goes on from */
     const char *checkpoint_folder; /* NULL: none was kept */
