@@ -418,6 +418,11 @@ def pages(folder):
         check(json.load(file) == kept.record == tensor.load(out).record, kept.record)
     command("report", out, "-o", os.path.join(folder, "c.html"))
     check("iterations, exit code 0" in "".join(command("watch", out)), "not watched")
+    command("export", out, os.path.join(folder, "tables"), "--format", "csv")
+    with open(os.path.join(folder, "one.tns"), "w") as file:
+        file.write("1 1 1\n")
+    check(float(command("predict", out, os.path.join(folder, "one.tns"))[0].split()[-1]) ==
+          kept.predict([[0], [0], [0]])[0], "not predicted")
 
 
 def sweeps(folder):
@@ -433,6 +438,7 @@ def sweeps(folder):
           [(run["rank"], run["seed"], run["fit"], run["folder"], run["factors_kept"]) for run in want["runs"]], made.runs)
     check([(rank.rank, rank.seed, rank.agreement, rank.consistency) for rank in made.ranks] ==
           [(rank["rank"], rank["best_seed"], rank["agreement"], rank["core_consistency"]) for rank in want["ranks"]], want)
+    check(all(os.path.exists(os.path.join(out, run.folder, "run.json")) for run in made.runs), "runs without a record")
     check(made.rank == want["suggestion"]["rank"] and len(seen) == 4 and seen[0].rmse is None, made)
     check(made.best.folder == os.path.join(out, want["suggestion"]["best"]) and isinstance(made.best.factors[0], np.memmap), made.best)
     said = command("cpd", tensor.path, "-r", "2,3", "--runs", 2, "-i", 5, "--seed", 4, "--tol", 0, "--deterministic", "-o", out)[0]

@@ -39,6 +39,39 @@ static void write_factor(uint64_t length, uint32_t rank)
     slc_matrix_destroy(&factor);
 }
 
+/* A factor in memory, of either type, has the bands of the same numbers in a file. */
+static void compare_in_memory(const struct slc_column_bands *of_file, const struct slc_band *known)
+{
+    static struct slc_band found[2 * BANDS_MAX];
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_column_bands wanted = *of_file;
+    const uint64_t count = (uint64_t)slc_column_bands_count(of_file) * of_file->column_count;
+    struct slc_matrix factor;
+
+    wanted.path = NULL;
+    wanted.matrix = &factor;
+    for (int type = 0; type < 2; type++) {
+        bool equal = true;
+
+        SLC_ASSERT_OK(slc_matrix_create(&factor, type == 0 ? SLC_F64 : SLC_F32, wanted.length,
+                                        wanted.rank, &err),
+                      &err);
+        for (uint64_t i = 0; i < wanted.length; i++) {
+            for (uint32_t c = 0; c < wanted.rank; c++) {
+                slc_matrix_set(&factor, i, c, entry(i, c));
+            }
+        }
+        SLC_ASSERT_OK(slc_column_bands_find(&wanted, found, &err), &err);
+        for (uint64_t k = 0; k < count; k++) {
+            equal = equal &&
+                    found[k].low == (type == 0 ? known[k].low : (double)(float)known[k].low) &&
+                    found[k].high == (type == 0 ? known[k].high : (double)(float)known[k].high);
+        }
+        CU_ASSERT(equal);
+        slc_matrix_destroy(&factor);
+    }
+}
+
 /* Every row belongs to the band that `row * count / length` names, rounded down. */
 static void compare(uint64_t length, uint32_t rank, uint32_t bands)
 {
@@ -75,6 +108,7 @@ static void compare(uint64_t length, uint32_t rank, uint32_t bands)
         }
     }
     CU_ASSERT(equal);
+    compare_in_memory(&wanted, found);
 }
 
 static void against_plain(void)

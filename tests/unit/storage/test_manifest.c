@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "storage/json_text.h"
 #include "storage/labels.h"
 
 #include <errno.h>
@@ -247,6 +248,76 @@ static void memory_faults(void)
     CU_ASSERT(tried > 50);
 }
 
+/* Some members, one of which is a text of any bytes. */
+static json_t *document(void)
+{
+    json_t *object = json_object();
+    json_t *list = json_array();
+
+    for (json_int_t i = 0; i < 20; i++) {
+        (void)json_array_append_new(list, json_integer(i));
+    }
+    (void)json_object_set_new(object, "list", list);
+    (void)json_object_set_new(object, "real", json_real(0.1));
+    (void)json_object_set_new(object, "text", slc_json_string("\xff"));
+    return object;
+}
+
+/*
+ * Documents are read and written whole: one that any refused allocation has left without a member
+ * is no document, and texts that are none are told by their line.
+ */
+static void json_documents(void)
+{
+    static const char *const unsound[] = {"", "{", "{\"a\": 1, \"a\": 2}", "[1,\n2,]", "\xff"};
+    struct slc_error err = SLC_ERROR_INIT;
+    json_t *root = NULL;
+    char *text = NULL;
+    uint64_t tried = 0;
+
+    for (size_t i = 0; i < SLC_COUNT(unsound); i++) {
+        err = (struct slc_error)SLC_ERROR_INIT;
+        SLC_ASSERT_FAILS(
+            slc_json_read(unsound[i], strlen(unsound[i]), "it", SLC_ERR_INPUT, &root, &err),
+            SLC_ERR_INPUT, &err, "it is not valid JSON: line");
+        CU_ASSERT_PTR_NULL(root);
+    }
+    err = (struct slc_error)SLC_ERROR_INIT;
+    SLC_ASSERT_FAILS(slc_json_write(NULL, "it", &text, &err), SLC_ERR_INPUT, &err, "UTF-8");
+    json_set_alloc_funcs(slc_malloc, slc_free);
+    for (uint64_t k = 1;; k++) {
+        enum slc_status status;
+        json_t *made;
+        bool through;
+
+        err = (struct slc_error)SLC_ERROR_INIT;
+        slc_fault_arm(SLC_FAULT_ALLOCATION, k);
+        slc_json_begin();
+        made = document();
+        status = slc_json_whole("it", NULL);
+        CU_ASSERT(status == SLC_OK || status == SLC_ERR_MEMORY);
+        status = slc_json_write(made, "it", &text, &err);
+        through = slc_fault_seen(SLC_FAULT_ALLOCATION) < k;
+        slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+        json_decref(made);
+        if (through) {
+            SLC_ASSERT_OK(status, &err);
+            break;
+        }
+        tried++;
+        CU_ASSERT_EQUAL(status, SLC_ERR_MEMORY);
+        CU_ASSERT_PTR_NULL(text);
+    }
+    CU_ASSERT(tried > 20);
+    SLC_ASSERT_OK(slc_json_read(text, strlen(text), "it", SLC_ERR_INPUT, &root, &err), &err);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(root, "list")), 20);
+    CU_ASSERT_EQUAL(json_real_value(json_object_get(root, "real")), 0.1);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(root, "text")), "(not UTF-8)");
+    json_decref(root);
+    free(text);
+    json_set_alloc_funcs(malloc, free);
+}
+
 static const struct slc_test tests[] = {
     {"a manifest comes back, sums of squares bit for bit", round_trip},
     {"the checksum has the documented place and value", checksum_form},
@@ -254,6 +325,7 @@ static const struct slc_test tests[] = {
     {"any bytes become UTF-8", any_bytes_become_utf8},
     {"every failing operation of writing", write_faults},
     {"every failing allocation, jansson's included", memory_faults},
+    {"JSON is whole, or none", json_documents},
 };
 
 int main(int argc, char **argv)
