@@ -65,6 +65,36 @@ static unsigned find_column(const struct slc_sheet_spec *spec,
     return found;
 }
 
+/* The fault that no column, or more than one, is called as the item says. */
+static enum slc_status no_column(const struct slc_sheet_spec *spec,
+                                 unsigned m,
+                                 unsigned count,
+                                 bool twice,
+                                 const char *nearest,
+                                 struct slc_error *err)
+{
+    const char *name = m < spec->order ? spec->items[m].column : spec->value;
+    unsigned letters = 0;
+    const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_SHEET_STRINGS
+                           ? slc_sheet_nearest_rule(name, &letters)
+                           : NULL;
+
+    if (twice) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "more than one column '%s' among the %u of the first line", name, count);
+    }
+    if (rule != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "no column '%s' among the %u of the first line, and no rule '%.*s': the "
+                        "nearest is %s(NAME)",
+                        name, count, (int)letters, name, rule);
+    }
+    return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s%s%s",
+                    name, count, nearest[0] != '\0' ? "; there is '" : "", nearest,
+                    nearest[0] != '\0' ? "'" : "",
+                    m == spec->order ? "; without --value rows are counted" : "");
+}
+
 /* Finds the columns by the first record. */
 static enum slc_status take_header(struct slc_sheet_table *table,
                                    const struct slc_sheet_field *fields,
@@ -89,12 +119,7 @@ static enum slc_status take_header(struct slc_sheet_table *table,
         if (table->at[m] != UINT_MAX && !twice) {
             continue;
         }
-        status =
-            slc_fail(err, SLC_ERR_USAGE, "%s column '%s' among the %u of the first line%s%s%s%s",
-                     twice ? "more than one" : "no", name, count,
-                     nearest[0] != '\0' && !twice ? "; there is '" : "", twice ? "" : nearest,
-                     nearest[0] != '\0' && !twice ? "'" : "",
-                     m == spec->order && !twice ? "; without --value rows are counted" : "");
+        status = no_column(spec, m, count, twice, nearest, err);
         slc_error_locate_text(err, table->name, line, 1);
         return status;
     }

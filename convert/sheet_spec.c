@@ -49,6 +49,33 @@ static const char *read_rule(const char *at, struct slc_sheet_item *item)
     return NULL;
 }
 
+const char *slc_sheet_nearest_rule(const char *item, unsigned *letters)
+{
+    char word[16];
+    const char *nearest = NULL;
+    unsigned least;
+
+    *letters = (unsigned)strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    if (*letters == 0 || *letters >= sizeof word || item[*letters] != '(') {
+        return NULL;
+    }
+    for (unsigned i = 0; i < *letters; i++) {
+        word[i] = item[i] >= 'A' && item[i] <= 'Z' ? (char)(item[i] - 'A' + 'a') : item[i];
+    }
+    word[*letters] = '\0';
+    /* As many letters of a word may be wrong as it takes to leave one right. */
+    least = *letters > 1 ? *letters + 1 : 0;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const unsigned distance = slc_sheet_distance(word, rules[i].name);
+
+        if (distance < least && distance < strlen(rules[i].name)) {
+            least = distance;
+            nearest = rules[i].name;
+        }
+    }
+    return nearest;
+}
+
 /* A name in quotes, or up to one of `stops`; NULL where it is empty, too long or has no end. */
 static const char *read_name(const char *at, const char *stops, char name[SLC_SHEET_NAME_BYTES])
 {

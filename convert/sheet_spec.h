@@ -48,6 +48,12 @@ enum slc_status slc_sheet_spec_parse(const char *columns,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
+ * The rule that an item means whose name was not found: of hr(when) "hour", *letters 2. NULL where
+ * it does not begin with a word and a parenthesis, or the word is like no rule.
+ */
+const char *slc_sheet_nearest_rule(const char *item, unsigned *letters);
+
+/*
  * The same with all else that is said of a table: the column of the values (NULL or "": rows are
  * counted), the delimiter (NULL: as the file's name says; one character, or "tab") and what becomes
  * of rows that lack something. Errors: SLC_ERR_USAGE.

@@ -125,6 +125,7 @@ def refused(folder):
             ("origin,n\na,1\n\"b\nc\",1\n,2\n", "origin", ("bad.csv:5:1", "column origin", "--missing"), 3),
             ("origin,n\na,1\nb\n", "origin", ("bad.csv:3:1", "1 fields, expected 2"), 3),
             ("origin,n\na,1\n", "orgin", ("no column 'orgin'", "there is 'origin'"), 2),
+            ("origin,n\na,1\n", "hr(origin)", ("no column 'hr(origin)'", "no rule 'hr'", "hour(NAME)"), 2),
             ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),
             ("o,n\na,1\nb,\"2\n\n", "o", ("bad.csv:3:3", "not closed"), 3),
             ("o,n\n\"a\"b,1\n", "o", ("bad.csv:2:1", "goes on behind"), 3),

@@ -102,8 +102,20 @@ static void test_specs(void)
     static const char *const wrong[] = {
         "",          ",a",    "a,",  "bin(a)",    "bin(a,0)",     "log(a,1)",   "hour(a",
         "hour(a,1)", "int()", "\"a", "bin(a,-1)", "bin(a,1,2,3)", "bin(a,nan)", "hour(a)b"};
+    static const char *const nearest[][2] = {{"hr(when)", "hour"},
+                                             {"HOURS(x)", "hour"},
+                                             {"weekdays(x", "weekday"},
+                                             {"logs(a)", "log"},
+                                             {"hr (when)", "none"},
+                                             {"hr", "none"},
+                                             {"(x)", "none"},
+                                             {"f(x)", "none"},
+                                             {"zzz(x)", "none"},
+                                             {"price (u)", "none"},
+                                             {"quiteotherwords_(x)", "none"}};
     struct slc_sheet_spec spec = {.order = 0};
     struct slc_sheet_spec other;
+    unsigned letters;
     struct slc_error err = SLC_ERROR_INIT;
 
     CU_ASSERT_EQUAL(
@@ -128,6 +140,12 @@ static void test_specs(void)
     for (size_t i = 0; i < SLC_COUNT(wrong); i++) {
         slc_error_clear(&err);
         CU_ASSERT_EQUAL(slc_sheet_spec_parse(wrong[i], &spec, &err), SLC_ERR_USAGE);
+    }
+    for (size_t i = 0; i < SLC_COUNT(nearest); i++) {
+        const char *rule = slc_sheet_nearest_rule(nearest[i][0], &letters);
+
+        CU_ASSERT_STRING_EQUAL(rule != NULL ? rule : "none", nearest[i][1]);
+        CU_ASSERT(rule == NULL || nearest[i][0][letters] == '(');
     }
     CU_ASSERT_EQUAL(slc_sheet_distance("origin", "orgin"), 1);
     CU_ASSERT_EQUAL(slc_sheet_distance("", "abc"), 3);
