@@ -128,7 +128,8 @@ static enum slc_status read_index(struct slc_sheet_part *part,
 {
     const struct slc_sheet_item *item = &part->table->spec->items[m];
     const char *text, *end;
-    int64_t bin = 0, seconds;
+    struct slc_time time;
+    int64_t bin = 0;
     double value;
 
     switch (item->rule) {
@@ -140,13 +141,12 @@ static enum slc_status read_index(struct slc_sheet_part *part,
         bin = (int64_t)*index;
         break;
     case SLC_SHEET_TIME:
-        if (!short_text(field, &text, &end) ||
-            !slc_time_parse(text, (size_t)(end - text), &seconds)) {
+        if (!short_text(field, &text, &end) || !slc_time_parse(text, (size_t)(end - text), &time)) {
             return wrong_field(part, m, field,
                                "a time as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970",
                                err);
         }
-        bin = slc_time_bin(item->unit, seconds);
+        bin = slc_time_bin(item->unit, &time);
         break;
     default:
         if (!parse_value(field, &value) || !slc_sheet_bin(item, value, &bin)) {

@@ -23,13 +23,14 @@ static void require(bool condition, const char *what)
 
 static void try_time(const struct slc_sheet_field *field)
 {
-    int64_t seconds;
+    struct slc_time time;
 
-    if (!slc_time_parse(field->text, field->bytes, &seconds)) {
+    if (!slc_time_parse(field->text, field->bytes, &time)) {
         return;
     }
+    require(time.second >= 0 && time.second < 86400, "a second beyond its day");
     for (enum slc_time_unit unit = SLC_TIME_MINUTE; unit <= SLC_TIME_DATEMINUTE; unit++) {
-        const int64_t bin = slc_time_bin(unit, seconds);
+        const int64_t bin = slc_time_bin(unit, &time);
         char name[SLC_TIME_NAME_BYTES];
 
         require(slc_time_cycle(unit) == 0 || (bin >= 0 && bin < (int64_t)slc_time_cycle(unit)),

@@ -15,10 +15,10 @@
 
 static void check_time(const char *text, int64_t want)
 {
-    int64_t seconds = -1;
+    struct slc_time time = {0, -1};
 
-    CU_ASSERT_TRUE(slc_time_parse(text, strlen(text), &seconds));
-    CU_ASSERT_EQUAL(seconds, want);
+    CU_ASSERT_TRUE(slc_time_parse(text, strlen(text), &time));
+    CU_ASSERT_EQUAL(86400 * (int64_t)time.days + time.second, want);
 }
 
 static void test_times(void)
@@ -43,7 +43,7 @@ static void test_times(void)
                                        "2023-04-01 00:00+2",
                                        "2023-04-01 00:00+02:",
                                        "4/1/2014"};
-    int64_t seconds;
+    struct slc_time time;
 
     check_time("1970-01-01", 0);
     check_time("1969-12-31T23:59:59", -1);
@@ -57,17 +57,61 @@ static void test_times(void)
     check_time("-0.5", -1);
     check_time("86400.999", 86400);
     for (size_t i = 0; i < SLC_COUNT(none); i++) {
-        CU_ASSERT_FALSE(slc_time_parse(none[i], strlen(none[i]), &seconds));
+        CU_ASSERT_FALSE(slc_time_parse(none[i], strlen(none[i]), &time));
     }
+}
+
+static struct slc_time time_of(int64_t seconds)
+{
+    const int64_t days = seconds / 86400 - (seconds % 86400 < 0);
+
+    return (struct slc_time){(int32_t)days, (int32_t)(seconds - 86400 * days)};
 }
 
 static void check_bin(enum slc_time_unit unit, int64_t seconds, const char *want)
 {
+    const struct slc_time time = time_of(seconds);
     char name[SLC_TIME_NAME_BYTES];
-    const size_t bytes = slc_time_name(unit, slc_time_bin(unit, seconds), name);
+    const size_t bytes = slc_time_name(unit, slc_time_bin(unit, &time), name);
 
     CU_ASSERT_EQUAL(bytes, strlen(want));
     CU_ASSERT_STRING_EQUAL(name, want);
+}
+
+/* Texts that are read eight bytes at a time mean what they do to whom reads them byte by byte. */
+static void test_time_forms(void)
+{
+    static const char *const forms[] = {"2024-02-29 23:59:60", "1900-02-28T00:00:00", "2023-12-31"};
+    static const char bytes[] = "0123456789-:/ Tt.Z\x80\xb0";
+    uint64_t wrong = 0, sound = 0;
+
+    for (uint64_t turn = 0; turn < 200000; turn++) {
+        const char *form = forms[turn % SLC_COUNT(forms)];
+        const size_t length = strlen(form);
+        const uint64_t random = slc_mix64(turn);
+        char text[2][48];
+        struct slc_time fast = {0, 0}, slow = {0, 0};
+        bool there[2];
+
+        memcpy(text[0], form, length + 1);
+        for (unsigned k = 0; k <= (random & 3); k++) {
+            text[0][slc_mix64(random + k) % length] =
+                bytes[slc_mix64(random - k - 1) % (sizeof bytes - 1)];
+        }
+        /* With a zone, or the seconds of a day that begins, which are read byte by byte. */
+        memcpy(text[1], text[0], length);
+        memcpy(text[1] + length, length == 10 ? " 00:00" : "Z", length == 10 ? 7 : 2);
+        there[0] = slc_time_parse(text[0], length, &fast);
+        there[1] = slc_time_parse(text[1], strlen(text[1]), &slow);
+        /* Behind a number, or another zone, there is neither. */
+        if ((text[0][4] == '-' || text[0][4] == '/') && (length == 10 || text[0][16] != '-')) {
+            wrong += there[0] != there[1] ||
+                     (there[0] && (fast.days != slow.days || fast.second != slow.second));
+            sound += there[0];
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(sound > 10000);
 }
 
 static void test_time_bins(void)
@@ -88,8 +132,9 @@ static void test_time_bins(void)
     CU_ASSERT_EQUAL(slc_time_cycle(SLC_TIME_DATE), 0);
     /* Each day follows the one before, over two rules of leap years. */
     for (int64_t day = -30000; day < 60000; day++) {
-        const int64_t first = slc_time_bin(SLC_TIME_DAY, day * 86400);
-        const int64_t next = slc_time_bin(SLC_TIME_DAY, (day + 1) * 86400);
+        const struct slc_time times[2] = {time_of(day * 86400), time_of((day + 1) * 86400)};
+        const int64_t first = slc_time_bin(SLC_TIME_DAY, &times[0]);
+        const int64_t next = slc_time_bin(SLC_TIME_DAY, &times[1]);
 
         if (next != first + 1 && (next != 0 || first < 27)) {
             CU_FAIL("a day is missing");
@@ -434,6 +479,7 @@ static void test_dictionary(void)
 
 static const struct slc_test tests[] = {
     {"points in time", test_times},
+    {"forms of times", test_time_forms},
     {"parts of times and their names", test_time_bins},
     {"items of --columns", test_specs},
     {"what a store remembers of a table", test_remembered},
