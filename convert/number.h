@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,41 @@ static inline unsigned slc_digits8(const char *text, uint64_t *value)
     t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
     *value = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
     return digits;
+}
+
+/*
+ * slc_parse_f64 (text.h) of `bytes` bytes for most numbers that tables have: up to eight digits,
+ * with a point or without. Of `text` eight bytes are read whatever `bytes` is. False where it is
+ * anything else, a number or not.
+ */
+static inline bool slc_parse_short_f64(const char *text, size_t bytes, double *value)
+{
+    uint64_t t, other;
+    unsigned fraction = 0;
+
+    if (bytes - 1 >= 8) {
+        return false;
+    }
+    /* To the end, behind zeros; see slc_digits8. */
+    t = (slc_load_u64(text) ^ UINT64_C(0x3030303030303030)) << 8 * (8 - bytes);
+    other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
+    if (other != 0) {
+        const unsigned at = (unsigned)__builtin_ctzll(other) / 8;
+        const uint64_t behind = t >> 8 * at >> 8 << 8 * at << 8;
+
+        if ((other & (other - 1)) != 0 || (t >> 8 * at & 0xff) != ('.' ^ '0') || bytes == 1) {
+            return false;
+        }
+        /* Closes the gap where the point was: digits before it move up. */
+        t = behind | (t & ((UINT64_C(1) << 8 * at) - 1)) << 8;
+        fraction = 7 - at;
+    }
+    t = (t * 10 + (t >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+    t = (t * 100 + (t >> 16)) & UINT64_C(0x0000ffff0000ffff);
+    t = (t * 10000 + (t >> 32)) & UINT64_C(0xffffffff);
+    /* Both are doubles: one division rounds once. */
+    *value = fraction > 0 ? (double)t / (double)slc_powers_of_ten[fraction] : (double)t;
+    return true;
 }
 
 /* As slc_parse_index, for any number of digits and any distance to the end. */

@@ -370,6 +370,7 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
         (struct slc_sheet_table){.spec = request->spec,
                                  .name = info.name,
                                  .dictionaries = (*sheet)->dictionaries,
+                                 .index = slc_sheet_index_by(NULL),
                                  .delimiter = request->spec->delimiter ? request->spec->delimiter
                                               : is_tab_separated(info.name) ? '\t'
                                                                             : ',',

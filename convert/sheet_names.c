@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "storage/names.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,9 +18,9 @@ enum {
     RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
     TAIL_BYTES = 64 << 10, /* what is written at a time: many strings a system call */
     FIRST_SLOTS = 4096,
-    /* Keys between asking for a slot or a string and looking at it: what memory takes to come is
-     * some 100 ns, a key some 10. */
-    AHEAD = 8
+    /* Strings looked up side by side: enough to share what memory takes to come, few enough for
+     * what has come to be still in the first cache. */
+    SIDE_BY_SIDE = 64
 };
 
 struct slot {
@@ -122,10 +123,9 @@ static enum slc_status flush(struct slc_dictionary *self, struct slc_error *err)
     return status;
 }
 
-static bool is_string(const uint8_t *record, const struct slc_dictionary_key *key)
+static bool is_string(const uint8_t *record, const char *text, uint32_t bytes)
 {
-    return slc_load_u16(record + 8) == key->bytes &&
-           memcmp(record + HEAD_BYTES, key->text, key->bytes) == 0;
+    return slc_load_u16(record + 8) == bytes && memcmp(record + HEAD_BYTES, text, bytes) == 0;
 }
 
 /* The record at `place`, as far as it takes to compare `bytes` bytes. */
@@ -212,45 +212,60 @@ static enum slc_status add(struct slc_dictionary *self,
     return SLC_OK;
 }
 
-enum slc_status slc_dictionary_settle(struct slc_dictionary *self,
-                                      struct slc_dictionary_key *key,
-                                      struct slc_error *err)
+enum slc_status
+slc_dictionary_check(const char *text, const struct slc_dictionary_key *key, struct slc_error *err)
 {
-    struct slot *slots;
-    uint64_t at;
-
-    if (key->bytes > SLC_NAME_BYTES_MAX || memchr(key->text, 0, key->bytes) != NULL) {
+    if (key->bytes > SLC_NAME_BYTES_MAX || memchr(text + key->at, 0, key->bytes) != NULL) {
         return slc_fail(err, SLC_ERR_INPUT,
                         key->bytes > SLC_NAME_BYTES_MAX
                             ? "a string of %" PRIu32 " bytes: names have at most %d"
                             : "a byte 0 within %" PRIu32 ": names have none",
                         key->bytes, (int)SLC_NAME_BYTES_MAX);
     }
-    if (self->count >= self->slots / 4 * 3) {
-        enum slc_status status = grow(self, err);
+    return SLC_OK;
+}
 
-        if (status != SLC_OK) {
-            return status;
-        }
+enum slc_status slc_dictionary_settle(struct slc_dictionary *self,
+                                      const char *text,
+                                      const struct slc_dictionary_key *key,
+                                      uint64_t *number,
+                                      struct slc_error *err)
+{
+    struct slot *slots;
+    enum slc_status status = slc_dictionary_check(text, key, err);
+    uint64_t at;
+
+    if (status == SLC_OK && self->count >= self->slots / 4 * 3) {
+        status = grow(self, err);
+    }
+    if (status != SLC_OK) {
+        return status;
     }
     slots = self->table.data;
     for (at = key->hash & (self->slots - 1); slots[at].place != 0;
          at = (at + 1) & (self->slots - 1)) {
         if (slots[at].hash == key->hash) {
             const uint8_t *record;
-            enum slc_status status = record_at(self, slots[at].place - 1, key->bytes, &record, err);
 
+            status = record_at(self, slots[at].place - 1, key->bytes, &record, err);
             if (status != SLC_OK) {
                 return status;
             }
-            if (is_string(record, key)) {
-                key->number = slc_load_u64(record);
+            if (is_string(record, text + key->at, key->bytes)) {
+                *number = slc_load_u64(record);
                 return SLC_OK;
             }
         }
     }
-    key->number = self->count;
-    return add(self, key->text, key->bytes, &slots[at], key->hash, err);
+    *number = self->count;
+    return add(self, text + key->at, key->bytes, &slots[at], key->hash, err);
+}
+
+void slc_dictionary_expect(const struct slc_dictionary *self, const struct slc_dictionary_key *key)
+{
+    const struct slot *slots = self->table.data;
+
+    __builtin_prefetch(&slots[key->hash & (self->slots - 1)], 1);
 }
 
 enum slc_status slc_dictionary_find(struct slc_dictionary *self,
@@ -259,12 +274,10 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
                                     uint64_t *number,
                                     struct slc_error *err)
 {
-    struct slc_dictionary_key key = {
-        .text = text, .bytes = (uint32_t)bytes, .hash = slc_hash64(text, bytes)};
-    const enum slc_status status = slc_dictionary_settle(self, &key, err);
+    const struct slc_dictionary_key key = {.hash = slc_hash64(text, bytes),
+                                           .bytes = (uint32_t)bytes};
 
-    *number = key.number;
-    return status;
+    return slc_dictionary_settle(self, text, &key, number, err);
 }
 
 /* What is in memory of the string at `place`; NULL: it is not, or not all of it. */
@@ -280,62 +293,107 @@ static uint64_t place_of(const struct slot *slot)
     return atomic_load_explicit(&slot->place, memory_order_acquire);
 }
 
+/*
+ * is_string of a record in memory: most strings are short, and a comparison of words, whose last
+ * may overlap the one before, is done before a call of memcmp had begun. Nothing behind the record
+ * is looked at, where another may be just written.
+ */
+static bool is_string_here(const uint8_t *record, const char *text, uint32_t bytes)
+{
+    const uint8_t *own = record + HEAD_BYTES;
+
+    if (slc_load_u16(record + 8) != bytes) {
+        return false;
+    }
+    if (bytes < 8) {
+        /* A shift by 64, which is undefined, by halves. */
+        const unsigned half = 4 * (8 - bytes);
+
+        return slc_load_u64(own + bytes - 8) >> half >> half ==
+               slc_load_u64(text) << half << half >> half >> half;
+    }
+    if (bytes <= 16) {
+        return ((slc_load_u64(own) ^ slc_load_u64(text)) |
+                (slc_load_u64(own + bytes - 8) ^ slc_load_u64(text + bytes - 8))) == 0;
+    }
+    return memcmp(own, text, bytes) == 0;
+}
+
+/* Whether a string that is no longer in memory is the one at `place`; *number: its number. */
+static bool read_string(const struct slc_dictionary *self,
+                        uint64_t place,
+                        const char *text,
+                        uint32_t bytes,
+                        bool *known,
+                        uint64_t *number)
+{
+    const uint64_t written = atomic_load_explicit(&self->written, memory_order_acquire);
+    uint8_t record[RECORD_BYTES_MAX];
+
+    *known =
+        place < written && bytes <= SLC_NAME_BYTES_MAX &&
+        slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file", record,
+                         slc_min_u64(HEAD_BYTES + bytes, written - place), place, NULL) == SLC_OK;
+    if (!*known || !is_string(record, text, bytes)) {
+        return false;
+    }
+    *number = slc_load_u64(record);
+    return true;
+}
+
 /* The number of a key; UINT64_MAX: what would tell is not there, or only in the tail, which goes
  * on. */
-static uint64_t number_of(const struct slc_dictionary *self, const struct slc_dictionary_key *key)
+static uint64_t
+number_of(const struct slc_dictionary *self, const char *text, const struct slc_dictionary_key *key)
 {
     const struct slot *slots = self->table.data;
     uint64_t place;
 
     for (uint64_t at = key->hash & (self->slots - 1); (place = place_of(&slots[at])) != 0;
          at = (at + 1) & (self->slots - 1)) {
-        uint8_t copy[RECORD_BYTES_MAX];
         const uint8_t *record;
-        uint64_t written;
+        uint64_t number = UINT64_MAX;
+        bool known = true;
 
         if (slots[at].hash != key->hash) {
             continue;
         }
         record = in_memory(self, place - 1);
-        written = atomic_load_explicit(&self->written, memory_order_acquire);
-        if (record == NULL) {
-            if (place > written || key->bytes > SLC_NAME_BYTES_MAX ||
-                slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file", copy,
-                                 slc_min_u64(HEAD_BYTES + key->bytes, written - (place - 1)),
-                                 place - 1, NULL) != SLC_OK) {
-                return UINT64_MAX;
-            }
-            record = copy;
-        }
-        if (is_string(record, key)) {
+        if (record != NULL && is_string_here(record, text + key->at, key->bytes)) {
             return slc_load_u64(record);
+        }
+        if (record == NULL &&
+            (read_string(self, place - 1, text + key->at, key->bytes, &known, &number) || !known)) {
+            return number;
         }
     }
     return UINT64_MAX;
 }
 
 void slc_dictionary_look_up(struct slc_dictionary *self,
-                            struct slc_dictionary_key *const *keys,
-                            unsigned count)
+                            const char *text,
+                            const struct slc_dictionary_key *keys,
+                            unsigned count,
+                            uint64_t *numbers)
 {
+    assert(count <= SLC_DICTIONARY_KEYS_MAX);
     pthread_rwlock_rdlock(&self->resize);
-    for (unsigned i = 0; i < count + 2 * AHEAD; i++) {
+    for (unsigned begin = 0; begin < count; begin += SIDE_BY_SIDE) {
+        const unsigned end = begin + SIDE_BY_SIDE < count ? begin + SIDE_BY_SIDE : count;
         const struct slot *slots = self->table.data;
         const uint64_t mask = self->slots - 1;
 
-        if (i < count) {
-            __builtin_prefetch(&slots[keys[i]->hash & mask]);
+        for (unsigned i = begin; i < end; i++) {
+            __builtin_prefetch(&slots[keys[i].hash & mask]);
         }
-        if (i >= AHEAD && i - AHEAD < count) {
-            const uint64_t place = place_of(&slots[keys[i - AHEAD]->hash & mask]);
+        for (unsigned i = begin; i < end; i++) {
+            const uint64_t place = place_of(&slots[keys[i].hash & mask]);
             const uint8_t *record = place != 0 ? in_memory(self, place - 1) : NULL;
 
-            if (record != NULL) {
-                __builtin_prefetch(record);
-            }
+            __builtin_prefetch(record);
         }
-        if (i >= 2 * AHEAD) {
-            keys[i - 2 * AHEAD]->number = number_of(self, keys[i - 2 * AHEAD]);
+        for (unsigned i = begin; i < end; i++) {
+            numbers[i] = number_of(self, text, &keys[i]);
         }
     }
     pthread_rwlock_unlock(&self->resize);

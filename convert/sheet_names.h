@@ -44,27 +44,45 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *dictionary,
                                     uint64_t *number,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* A string to look up. */
+/* A string: `bytes` bytes of a text from byte `at` on. */
 struct slc_dictionary_key {
-    const char *text;
-    uint64_t hash;   /* slc_hash64 */
-    uint64_t number; /* UINT64_MAX: it may not be there */
-    uint32_t bytes;
+    uint64_t hash; /* slc_hash64 of them */
+    uint32_t at, bytes;
+};
+
+enum {
+    SLC_DICTIONARY_KEYS_MAX = 256, /* that are looked up together */
+    /* Bytes behind a string in its text that have to be there; what they are does not matter. */
+    SLC_DICTIONARY_SLACK = 8
 };
 
 /*
- * Sets the numbers of strings that are there and can be compared at once; one that is being added,
- * or was lately, may seem not to be. Threads: any number, also during slc_dictionary_find. Cost:
- * what memory's latency costs is shared by neighbours.
+ * The numbers of strings that are there and can be compared at once; of others, and of those being
+ * added, or lately, UINT64_MAX. Threads: any number, also during slc_dictionary_find. Cost: some 10
+ * ns a string where those of the dictionary are in a cache, and what memory's latency costs beyond
+ * is shared by neighbours.
  */
 void slc_dictionary_look_up(struct slc_dictionary *dictionary,
-                            struct slc_dictionary_key *const *keys,
-                            unsigned count);
+                            const char *text,
+                            const struct slc_dictionary_key *keys,
+                            unsigned count,
+                            uint64_t *numbers);
 
 /* slc_dictionary_find where the hash is known. */
 enum slc_status slc_dictionary_settle(struct slc_dictionary *dictionary,
-                                      struct slc_dictionary_key *key,
+                                      const char *text,
+                                      const struct slc_dictionary_key *key,
+                                      uint64_t *number,
                                       struct slc_error *err) SLC_NODISCARD;
+
+/* Whether it can be a name at all, or what slc_dictionary_settle would fail with. */
+enum slc_status slc_dictionary_check(const char *text,
+                                     const struct slc_dictionary_key *key,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Has what is needed soon to settle a string brought to the cache. One thread at a time. */
+void slc_dictionary_expect(const struct slc_dictionary *dictionary,
+                           const struct slc_dictionary_key *key);
 
 /* No string will be looked up any more: writes what is not yet in the file and frees the memory. */
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,

@@ -18,6 +18,12 @@ enum {
     ROOM_BYTES = SLC_SHEET_RECORD_BYTES_MAX + 2 * TEXT_BYTES_MAX
 };
 
+_Static_assert((int)SLC_SHEET_RECORD_BYTES_MAX + (int)TEXT_BYTES_MAX + (int)TEXT_BYTES_MIN +
+                       (int)SLC_SHEET_SLACK <=
+                   (int)ROOM_BYTES,
+               "what fill may read has room, and what an index reads behind it is there");
+_Static_assert((int)SLC_PIECE_BYTES >= (int)ROOM_BYTES, "so does the first worker's text");
+
 static const double progress_seconds = 0.1;
 
 struct crew {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SLC_SHEET_COLUMNS_MAX = 4096 };
+enum { SLC_SHEET_COLUMNS_MAX = 4096, SLC_SHEET_RECORD_BYTES_MAX = 1 << 20 };
 
 struct slc_sheet_field {
     const char *text; /* between the quotes, where there are any */

@@ -4,24 +4,25 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "convert/number.h"
-#include "convert/text.h"
+#include "convert/sheet_batch.h"
+#include "convert/sheet_field.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
-    NUMBER_BYTES = 64, /* of the longest field that is a number or a time */
-    /* Strings looked up together: enough to share latencies, few enough to stay in the cache. */
-    BATCH = 256
+    /* Keys between asking for a slot of the dictionary's table and looking at it: what memory takes
+     * to come is some 100 ns, a key some 10. */
+    AHEAD = 12
 };
 
 uint64_t slc_sheet_part_bytes(size_t text_bytes)
 {
-    return slc_buffer_footprint(text_bytes + SLC_SHEET_ROWS_BYTES +
-                                    SLC_SHEET_KEYS * sizeof(struct slc_sheet_key) +
-                                    SLC_SHEET_COLUMNS_MAX * sizeof(struct slc_sheet_field),
-                                SLC_PAGES_SMALL);
+    return slc_buffer_footprint(
+        text_bytes + SLC_SHEET_ROWS_BYTES + SLC_SHEET_KEYS * sizeof(struct slc_sheet_key) +
+            SLC_SHEET_COLUMNS_MAX * sizeof(struct slc_sheet_field) +
+            SLC_MAX_ORDER * SLC_SHEET_BATCH * sizeof(struct slc_dictionary_key) +
+            SLC_SHEET_STARTS * sizeof(uint32_t),
+        SLC_PAGES_SMALL);
 }
 
 enum slc_status slc_sheet_part_create(const struct slc_sheet_table *table,
@@ -36,7 +37,9 @@ enum slc_status slc_sheet_part_create(const struct slc_sheet_table *table,
         part->table = table;
         part->keys = part->memory.data;
         part->fields = (struct slc_sheet_field *)(part->keys + SLC_SHEET_KEYS);
-        part->rows = (uint8_t *)(part->fields + SLC_SHEET_COLUMNS_MAX);
+        part->strings = (struct slc_dictionary_key *)(part->fields + SLC_SHEET_COLUMNS_MAX);
+        part->starts = (uint32_t *)(part->strings + SLC_MAX_ORDER * SLC_SHEET_BATCH);
+        part->rows = (uint8_t *)(part->starts + SLC_SHEET_STARTS);
         part->text = (char *)part->rows + SLC_SHEET_ROWS_BYTES;
         slc_sheet_part_clear(part);
     }
@@ -50,7 +53,7 @@ void slc_sheet_part_destroy(struct slc_sheet_part *part)
 
 void slc_sheet_part_clear(struct slc_sheet_part *part)
 {
-    part->key_count = part->known_count = 0;
+    part->key_count = 0;
     part->row_count = 0;
     part->taken = part->skipped = 0;
     part->fault = (struct slc_error)SLC_ERROR_INIT;
@@ -97,26 +100,9 @@ static enum slc_status wrong_field(const struct slc_sheet_part *part,
                    field, err);
 }
 
-/* A number's or a time's text without blanks around it; false where it is too long for one. */
-static bool short_text(const struct slc_sheet_field *field, const char **text, const char **end)
-{
-    *text = field->text;
-    *end = field->text + field->bytes;
-    while (*text < *end && **text == ' ') {
-        (*text)++;
-    }
-    while (*end > *text && (*end)[-1] == ' ') {
-        (*end)--;
-    }
-    return field->bytes <= NUMBER_BYTES && !field->doubled;
-}
-
 static bool parse_value(const struct slc_sheet_field *field, double *value)
 {
-    const char *text, *end;
-
-    return short_text(field, &text, &end) && text < end && slc_parse_f64(text, end, value) == end &&
-           isfinite(*value);
+    return !field->doubled && slc_sheet_value(field->text, field->bytes, value);
 }
 
 /* The index of a mode, of consecutive bins their number as two's complement. */
@@ -127,21 +113,19 @@ static enum slc_status read_index(struct slc_sheet_part *part,
                                   struct slc_error *err)
 {
     const struct slc_sheet_item *item = &part->table->spec->items[m];
-    const char *text, *end;
     struct slc_time time;
     int64_t bin = 0;
     double value;
 
     switch (item->rule) {
     case SLC_SHEET_INTEGER:
-        if (!short_text(field, &text, &end) || text == end ||
-            slc_parse_index(text, end, index) != end || *index >= SLC_MAX_MODE_LENGTH) {
+        if (field->doubled || !slc_sheet_integer(field->text, field->bytes, index)) {
             return wrong_field(part, m, field, "an integer from 0 on", err);
         }
         bin = (int64_t)*index;
         break;
     case SLC_SHEET_TIME:
-        if (!short_text(field, &text, &end) || !slc_time_parse(text, (size_t)(end - text), &time)) {
+        if (field->doubled || !slc_sheet_time(field->text, field->bytes, &time)) {
             return wrong_field(part, m, field,
                                "a time as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970",
                                err);
@@ -166,10 +150,19 @@ static enum slc_status read_index(struct slc_sheet_part *part,
     return SLC_OK;
 }
 
-/* Notes a string to be looked up. */
-static void note_string(struct slc_sheet_part *part, unsigned m, struct slc_sheet_field *field)
+static uint8_t *cell(const struct slc_sheet_part *part, const struct slc_sheet_key *key)
 {
-    struct slc_sheet_key *key = &part->keys[part->key_count++];
+    return part->rows + part->table->row_bytes * key->row + 8 * (size_t)key->mode;
+}
+
+/* Looks up a string, and notes it where it is not there. */
+static void look_up(struct slc_sheet_part *part, unsigned m, struct slc_sheet_field *field)
+{
+    struct slc_sheet_key key = {.row = part->row_count,
+                                .line = (uint32_t)part->lines + field->line,
+                                .column = field->column,
+                                .mode = m};
+    uint64_t number;
 
     if (field->doubled) {
         /* In its place: what it becomes is shorter, and is no longer one with doubled quotes. */
@@ -177,48 +170,14 @@ static void note_string(struct slc_sheet_part *part, unsigned m, struct slc_shee
             slc_sheet_unquote(field, part->text + (field->text - part->text), field->bytes);
         field->doubled = false;
     }
-    *key = (struct slc_sheet_key){.key = {.text = field->text,
-                                          .bytes = (uint32_t)field->bytes,
-                                          .hash = slc_hash64(field->text, field->bytes)},
-                                  .row = part->row_count,
-                                  .line = (uint32_t)part->lines + field->line,
-                                  .column = field->column,
-                                  .mode = m};
-}
-
-static uint8_t *cell(const struct slc_sheet_part *part, const struct slc_sheet_key *key)
-{
-    return part->rows + part->table->row_bytes * key->row + 8 * (size_t)key->mode;
-}
-
-/* Looks up the strings behind the known ones and keeps those that are not there. */
-static void look_up(struct slc_sheet_part *part)
-{
-    const unsigned begin = part->known_count;
-
-    for (unsigned m = 0; m < part->table->spec->order; m++) {
-        struct slc_dictionary_key *keys[BATCH + SLC_MAX_ORDER];
-        unsigned count = 0;
-
-        for (unsigned i = begin; i < part->key_count; i++) {
-            if (part->keys[i].mode == m) {
-                keys[count++] = &part->keys[i].key;
-            }
-        }
-        if (count > 0) {
-            slc_dictionary_look_up(part->table->dictionaries[m], keys, count);
-        }
+    key.key = (struct slc_dictionary_key){.hash = slc_hash64(field->text, field->bytes),
+                                          .at = (uint32_t)(field->text - part->text),
+                                          .bytes = (uint32_t)field->bytes};
+    slc_dictionary_look_up(part->table->dictionaries[m], part->text, &key.key, 1, &number);
+    slc_store_u64(cell(part, &key), number);
+    if (number == UINT64_MAX) {
+        part->keys[part->key_count++] = key;
     }
-    for (unsigned i = begin; i < part->key_count; i++) {
-        const struct slc_sheet_key *key = &part->keys[i];
-
-        if (key->key.number == UINT64_MAX) {
-            part->keys[part->known_count++] = *key;
-        } else {
-            slc_store_u64(cell(part, key), key->key.number);
-        }
-    }
-    part->key_count = part->known_count;
 }
 
 /* Whether the record is to be left out; an error where it lacks something and must not. */
@@ -271,7 +230,7 @@ take_record(struct slc_sheet_part *part, unsigned count, struct slc_error *err)
         uint64_t index = 0;
 
         if (spec->items[m].rule == SLC_SHEET_STRINGS) {
-            note_string(part, m, field);
+            look_up(part, m, field);
         } else {
             status = read_index(part, m, field, &index, err);
             slc_store_u64(row + 8 * (size_t)m, index);
@@ -352,21 +311,27 @@ void slc_sheet_pass_record(struct slc_sheet_part *part, size_t end)
 
 void slc_sheet_translate(struct slc_sheet_part *part)
 {
+    const unsigned order = part->table->spec->order;
     const uint32_t row_limit = (uint32_t)(SLC_SHEET_ROWS_BYTES / part->table->row_bytes);
+    uint64_t room;
     size_t end;
     unsigned count;
 
-    while (part->row_count < row_limit && part->key_count + SLC_MAX_ORDER <= SLC_SHEET_KEYS &&
-           slc_sheet_next_record(part, &count, &end)) {
-        if (count > 0 && take_record(part, count, &part->fault) != SLC_OK) {
+    while ((room = slc_min_u64(row_limit - part->row_count,
+                               (SLC_SHEET_KEYS - part->key_count) / order)) > 0) {
+        if (slc_sheet_take_batch(part, (unsigned)room)) {
+            continue;
+        }
+        /* The batch may have taken room; if none is left, so be it. */
+        if (part->row_count == row_limit || part->key_count + order > SLC_SHEET_KEYS) {
+            break;
+        }
+        if (!slc_sheet_next_record(part, &count, &end) ||
+            (count > 0 && take_record(part, count, &part->fault) != SLC_OK)) {
             break;
         }
         slc_sheet_pass_record(part, end);
-        if (part->key_count - part->known_count >= BATCH) {
-            look_up(part);
-        }
     }
-    look_up(part);
 }
 
 enum slc_status slc_sheet_settle(struct slc_sheet_part *part, uint64_t line, struct slc_error *err)
@@ -374,17 +339,24 @@ enum slc_status slc_sheet_settle(struct slc_sheet_part *part, uint64_t line, str
     const struct slc_sheet_table *table = part->table;
 
     for (unsigned i = 0; i < part->key_count; i++) {
-        struct slc_sheet_key *key = &part->keys[i];
-        const enum slc_status status =
-            slc_dictionary_settle(table->dictionaries[key->mode], &key->key, err);
+        const struct slc_sheet_key *key = &part->keys[i];
+        uint64_t number;
+        enum slc_status status;
 
+        if (i + AHEAD < part->key_count) {
+            const struct slc_sheet_key *later = key + AHEAD;
+
+            slc_dictionary_expect(table->dictionaries[later->mode], &later->key);
+        }
+        status = slc_dictionary_settle(table->dictionaries[key->mode], part->text, &key->key,
+                                       &number, err);
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT || status == SLC_ERR_BUDGET) {
                 slc_error_locate_text(err, table->name, line + key->line, key->column);
             }
             return status;
         }
-        slc_store_u64(cell(part, key), key->key.number);
+        slc_store_u64(cell(part, key), number);
     }
     if (part->fault.status != SLC_OK) {
         part->fault.line += line;

@@ -9,15 +9,18 @@
 #define SLC_CONVERT_SHEET_ROWS_H
 
 #include "base/memory.h"
+#include "convert/sheet_index.h"
 #include "convert/sheet_names.h"
 #include "convert/sheet_record.h"
 #include "convert/sheet_spec.h"
 
 enum {
-    SLC_SHEET_RECORD_BYTES_MAX = 1 << 20,
     /* Rows, and strings that are not known, of a piece before it is settled in between. */
     SLC_SHEET_ROWS_BYTES = 1 << 20,
-    SLC_SHEET_KEYS = 8192
+    SLC_SHEET_KEYS = 8192,
+    /* Records that are translated together: what is noted of them, some 4 KiB a mode, stays in the
+     * first cache while a column is. */
+    SLC_SHEET_BATCH = SLC_DICTIONARY_KEYS_MAX
 };
 
 /* What is the same for all pieces once the first line is read. */
@@ -25,6 +28,7 @@ struct slc_sheet_table {
     const struct slc_sheet_spec *spec;
     const char *name; /* for messages */
     struct slc_dictionary **dictionaries;
+    slc_sheet_index_fn *index;
     char delimiter;
     size_t row_bytes;
     int64_t floor[SLC_MAX_ORDER];   /* bins below have no index */
@@ -32,6 +36,7 @@ struct slc_sheet_table {
     unsigned at[SLC_MAX_ORDER + 1]; /* columns of modes and value; UINT_MAX: rows are counted */
 };
 
+/* A string that is not known yet. */
 struct slc_sheet_key {
     struct slc_dictionary_key key;
     uint32_t row, line, column;
@@ -42,16 +47,18 @@ struct slc_sheet_key {
 struct slc_sheet_part {
     const struct slc_sheet_table *table;
     struct slc_buffer memory; /* of what follows */
-    char *text;
+    char *text;               /* behind which SLC_SHEET_SLACK bytes are there */
     size_t bytes, position;
-    bool last; /* nothing follows it */
-    struct slc_sheet_field *fields;
+    bool last;                          /* nothing follows it */
+    struct slc_sheet_field *fields;     /* of a record that is translated by itself */
+    uint32_t *starts;                   /* of fields of a batch */
+    struct slc_dictionary_key *strings; /* of a batch, SLC_SHEET_BATCH of each mode */
     struct slc_sheet_key *keys;
     uint8_t *rows;
     uint64_t lines;        /* translated */
     uint32_t record_lines; /* of the record that was scanned last */
     /* Since it was settled last. */
-    unsigned key_count, known_count; /* of the first it is known that they are not known */
+    unsigned key_count;
     uint32_t row_count;
     uint64_t taken, skipped; /* records, and of them those that lack something */
     int64_t lowest[SLC_MAX_ORDER], highest[SLC_MAX_ORDER];

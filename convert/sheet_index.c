@@ -1,0 +1,209 @@
+/* See sheet_index.h. */
+#include "convert/sheet_index.h"
+
+#include "base/bytes.h"
+#include "convert/sheet_record.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+    FLATTENED_MAX = 64 /* places of a word of bits, written or written over */
+};
+
+/* What 64 bytes are, the first in the lowest bit. */
+struct classes {
+    uint64_t delimiters, lines, quotes;
+};
+
+/* What is known of the bytes before. */
+struct quotes {
+    uint64_t inside;    /* all ones within quotes, else 0 */
+    uint64_t separated; /* 1: the byte before was a separator */
+    uint64_t closed;    /* 1: it closed a field */
+    bool irregular;     /* something is; later records are not looked at */
+};
+
+/* Of every bit the parity of those up to it. */
+static inline uint64_t parities(uint64_t bits)
+{
+    for (unsigned shift = 1; shift < 64; shift *= 2) {
+        bits ^= bits << shift;
+    }
+    return bits;
+}
+
+/*
+ * The separators that are not within quotes, up to where something is irregular: a quote that does
+ * not begin a field, or anything but its end behind one that closes it.
+ */
+static inline uint64_t outside_quotes(
+    struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
+{
+    const uint64_t inside = parities(classes->quotes) ^ quotes->inside;
+    uint64_t separators = (classes->delimiters | classes->lines) & ~inside;
+    const uint64_t opening = classes->quotes & inside, closing = classes->quotes & ~inside;
+    const uint64_t closed = closing << 1 | quotes->closed;
+    uint64_t wrong = opening & ~(separators << 1 | quotes->separated);
+
+    for (uint64_t rest = closed & ~separators; rest != 0; rest &= rest - 1) {
+        const size_t place = at + (unsigned)__builtin_ctzll(rest);
+
+        if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {
+            wrong |= rest & -rest;
+            break;
+        }
+    }
+    quotes->inside = -(inside >> 63);
+    quotes->separated = separators >> 63;
+    quotes->closed = closing >> 63;
+    if (wrong != 0) {
+        quotes->irregular = true;
+        separators &= (wrong & -wrong) - 1;
+    }
+    return separators;
+}
+
+/* The top bits of the bytes of a word that are zero. */
+static inline uint64_t zero_bytes(uint64_t word)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+
+    return ~(((word & low) + low) | word | low);
+}
+
+static inline struct classes plain_classify(const char *text, char delimiter)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    /* Brings the lowest bits of eight bytes to the top byte. */
+    const uint64_t gather = UINT64_C(0x0102040810204080);
+    const uint64_t delimiters = each * (unsigned char)delimiter;
+    struct classes classes = {0, 0, 0};
+
+    for (unsigned i = 0; i < 8; i++) {
+        const uint64_t word = slc_load_u64(text + 8 * i);
+
+        classes.delimiters |= (zero_bytes(word ^ delimiters) >> 7) * gather >> 56 << 8 * i;
+        classes.lines |= (zero_bytes(word ^ each * '\n') >> 7) * gather >> 56 << 8 * i;
+        classes.quotes |= (zero_bytes(word ^ each * '"') >> 7) * gather >> 56 << 8 * i;
+    }
+    return classes;
+}
+
+static inline unsigned plain_flatten(uint64_t bits, uint32_t base, uint32_t *places)
+{
+    unsigned count = 0;
+
+    for (; bits != 0; bits &= bits - 1) {
+        places[count++] = base + (unsigned)__builtin_ctzll(bits);
+    }
+    return count;
+}
+
+#define NAME(x) plain_##x
+#define TARGET  static
+#include "convert/sheet_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+#if defined(__x86_64__)
+
+/*
+ * As most words have no more than eight bits, eight places are written whatever their number is:
+ * a branch for each would be mispredicted once a word.
+ */
+#define FLATTEN                                                                                    \
+    const unsigned count = (unsigned)__builtin_popcountll(bits);                                   \
+                                                                                                   \
+    for (unsigned done = 0; done < count; done += 8) {                                             \
+        for (unsigned i = 0; i < 8; i++) {                                                         \
+            places[done + i] = base + (uint32_t)_tzcnt_u64(bits);                                  \
+            bits = _blsr_u64(bits);                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    return count;
+
+#define TARGET __attribute__((target("avx2,bmi,popcnt"))) static
+
+TARGET inline uint64_t avx2_equal(__m256i low, __m256i high, char byte)
+{
+    const __m256i all = _mm256_set1_epi8(byte);
+    const uint32_t first = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all));
+    const uint32_t second = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all));
+
+    return first | (uint64_t)second << 32;
+}
+
+TARGET inline struct classes avx2_classify(const char *text, char delimiter)
+{
+    const __m256i low = _mm256_loadu_si256((const __m256i *)text);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(text + 32));
+
+    return (struct classes){.delimiters = avx2_equal(low, high, delimiter),
+                            .lines = avx2_equal(low, high, '\n'),
+                            .quotes = avx2_equal(low, high, '"')};
+}
+
+TARGET inline unsigned avx2_flatten(uint64_t bits, uint32_t base, uint32_t *places){FLATTEN}
+
+#define NAME(x) avx2_##x
+#include "convert/sheet_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+#define TARGET __attribute__((target("avx512f,avx512bw,bmi,popcnt"))) static
+
+TARGET inline struct classes avx512_classify(const char *text, char delimiter)
+{
+    const __m512i bytes = _mm512_loadu_si512(text);
+
+    return (struct classes){.delimiters =
+                                _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(delimiter)),
+                            .lines = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\n')),
+                            .quotes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"'))};
+}
+
+TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *places){FLATTEN}
+
+#define NAME(x) avx512_##x
+#include "convert/sheet_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+slc_sheet_index_fn *slc_sheet_index_by(const char *name)
+{
+    slc_sheet_index_fn *widest = plain_index;
+
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")) {
+        if (__builtin_cpu_supports("avx2")) {
+            widest = avx2_index;
+        }
+        if (__builtin_cpu_supports("avx512bw")) {
+            widest = avx512_index;
+        }
+    }
+    if (name == NULL) {
+        return widest;
+    }
+    if (strcmp(name, "avx512") == 0) {
+        return widest == avx512_index ? avx512_index : NULL;
+    }
+    if (strcmp(name, "avx2") == 0) {
+        return widest != plain_index ? avx2_index : NULL;
+    }
+    return strcmp(name, "plain") == 0 ? plain_index : NULL;
+}
+
+#else
+
+slc_sheet_index_fn *slc_sheet_index_by(const char *name)
+{
+    return name == NULL || strcmp(name, "plain") == 0 ? plain_index : NULL;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Where the fields of many records begin, found 64 bytes at a time: one word of bits each says
+ * where delimiters, line ends and quotes are, the parity of the quotes before a byte whether it is
+ * within some. Of *regular* records alone: they have as many fields as there are columns, end with
+ * a line end, and have quotes only around whole fields, none within. All others are read by
+ * slc_sheet_scan, which also says what is wrong with them.
+ */
+#ifndef SLC_CONVERT_SHEET_INDEX_H
+#define SLC_CONVERT_SHEET_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /* Places of fields that are found at a time: in the first cache with what they are looked at
+     * for; more than a record can have, and than 256 of 31 columns. */
+    SLC_SHEET_STARTS = 8192,
+    /* Bytes behind a text that have to be there; what they are does not matter. */
+    SLC_SHEET_SLACK = 64
+};
+
+/*
+ * Finds regular records from text[begin] on, where one begins, to text[end], at most `most` of
+ * `columns` fields. Of the n that it returns, field f of record r begins at starts[r * columns + f]
+ * and ends a byte before the next; its quotes, and a CR before the line end, are part of it. What
+ * is at starts[n * columns] is no regular record, or beyond what was asked for. `columns` is at
+ * least 1, `end` below 2^32; `starts` has SLC_SHEET_STARTS places. Threads: any number. Cost: some
+ * 0.2 ns a byte with AVX-512, 0.3 with AVX2, 1 without.
+ */
+typedef unsigned slc_sheet_index_fn(const char *text,
+                                    size_t begin,
+                                    size_t end,
+                                    char delimiter,
+                                    unsigned columns,
+                                    unsigned most,
+                                    uint32_t *starts);
+
+/* The one by the instruction set called so, "plain", "avx2" or "avx512"; NULL where this machine
+ * has it not. Without a name the fastest. */
+slc_sheet_index_fn *slc_sheet_index_by(const char *name);
+
+#endif
