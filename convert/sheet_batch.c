@@ -2,44 +2,75 @@
 #include "convert/sheet_batch.h"
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "convert/sheet_field.h"
 
 #include <limits.h>
+
+/* 0 to 255. */
+#define FOUR(n)       (n), (n) + 1, (n) + 2, (n) + 3
+#define SIXTEEN(n)    FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
+#define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
+#define ALL_RECORDS   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)
+_Static_assert(SLC_SHEET_BATCH == 256, "ALL_RECORDS are as many");
 
 /* Records, of which those that lack nothing become rows. */
 struct batch {
     struct slc_sheet_part *part;
     const struct slc_sheet_table *table;
-    unsigned found; /* records */
-    unsigned count; /* of them with a row so far; what comes behind is at fault */
-    uint16_t records[SLC_SHEET_BATCH]; /* of the rows */
+    unsigned found;                 /* records */
+    unsigned count;                 /* of them with a row so far; what comes behind is at fault */
+    bool quoted;                    /* there are quotes */
+    const uint16_t *records;        /* of the rows */
+    uint16_t kept[SLC_SHEET_BATCH]; /* where not all become rows */
 };
 
-struct span {
+struct span { /* of a field */
     const char *text;
     size_t bytes;
 };
 
-/* A field's text without quotes. */
-static inline struct span
-field_of(const struct batch *batch, unsigned record, unsigned column, bool ends)
-{
-    const uint32_t *starts = batch->part->starts + record * batch->table->columns + column;
-    const char *begin = batch->part->text + starts[0];
-    const char *end = batch->part->text + starts[1] - 1;
+/* A column of a batch. Copies, as far as a loop can see, of what its stores might change. */
+struct column {
+    const char *text;
+    const uint32_t *starts;
+    const uint16_t *records;
+    unsigned columns;
+    bool ends; /* it is the last */
+    bool quoted;
+};
 
-    end -= ends && end > begin && end[-1] == '\r';
-    if (end > begin && *begin == '"') {
+static struct column column_of(const struct batch *batch, unsigned m)
+{
+    const unsigned at = batch->table->at[m];
+
+    return (struct column){.text = batch->part->text,
+                           .starts = batch->part->starts + at,
+                           .records = batch->records,
+                           .columns = batch->table->columns,
+                           .ends = at + 1 == batch->table->columns,
+                           .quoted = batch->quoted};
+}
+
+/* The text of a record's field without quotes. */
+static inline struct span field_of(const struct column *column, unsigned record)
+{
+    const uint32_t *starts = column->starts + record * column->columns;
+    const char *begin = column->text + starts[0];
+    const char *end = column->text + starts[1] - 1;
+
+    if (column->ends && end > begin && end[-1] == '\r') {
+        end--;
+    }
+    if (column->quoted && end > begin && *begin == '"') {
         begin++;
         end--;
     }
     return (struct span){begin, (size_t)(end - begin)};
 }
 
-static inline bool is_last(const struct batch *batch, unsigned column)
+static inline struct span field_at(const struct column *column, unsigned row)
 {
-    return column + 1 == batch->table->columns;
+    return field_of(column, column->records[row]);
 }
 
 static uint8_t *cell(const struct batch *batch, unsigned row, unsigned m)
@@ -48,32 +79,32 @@ static uint8_t *cell(const struct batch *batch, unsigned row, unsigned m)
            8 * (size_t)m;
 }
 
-/* Chooses the records that become rows: all up to one that lacks something and must not, or those
- * that lack nothing. */
+/* Chooses the records that become rows: those that lack nothing, where others are left out. What
+ * lacks something and must not is found as a column is read. */
 static void choose_records(struct batch *batch)
 {
+    static const uint16_t all[SLC_SHEET_BATCH] = {ALL_RECORDS};
     const struct slc_sheet_table *table = batch->table;
-    const enum slc_sheet_missing missing = table->spec->missing;
     uint8_t lacking[SLC_SHEET_BATCH] = {0};
-    unsigned count = 0;
 
-    for (unsigned m = 0; m <= table->spec->order && missing != SLC_SHEET_MISSING_NAME; m++) {
-        const unsigned column = table->at[m];
-        const bool ends = is_last(batch, column);
+    batch->records = all;
+    batch->count = batch->found;
+    if (table->spec->missing != SLC_SHEET_MISSING_SKIP) {
+        return;
+    }
+    for (unsigned m = 0; m <= table->spec->order && table->at[m] != UINT_MAX; m++) {
+        const struct column column = column_of(batch, m);
 
-        for (unsigned r = 0; column != UINT_MAX && r < batch->found; r++) {
-            lacking[r] |= field_of(batch, r, column, ends).bytes == 0;
+        for (unsigned r = 0; r < batch->found; r++) {
+            lacking[r] |= field_of(&column, r).bytes == 0;
         }
     }
+    batch->records = batch->kept;
+    batch->count = 0;
     for (unsigned r = 0; r < batch->found; r++) {
-        if (lacking[r] && missing == SLC_SHEET_MISSING_ERROR) {
-            batch->found = r;
-            break;
-        }
-        batch->records[count] = (uint16_t)r;
-        count += !lacking[r];
+        batch->kept[batch->count] = (uint16_t)r;
+        batch->count += !lacking[r];
     }
-    batch->count = count;
 }
 
 /* Whether an earlier mode is of the same column by the same rule. */
@@ -92,17 +123,19 @@ static bool is_repeated(const struct slc_sheet_table *table, unsigned m)
 static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsigned count)
 {
     struct slc_sheet_part *part = batch->part;
+    const size_t row_bytes = batch->table->row_bytes;
     const int64_t floor = batch->table->floor[m];
     int64_t lowest = part->lowest[m], highest = part->highest[m];
+    uint8_t *to = cell(batch, 0, m);
 
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++, to += row_bytes) {
         if (bins[i] < floor) {
             count = i;
             break;
         }
         lowest = bins[i] < lowest ? bins[i] : lowest;
         highest = bins[i] > highest ? bins[i] : highest;
-        slc_store_u64(cell(batch, i, m), (uint64_t)bins[i]);
+        slc_store_u64(to, (uint64_t)bins[i]);
     }
     part->lowest[m] = lowest;
     part->highest[m] = highest;
@@ -113,13 +146,13 @@ static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsig
 static void take_times(struct batch *batch, unsigned m)
 {
     const struct slc_sheet_table *table = batch->table;
-    const unsigned column = table->at[m];
-    const bool ends = is_last(batch, column);
+    const struct column column = column_of(batch, m);
+    const unsigned at = table->at[m];
     struct slc_time times[SLC_SHEET_BATCH];
     int64_t bins[SLC_SHEET_BATCH];
 
     for (unsigned i = 0; i < batch->count; i++) {
-        const struct span field = field_of(batch, batch->records[i], column, ends);
+        const struct span field = field_at(&column, i);
 
         if (!slc_sheet_time(field.text, field.bytes, &times[i])) {
             batch->count = i;
@@ -128,7 +161,7 @@ static void take_times(struct batch *batch, unsigned m)
     for (; m < table->spec->order; m++) {
         const struct slc_sheet_item *item = &table->spec->items[m];
 
-        if (table->at[m] != column || item->rule != SLC_SHEET_TIME) {
+        if (table->at[m] != at || item->rule != SLC_SHEET_TIME) {
             continue;
         }
         for (unsigned i = 0; i < batch->count; i++) {
@@ -140,13 +173,12 @@ static void take_times(struct batch *batch, unsigned m)
 
 static void take_integers(struct batch *batch, unsigned m)
 {
-    const unsigned column = batch->table->at[m];
-    const bool ends = is_last(batch, column);
+    const struct column column = column_of(batch, m);
     int64_t bins[SLC_SHEET_BATCH];
     unsigned count = 0;
 
     for (; count < batch->count; count++) {
-        const struct span field = field_of(batch, batch->records[count], column, ends);
+        const struct span field = field_at(&column, count);
         uint64_t index;
 
         if (!slc_sheet_integer(field.text, field.bytes, &index)) {
@@ -160,13 +192,12 @@ static void take_integers(struct batch *batch, unsigned m)
 static void take_numbers(struct batch *batch, unsigned m)
 {
     const struct slc_sheet_item *item = &batch->table->spec->items[m];
-    const unsigned column = batch->table->at[m];
-    const bool ends = is_last(batch, column);
+    const struct column column = column_of(batch, m);
     int64_t bins[SLC_SHEET_BATCH];
     unsigned count = 0;
 
     for (; count < batch->count; count++) {
-        const struct span field = field_of(batch, batch->records[count], column, ends);
+        const struct span field = field_at(&column, count);
         double value;
 
         if (!slc_sheet_value(field.text, field.bytes, &value) ||
@@ -179,21 +210,24 @@ static void take_numbers(struct batch *batch, unsigned m)
 
 static void take_values(struct batch *batch)
 {
-    const unsigned order = batch->table->spec->order, column = batch->table->at[order];
-    const bool ends = is_last(batch, column);
+    const unsigned order = batch->table->spec->order, count = batch->count;
+    const bool counted = batch->table->at[order] == UINT_MAX;
+    const struct column column = counted ? (struct column){NULL} : column_of(batch, order);
+    const size_t row_bytes = batch->table->row_bytes;
+    uint8_t *to = cell(batch, 0, order);
 
-    for (unsigned i = 0; i < batch->count; i++) {
+    for (unsigned i = 0; i < count; i++, to += row_bytes) {
         double value = 1;
 
-        if (column != UINT_MAX) {
-            const struct span field = field_of(batch, batch->records[i], column, ends);
+        if (!counted) {
+            const struct span field = field_at(&column, i);
 
             if (!slc_sheet_value(field.text, field.bytes, &value)) {
                 batch->count = i;
                 break;
             }
         }
-        slc_store_u64(cell(batch, i, order), slc_bits_f64(value));
+        slc_store_u64(to, slc_bits_f64(value));
     }
 }
 
@@ -212,36 +246,52 @@ static void note_unknown(struct batch *batch, unsigned m, unsigned row)
                                .mode = m};
 }
 
+/* The strings of a mode, up to one that is missing and must not. */
+static void find_strings(struct batch *batch, unsigned m)
+{
+    const bool needed = batch->table->spec->missing == SLC_SHEET_MISSING_ERROR;
+    const struct column column = column_of(batch, m);
+    struct slc_dictionary_key *keys = batch->part->strings + m * SLC_SHEET_BATCH;
+    const unsigned count = batch->count;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct span field = field_at(&column, i);
+
+        if (needed && field.bytes == 0) {
+            batch->count = i;
+            break;
+        }
+        keys[i] = (struct slc_dictionary_key){.hash = slc_dictionary_hash(field.text, field.bytes),
+                                              .at = (uint32_t)(field.text - column.text),
+                                              .bytes = (uint32_t)field.bytes};
+    }
+}
+
 /* Looks all strings up, and notes in the order of the rows those that are not there. */
 static void take_strings(struct batch *batch)
 {
     const struct slc_sheet_table *table = batch->table;
+    const struct slc_sheet_item *items = table->spec->items;
+    const size_t row_bytes = table->row_bytes;
     uint64_t numbers[SLC_SHEET_BATCH], unknown[SLC_SHEET_BATCH / 64] = {0};
 
     for (unsigned m = 0; m < table->spec->order; m++) {
-        struct slc_dictionary_key *keys = batch->part->strings + m * SLC_SHEET_BATCH;
-        const bool ends = is_last(batch, table->at[m]);
+        uint8_t *to = cell(batch, 0, m);
 
-        if (table->spec->items[m].rule != SLC_SHEET_STRINGS) {
+        if (items[m].rule != SLC_SHEET_STRINGS) {
             continue;
         }
-        for (unsigned i = 0; i < batch->count; i++) {
-            const struct span field = field_of(batch, batch->records[i], table->at[m], ends);
-
-            keys[i].hash = slc_hash64(field.text, field.bytes);
-            keys[i].at = (uint32_t)(field.text - batch->part->text);
-            keys[i].bytes = (uint32_t)field.bytes;
-        }
-        slc_dictionary_look_up(table->dictionaries[m], batch->part->text, keys, batch->count,
-                               numbers);
-        for (unsigned i = 0; i < batch->count; i++) {
-            slc_store_u64(cell(batch, i, m), numbers[i]);
+        find_strings(batch, m);
+        slc_dictionary_look_up(table->dictionaries[m], batch->part->text,
+                               batch->part->strings + m * SLC_SHEET_BATCH, batch->count, numbers);
+        for (unsigned i = 0; i < batch->count; i++, to += row_bytes) {
+            slc_store_u64(to, numbers[i]);
             unknown[i / 64] |= (uint64_t)(numbers[i] == UINT64_MAX) << i % 64;
         }
     }
     for (unsigned i = 0; i < batch->count; i++) {
         for (unsigned m = 0; m < table->spec->order && (unknown[i / 64] >> i % 64 & 1) != 0; m++) {
-            if (table->spec->items[m].rule == SLC_SHEET_STRINGS &&
+            if (items[m].rule == SLC_SHEET_STRINGS &&
                 slc_load_u64(cell(batch, i, m)) == UINT64_MAX) {
                 note_unknown(batch, m, i);
             }
@@ -253,19 +303,13 @@ bool slc_sheet_take_batch(struct slc_sheet_part *part, unsigned most)
 {
     const struct slc_sheet_table *table = part->table;
     struct batch batch = {.part = part, .table = table};
-    unsigned kept, done;
-    bool more;
+    unsigned chosen, done;
 
     most = most < SLC_SHEET_BATCH ? most : SLC_SHEET_BATCH;
     batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
-                               table->columns, most, part->starts);
-    /* Where places ran out the next record is none by itself. */
-    more = batch.found == most ||
-           (batch.found > 0 && (batch.found + 1) * table->columns > SLC_SHEET_STARTS / 2);
-    done = batch.found;
+                               table->columns, most, part->starts, &batch.quoted);
     choose_records(&batch);
-    more = more && batch.found == done;
-    kept = batch.count;
+    chosen = batch.count;
     for (unsigned m = 0; m < table->spec->order; m++) {
         switch (table->spec->items[m].rule) {
         case SLC_SHEET_STRINGS:
@@ -284,11 +328,14 @@ bool slc_sheet_take_batch(struct slc_sheet_part *part, unsigned most)
     }
     take_values(&batch);
     take_strings(&batch);
-    done = batch.count < kept ? batch.records[batch.count] : batch.found;
+    done = batch.count < chosen ? batch.records[batch.count] : batch.found;
     part->position = part->starts[done * table->columns];
     part->lines += done;
     part->row_count += batch.count;
     part->taken += done;
     part->skipped += done - batch.count;
-    return more && batch.count == kept;
+    /* Where places ran out the next record is none by itself. */
+    return batch.count == chosen &&
+           (batch.found == most ||
+            (batch.found > 0 && (batch.found + 1) * table->columns > SLC_SHEET_STARTS / 2));
 }

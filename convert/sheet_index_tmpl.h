@@ -10,7 +10,8 @@ TARGET unsigned NAME(index)(const char *text,
                             char delimiter,
                             unsigned columns,
                             unsigned most,
-                            uint32_t *starts)
+                            uint32_t *starts,
+                            bool *quoted)
 {
     const size_t limit = SLC_SHEET_STARTS - FLATTENED_MAX;
     struct quotes quotes = {.separated = 1};
@@ -18,6 +19,7 @@ TARGET unsigned NAME(index)(const char *text,
     unsigned count = 0;
 
     starts[0] = (uint32_t)begin;
+    *quoted = false;
     for (size_t at = begin; at < end && count < most && found <= limit; at += 64) {
         struct classes classes = NAME(classify)(text + at, delimiter);
         uint64_t separators, lines;
@@ -31,6 +33,7 @@ TARGET unsigned NAME(index)(const char *text,
         }
         separators = classes.delimiters | classes.lines;
         if ((classes.quotes | quotes.inside | quotes.closed) != 0) {
+            *quoted = true;
             separators = outside_quotes(&quotes, &classes, text, at, end);
         } else {
             quotes.separated = separators >> 63;

@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "storage/names.h"
 
@@ -274,9 +273,14 @@ enum slc_status slc_dictionary_find(struct slc_dictionary *self,
                                     uint64_t *number,
                                     struct slc_error *err)
 {
-    const struct slc_dictionary_key key = {.hash = slc_hash64(text, bytes),
-                                           .bytes = (uint32_t)bytes};
+    char slack[2 * SLC_DICTIONARY_SLACK] = {0};
+    struct slc_dictionary_key key = {.bytes = (uint32_t)bytes};
 
+    if (bytes < SLC_DICTIONARY_SLACK) {
+        memcpy(slack, text, bytes);
+        text = slack;
+    }
+    key.hash = slc_dictionary_hash(text, bytes);
     return slc_dictionary_settle(self, text, &key, number, err);
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/hash.h"
 #include "convert/sheet_batch.h"
 #include "convert/sheet_field.h"
 
@@ -170,7 +169,7 @@ static void look_up(struct slc_sheet_part *part, unsigned m, struct slc_sheet_fi
             slc_sheet_unquote(field, part->text + (field->text - part->text), field->bytes);
         field->doubled = false;
     }
-    key.key = (struct slc_dictionary_key){.hash = slc_hash64(field->text, field->bytes),
+    key.key = (struct slc_dictionary_key){.hash = slc_dictionary_hash(field->text, field->bytes),
                                           .at = (uint32_t)(field->text - part->text),
                                           .bytes = (uint32_t)field->bytes};
     slc_dictionary_look_up(part->table->dictionaries[m], part->text, &key.key, 1, &number);

@@ -369,31 +369,33 @@ enum { SHARED = 20000, AT_ONCE = 64 };
 static void share(void *context, unsigned worker, unsigned workers)
 {
     struct sharing *sharing = context;
-    char names[AT_ONCE][16];
+    /* Each string with the slack that a look-up needs. */
+    char names[AT_ONCE][16 + SLC_DICTIONARY_SLACK];
 
     (void)workers;
     for (uint64_t i = 0; i < SHARED; i += AT_ONCE) {
-        struct slc_dictionary_key keys[AT_ONCE], *list[AT_ONCE];
+        struct slc_dictionary_key keys[AT_ONCE];
+        uint64_t numbers[AT_ONCE];
 
         for (unsigned k = 0; k < AT_ONCE; k++) {
-            const int bytes = snprintf(names[k], sizeof names[k], "name %" PRIu64, i + k);
+            const int bytes = snprintf(names[k], 16, "%s%" PRIu64, i % 128 ? "name " : "", i + k);
 
-            list[k] = &keys[k];
-            keys[k] = (struct slc_dictionary_key){.text = names[k],
-                                                  .bytes = (uint32_t)bytes,
-                                                  .number = UINT64_MAX,
-                                                  .hash = slc_hash64(names[k], (size_t)bytes)};
+            numbers[k] = UINT64_MAX;
+            keys[k] =
+                (struct slc_dictionary_key){.at = (uint32_t)(names[k] - names[0]),
+                                            .bytes = (uint32_t)bytes,
+                                            .hash = slc_dictionary_hash(names[k], (size_t)bytes)};
             if (worker == 0) {
-                sharing->wrong[0] +=
-                    slc_dictionary_settle(sharing->dictionary, &keys[k], NULL) != SLC_OK;
+                sharing->wrong[0] += slc_dictionary_settle(sharing->dictionary, names[0], &keys[k],
+                                                           &numbers[k], NULL) != SLC_OK;
             }
         }
         if (worker > 0) {
-            slc_dictionary_look_up(sharing->dictionary, list, AT_ONCE);
+            slc_dictionary_look_up(sharing->dictionary, names[0], keys, AT_ONCE, numbers);
         }
         for (unsigned k = 0; k < AT_ONCE; k++) {
-            sharing->found[worker] += keys[k].number != UINT64_MAX;
-            sharing->wrong[worker] += keys[k].number != UINT64_MAX && keys[k].number != i + k;
+            sharing->found[worker] += numbers[k] != UINT64_MAX;
+            sharing->wrong[worker] += numbers[k] != UINT64_MAX && numbers[k] != i + k;
         }
     }
 }
