@@ -39,7 +39,7 @@ static inline uint64_t parities(uint64_t bits)
 
 /*
  * The separators that are not within quotes, up to where something is irregular: a quote that does
- * not begin a field, or anything but its end behind one that closes it.
+ * not begin a field, a line end within quotes, or anything but a field's end behind them.
  */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
@@ -48,7 +48,7 @@ static inline uint64_t outside_quotes(
     uint64_t separators = (classes->delimiters | classes->lines) & ~inside;
     const uint64_t opening = classes->quotes & inside, closing = classes->quotes & ~inside;
     const uint64_t closed = closing << 1 | quotes->closed;
-    uint64_t wrong = opening & ~(separators << 1 | quotes->separated);
+    uint64_t wrong = (opening & ~(separators << 1 | quotes->separated)) | (classes->lines & inside);
 
     for (uint64_t rest = closed & ~separators; rest != 0; rest &= rest - 1) {
         const size_t place = at + (unsigned)__builtin_ctzll(rest);
@@ -66,6 +66,12 @@ static inline uint64_t outside_quotes(
         separators &= (wrong & -wrong) - 1;
     }
     return separators;
+}
+
+/* A line without a byte is no record. */
+static inline bool is_empty_line(const char *line)
+{
+    return line[0] == '\n' || (line[0] == '\r' && line[1] == '\n');
 }
 
 /* The top bits of the bytes of a word that are zero. */

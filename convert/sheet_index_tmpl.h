@@ -44,7 +44,8 @@ TARGET unsigned NAME(index)(const char *text,
             const size_t next = record + columns;
 
             if (next >= found || starts[next] != at + 1 + (unsigned)__builtin_ctzll(lines) ||
-                starts[next] - starts[record] > SLC_SHEET_RECORD_BYTES_MAX) {
+                starts[next] - starts[record] > SLC_SHEET_RECORD_BYTES_MAX ||
+                (columns == 1 && is_empty_line(text + starts[record]))) {
                 return count;
             }
             record = next;

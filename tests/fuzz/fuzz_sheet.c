@@ -1,9 +1,11 @@
 /*
- * Any bytes as a table. The first byte chooses the delimiter and where the text is cut at first;
- * records must be the same when it is given whole. Every field is also read as a time, whose names
+ * Any bytes as a table. The first byte chooses the delimiter, the number of columns and where the
+ * text is cut at first; records must be the same when it is given whole, and when they are found
+ * many at a time. Every field is also read as a time, whose names
  * must be in bounds, and all of the text as items of --columns.
  */
 #include "convert/sheet_cut.h"
+#include "convert/sheet_index.h"
 #include "convert/sheet_record.h"
 #include "convert/sheet_spec.h"
 
@@ -77,6 +79,44 @@ static void try_records(const char *text, size_t bytes, size_t cut, char delimit
     }
 }
 
+/* What every instruction set finds of regular records is what there is. */
+static void try_index(const char *text, size_t bytes, unsigned columns, char delimiter)
+{
+    static const char *const sets[] = {"plain", "avx2", "avx512"};
+    static struct slc_sheet_field fields[SLC_SHEET_COLUMNS_MAX];
+    static uint32_t starts[SLC_SHEET_STARTS];
+    unsigned found = 0;
+
+    for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+        slc_sheet_index_fn *index = slc_sheet_index_by(sets[s]);
+        unsigned count, again;
+        size_t at = 0;
+        uint32_t lines;
+        bool quoted;
+
+        if (index == NULL) {
+            continue;
+        }
+        again = index(text, 0, bytes, delimiter, columns, 100, starts, &quoted);
+        require(s == 0 || again == found, "regular records that depend on the instruction set");
+        found = again;
+        for (unsigned r = 0; r < found; r++) {
+            require(slc_sheet_scan(text, bytes, true, delimiter, &at, fields, &count, &lines) ==
+                            SLC_SHEET_RECORD &&
+                        count == columns && lines == 1 && at == starts[(r + 1) * columns] &&
+                        (columns > 1 || fields[0].bytes > 0 || text[starts[r]] == '"'),
+                    "a record that is not regular");
+            for (unsigned f = 0; f < columns; f++) {
+                const char *begin = text + starts[r * columns + f];
+
+                require(fields[f].text == begin + (*begin == '"') && !fields[f].doubled,
+                        "a field that begins elsewhere");
+                require(quoted || *begin != '"', "quotes that were not seen");
+            }
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct slc_sheet_spec spec = {.order = 0};
@@ -86,9 +126,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes < 1 || bytes > 4096) {
         return 0;
     }
-    text = malloc(bytes);
+    text = malloc(bytes + SLC_SHEET_SLACK);
     require(text != NULL, "no memory");
     memcpy(text, data + 1, bytes - 1);
+    memset(text + bytes - 1, data[0] & 32 ? '"' : '\n', SLC_SHEET_SLACK + 1);
+    try_index(text, bytes - 1, 1 + (data[0] >> 6), data[0] & 16 ? '\t' : ',');
     try_records(text, bytes - 1, (bytes - 1) * (data[0] & 15) / 16, data[0] & 16 ? '\t' : ',');
     (void)snprintf(columns, sizeof columns, "%.*s", (int)(bytes - 1), text);
     if (slc_sheet_spec_parse(columns, &spec, NULL) == SLC_OK) {
