@@ -293,8 +293,8 @@ static enum slc_status open_rows(struct opening *opening,
     for (unsigned m = 0; m <= order; m++) {
         binary.fields[m] =
             (struct slc_field){.kind = m < order ? SLC_FIELD_UNSIGNED : SLC_FIELD_FLOAT,
-                               .bytes = 8,
-                               .offset = 8 * m,
+                               .bytes = opening->reading.table.widths[m],
+                               .offset = opening->reading.table.offsets[m],
                                .origin = m < order ? (uint64_t)sheet->lowest[m] : 0};
     }
     memcpy(binary.dims, sheet->dims, sizeof binary.dims);
@@ -373,8 +373,8 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
                                  .index = slc_sheet_index_by(NULL),
                                  .delimiter = request->spec->delimiter ? request->spec->delimiter
                                               : is_tab_separated(info.name) ? '\t'
-                                                                            : ',',
-                                 .row_bytes = 8 * ((size_t)request->spec->order + 1)};
+                                                                            : ','};
+    slc_sheet_lay_out_rows(&reading->table, request->memory_bytes);
     status = prepare(&opening, err);
     if (status == SLC_OK) {
         status = recall_modes(&opening, err);

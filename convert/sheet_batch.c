@@ -11,6 +11,7 @@
 #define SIXTEEN(n)    FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
 #define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
 #define ALL_RECORDS   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)
+_Static_assert(SLC_MAX_ORDER <= 32, "a row has a bit for each mode");
 _Static_assert(SLC_SHEET_BATCH == 256, "ALL_RECORDS are as many");
 
 /* Records, of which those that lack nothing become rows. */
@@ -73,10 +74,11 @@ static inline struct span field_at(const struct column *column, unsigned row)
     return field_of(column, column->records[row]);
 }
 
-static uint8_t *cell(const struct batch *batch, unsigned row, unsigned m)
+/* Where the first row has a mode's index. */
+static uint8_t *first_cell(const struct batch *batch, unsigned m)
 {
-    return batch->part->rows + batch->table->row_bytes * (batch->part->row_count + row) +
-           8 * (size_t)m;
+    return batch->part->rows + batch->table->row_bytes * batch->part->row_count +
+           batch->table->offsets[m];
 }
 
 /* Chooses the records that become rows: those that lack nothing, where others are left out. What
@@ -124,9 +126,10 @@ static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsig
 {
     struct slc_sheet_part *part = batch->part;
     const size_t row_bytes = batch->table->row_bytes;
+    const unsigned width = batch->table->widths[m];
     const int64_t floor = batch->table->floor[m];
     int64_t lowest = part->lowest[m], highest = part->highest[m];
-    uint8_t *to = cell(batch, 0, m);
+    uint8_t *to = first_cell(batch, m);
 
     for (unsigned i = 0; i < count; i++, to += row_bytes) {
         if (bins[i] < floor) {
@@ -135,7 +138,7 @@ static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsig
         }
         lowest = bins[i] < lowest ? bins[i] : lowest;
         highest = bins[i] > highest ? bins[i] : highest;
-        slc_store_u64(to, (uint64_t)bins[i]);
+        slc_sheet_put(to, width, (uint64_t)bins[i]);
     }
     part->lowest[m] = lowest;
     part->highest[m] = highest;
@@ -214,7 +217,7 @@ static void take_values(struct batch *batch)
     const bool counted = batch->table->at[order] == UINT_MAX;
     const struct column column = counted ? (struct column){NULL} : column_of(batch, order);
     const size_t row_bytes = batch->table->row_bytes;
-    uint8_t *to = cell(batch, 0, order);
+    uint8_t *to = first_cell(batch, order);
 
     for (unsigned i = 0; i < count; i++, to += row_bytes) {
         double value = 1;
@@ -273,10 +276,12 @@ static void take_strings(struct batch *batch)
     const struct slc_sheet_table *table = batch->table;
     const struct slc_sheet_item *items = table->spec->items;
     const size_t row_bytes = table->row_bytes;
-    uint64_t numbers[SLC_SHEET_BATCH], unknown[SLC_SHEET_BATCH / 64] = {0};
+    uint64_t numbers[SLC_SHEET_BATCH];
+    uint32_t unknown[SLC_SHEET_BATCH] = {0}; /* of a row a bit for each mode */
 
     for (unsigned m = 0; m < table->spec->order; m++) {
-        uint8_t *to = cell(batch, 0, m);
+        const unsigned width = table->widths[m];
+        uint8_t *to = first_cell(batch, m);
 
         if (items[m].rule != SLC_SHEET_STRINGS) {
             continue;
@@ -285,16 +290,13 @@ static void take_strings(struct batch *batch)
         slc_dictionary_look_up(table->dictionaries[m], batch->part->text,
                                batch->part->strings + m * SLC_SHEET_BATCH, batch->count, numbers);
         for (unsigned i = 0; i < batch->count; i++, to += row_bytes) {
-            slc_store_u64(to, numbers[i]);
-            unknown[i / 64] |= (uint64_t)(numbers[i] == UINT64_MAX) << i % 64;
+            slc_sheet_put(to, width, numbers[i]);
+            unknown[i] |= (uint32_t)(numbers[i] == UINT64_MAX) << m;
         }
     }
     for (unsigned i = 0; i < batch->count; i++) {
-        for (unsigned m = 0; m < table->spec->order && (unknown[i / 64] >> i % 64 & 1) != 0; m++) {
-            if (items[m].rule == SLC_SHEET_STRINGS &&
-                slc_load_u64(cell(batch, i, m)) == UINT64_MAX) {
-                note_unknown(batch, m, i);
-            }
+        for (uint32_t rest = unknown[i]; rest != 0; rest &= rest - 1) {
+            note_unknown(batch, (unsigned)__builtin_ctz(rest), i);
         }
     }
 }

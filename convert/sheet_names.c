@@ -27,6 +27,8 @@ struct slot {
     _Atomic uint64_t place; /* of the string in the file, plus 1; 0: none; written last */
 };
 
+_Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has a slot");
+
 struct slc_dictionary {
     const struct slc_files *files;
     struct slc_spool *spool;

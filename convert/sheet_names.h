@@ -28,8 +28,10 @@ struct slc_dictionary_options {
     uint64_t *room_bytes; /* left for tables: what they take is subtracted; shared, borrowed */
 };
 
-/* What one takes beside text_bytes and tables. */
-enum { SLC_DICTIONARY_BESIDE_BYTES = 192 << 10 };
+enum {
+    SLC_DICTIONARY_BESIDE_BYTES = 192 << 10, /* that one takes beside text_bytes and tables */
+    SLC_DICTIONARY_STRING_BYTES = 16         /* that a string takes of a table, and more */
+};
 
 /* Owns: slc_dictionary_destroy, which takes NULL. Errors: as slc_spool_create; SLC_ERR_BUDGET. */
 enum slc_status slc_dictionary_create(const struct slc_dictionary_options *options,

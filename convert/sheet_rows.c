@@ -62,6 +62,27 @@ void slc_sheet_part_clear(struct slc_sheet_part *part)
     }
 }
 
+void slc_sheet_lay_out_rows(struct slc_sheet_table *table, uint64_t memory_bytes)
+{
+    const struct slc_sheet_spec *spec = table->spec;
+    const bool few = memory_bytes / SLC_DICTIONARY_STRING_BYTES <= UINT32_MAX;
+
+    table->row_bytes = 0;
+    for (unsigned m = 0; m <= spec->order; m++) {
+        const struct slc_sheet_item *item = &spec->items[m];
+
+        table->widths[m] = 8;
+        if (m < spec->order && item->rule == SLC_SHEET_STRINGS && few) {
+            table->widths[m] = 4;
+        } else if (m < spec->order && item->rule == SLC_SHEET_TIME &&
+                   slc_time_cycle(item->unit) != 0) {
+            table->widths[m] = 1;
+        }
+        table->offsets[m] = (uint32_t)table->row_bytes;
+        table->row_bytes += table->widths[m];
+    }
+}
+
 static const char *column_name(const struct slc_sheet_part *part, unsigned m)
 {
     return m < part->table->spec->order ? part->table->spec->items[m].column
@@ -149,9 +170,14 @@ static enum slc_status read_index(struct slc_sheet_part *part,
     return SLC_OK;
 }
 
-static uint8_t *cell(const struct slc_sheet_part *part, const struct slc_sheet_key *key)
+/* Gives a string its number in its row. */
+static void
+put_number(const struct slc_sheet_part *part, const struct slc_sheet_key *key, uint64_t number)
 {
-    return part->rows + part->table->row_bytes * key->row + 8 * (size_t)key->mode;
+    const struct slc_sheet_table *table = part->table;
+
+    slc_sheet_put(part->rows + table->row_bytes * key->row + table->offsets[key->mode],
+                  table->widths[key->mode], number);
 }
 
 /* Looks up a string, and notes it where it is not there. */
@@ -173,9 +199,10 @@ static void look_up(struct slc_sheet_part *part, unsigned m, struct slc_sheet_fi
                                           .at = (uint32_t)(field->text - part->text),
                                           .bytes = (uint32_t)field->bytes};
     slc_dictionary_look_up(part->table->dictionaries[m], part->text, &key.key, 1, &number);
-    slc_store_u64(cell(part, &key), number);
     if (number == UINT64_MAX) {
         part->keys[part->key_count++] = key;
+    } else {
+        put_number(part, &key, number);
     }
 }
 
@@ -232,7 +259,7 @@ take_record(struct slc_sheet_part *part, unsigned count, struct slc_error *err)
             look_up(part, m, field);
         } else {
             status = read_index(part, m, field, &index, err);
-            slc_store_u64(row + 8 * (size_t)m, index);
+            slc_sheet_put(row + table->offsets[m], table->widths[m], index);
         }
     }
     if (status != SLC_OK || skip) {
@@ -242,7 +269,7 @@ take_record(struct slc_sheet_part *part, unsigned count, struct slc_error *err)
         return wrong_field(part, spec->order, &part->fields[table->at[spec->order]],
                            "a finite number", err);
     }
-    slc_store_u64(row + 8 * (size_t)spec->order, slc_bits_f64(value));
+    slc_store_u64(row + table->offsets[spec->order], slc_bits_f64(value));
     part->row_count++;
     return SLC_OK;
 }
@@ -355,7 +382,7 @@ enum slc_status slc_sheet_settle(struct slc_sheet_part *part, uint64_t line, str
             }
             return status;
         }
-        slc_store_u64(cell(part, key), number);
+        put_number(part, key, number);
     }
     if (part->fault.status != SLC_OK) {
         part->fault.line += line;

@@ -8,6 +8,7 @@
 #ifndef SLC_CONVERT_SHEET_ROWS_H
 #define SLC_CONVERT_SHEET_ROWS_H
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "convert/sheet_index.h"
 #include "convert/sheet_names.h"
@@ -30,11 +31,32 @@ struct slc_sheet_table {
     struct slc_dictionary **dictionaries;
     slc_sheet_index_fn *index;
     char delimiter;
+    /* A row: the indices of the modes, then the value in 8 bytes. */
     size_t row_bytes;
-    int64_t floor[SLC_MAX_ORDER];   /* bins below have no index */
-    unsigned columns;               /* 0: not known yet */
+    uint8_t widths[SLC_MAX_ORDER + 1];   /* 1, 4 or 8 bytes */
+    uint32_t offsets[SLC_MAX_ORDER + 1]; /* from the row's beginning */
+    int64_t floor[SLC_MAX_ORDER];        /* bins below have no index */
+    unsigned columns;                    /* 0: not known yet */
     unsigned at[SLC_MAX_ORDER + 1]; /* columns of modes and value; UINT_MAX: rows are counted */
 };
+
+/*
+ * Makes rows no longer than they have to be, by the spec and the strings that there can be, of
+ * which each takes `memory_bytes` at least SLC_DICTIONARY_STRING_BYTES.
+ */
+void slc_sheet_lay_out_rows(struct slc_sheet_table *table, uint64_t memory_bytes);
+
+/* Writes an index of `width` bytes. */
+static inline void slc_sheet_put(uint8_t *to, unsigned width, uint64_t index)
+{
+    if (width == 1) {
+        *to = (uint8_t)index;
+    } else if (width == 4) {
+        slc_store_u32(to, (uint32_t)index);
+    } else {
+        slc_store_u64(to, index);
+    }
+}
 
 /* A string that is not known yet. */
 struct slc_sheet_key {

@@ -415,9 +415,24 @@ naive_table(const char *text, size_t bytes, enum slc_sheet_missing missing, stru
     }
 }
 
+/* Rows of a part as numbers of 8 bytes. */
+static void decode_rows(const struct slc_sheet_part *part, uint64_t (*rows)[5])
+{
+    const struct slc_sheet_table *table = part->table;
+
+    for (unsigned i = 0; i < part->row_count; i++) {
+        for (unsigned m = 0; m < 5; m++) {
+            const uint8_t *at = part->rows + i * table->row_bytes + table->offsets[m];
+
+            rows[i][m] = table->widths[m] == 1   ? *at
+                         : table->widths[m] == 4 ? slc_load_u32(at)
+                                                 : slc_load_u64(at);
+        }
+    }
+}
+
 /* The same by parts of the text, cut at random. */
-static void read_table(const struct slc_sheet_table *table,
-                       struct slc_sheet_part *part,
+static void read_table(struct slc_sheet_part *part,
                        const char *text,
                        size_t bytes,
                        uint64_t *state,
@@ -445,8 +460,7 @@ static void read_table(const struct slc_sheet_table *table,
             slc_sheet_translate(part);
             outcome->fault = slc_sheet_settle(part, line, &err);
             if (outcome->fault == SLC_OK) {
-                memcpy(outcome->rows[outcome->count], part->rows,
-                       part->row_count * table->row_bytes);
+                decode_rows(part, outcome->rows + outcome->count);
                 outcome->count += part->row_count;
                 outcome->skipped += (unsigned)part->skipped;
             }
@@ -481,7 +495,6 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
                                     .index = slc_sheet_index_by(set),
                                     .delimiter = ',',
                                     .columns = COLUMNS,
-                                    .row_bytes = 40,
                                     .floor = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN}};
     struct slc_sheet_part part = {.text = NULL};
     uint64_t state = 17, room = 4 << 20;
@@ -490,6 +503,13 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
     SLC_ASSERT_OK(slc_sheet_spec_parse("a,int(b),hour(c),a", &spec, &err), &err);
     memcpy(spec.value, "d", 2);
     memcpy(table.at, columns_of, sizeof columns_of);
+    slc_sheet_lay_out_rows(&table, 1 << 30);
+    CU_ASSERT_EQUAL(table.row_bytes, 4 + 8 + 1 + 4 + 8);
+    if (strcmp(set, "plain") == 0) {
+        /* With memory for more strings than numbers of 4 bytes. */
+        slc_sheet_lay_out_rows(&table, UINT64_C(1) << 40);
+        CU_ASSERT_EQUAL(table.row_bytes, 8 + 8 + 1 + 8 + 8);
+    }
     SLC_ASSERT_OK(slc_sheet_part_create(&table, TEXT_BYTES + SLC_SHEET_SLACK, &part, &err), &err);
     for (unsigned turn = 0; turn < turns; turn++) {
         static const unsigned rates[] = {0, 0, 1, 100};
@@ -503,7 +523,7 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
             SLC_ASSERT_OK(slc_dictionary_create(&options, &dictionaries[m], &err), &err);
         }
         naive_table(text, bytes, spec.missing, &wanted);
-        read_table(&table, &part, text, bytes, &state, &got);
+        read_table(&part, text, bytes, &state, &got);
         if (!is_same(&wanted, &got)) {
             if (counts[0]++ < 10) {
                 printf("# %s turn %u: %u rows, fault %d at %" PRIu64 ":%" PRIu64
