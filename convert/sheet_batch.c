@@ -215,7 +215,7 @@ static void take_values(struct batch *batch)
 {
     const unsigned order = batch->table->spec->order, count = batch->count;
     const bool counted = batch->table->at[order] == UINT_MAX;
-    const struct column column = counted ? (struct column){NULL} : column_of(batch, order);
+    const struct column column = column_of(batch, counted ? 0 : order);
     const size_t row_bytes = batch->table->row_bytes;
     uint8_t *to = first_cell(batch, order);
 
