@@ -5,6 +5,7 @@
 #include "convert/sheet_field.h"
 
 #include <limits.h>
+#include <string.h>
 
 /* 0 to 255. */
 #define FOUR(n)       (n), (n) + 1, (n) + 2, (n) + 3
@@ -20,7 +21,7 @@ struct batch {
     const struct slc_sheet_table *table;
     unsigned found;                 /* records */
     unsigned count;                 /* of them with a row so far; what comes behind is at fault */
-    bool quoted;                    /* there are quotes */
+    unsigned marks;                 /* SLC_SHEET_QUOTED .. */
     const uint16_t *records;        /* of the rows */
     uint16_t kept[SLC_SHEET_BATCH]; /* where not all become rows */
 };
@@ -49,7 +50,7 @@ static struct column column_of(const struct batch *batch, unsigned m)
                            .records = batch->records,
                            .columns = batch->table->columns,
                            .ends = at + 1 == batch->table->columns,
-                           .quoted = batch->quoted};
+                           .quoted = (batch->marks & SLC_SHEET_QUOTED) != 0};
 }
 
 /* The text of a record's field without quotes. */
@@ -234,33 +235,83 @@ static void take_values(struct batch *batch)
     }
 }
 
-/* Notes a string that has no number yet. */
-static void note_unknown(struct batch *batch, unsigned m, unsigned row)
+static uint32_t count_lines(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    uint32_t count = 0;
+
+    while ((text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        text++;
+        count++;
+    }
+    return count;
+}
+
+/* A place in the text, and the lines of the part before it. */
+struct place {
+    size_t at;
+    uint32_t line;
+};
+
+/* Notes a string that has no number yet; `last` is where the one before begins. */
+static void note_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
 {
     struct slc_sheet_part *part = batch->part;
-    const unsigned record = batch->records[row], columns = batch->table->columns;
-    const uint32_t *starts = part->starts + record * columns;
+    const unsigned record = batch->records[row];
+    const uint32_t *starts = part->starts + record * batch->table->columns;
+    const size_t begin = starts[0], at = starts[batch->table->at[m]];
+    const char *line = part->text + begin;
 
+    if ((batch->marks & SLC_SHEET_LINES) == 0) {
+        last->line = (uint32_t)part->lines + record;
+    } else {
+        const char *before = memrchr(line, '\n', at - begin);
+
+        line = before != NULL ? before + 1 : line;
+        /* Modes may be of columns in any order. */
+        last->line += at >= last->at ? count_lines(part->text + last->at, at - last->at)
+                                     : 0 - count_lines(part->text + at, last->at - at);
+        last->at = at;
+    }
     part->keys[part->key_count++] =
         (struct slc_sheet_key){.key = part->strings[m * SLC_SHEET_BATCH + row],
                                .row = part->row_count + row,
-                               .line = (uint32_t)part->lines + record,
-                               .column = starts[batch->table->at[m]] - starts[0] + 1,
+                               .line = last->line,
+                               .column = (uint32_t)(part->text + at - line) + 1,
                                .mode = m};
 }
 
-/* The strings of a mode, up to one that is missing and must not. */
+/* Puts a string whose quotes are doubled where there is room for it; false where there is none. */
+static bool unquote(struct slc_sheet_part *part, struct span *field)
+{
+    const struct slc_sheet_field quoted = {
+        .text = field->text, .bytes = field->bytes, .doubled = true};
+    char *to = part->text + part->spare;
+
+    if (part->spare_end < part->spare || part->spare_end - part->spare < field->bytes) {
+        return false;
+    }
+    *field = (struct span){to, slc_sheet_unquote(&quoted, to, field->bytes)};
+    part->spare += field->bytes;
+    return true;
+}
+
+/* The strings of a mode, up to one that is missing and must not, or of which there is no room for
+ * what its quotes hold. */
 static void find_strings(struct batch *batch, unsigned m)
 {
     const bool needed = batch->table->spec->missing == SLC_SHEET_MISSING_ERROR;
+    const bool doubled = (batch->marks & SLC_SHEET_DOUBLED) != 0;
     const struct column column = column_of(batch, m);
     struct slc_dictionary_key *keys = batch->part->strings + m * SLC_SHEET_BATCH;
     const unsigned count = batch->count;
 
     for (unsigned i = 0; i < count; i++) {
-        const struct span field = field_at(&column, i);
+        struct span field = field_at(&column, i);
 
-        if (needed && field.bytes == 0) {
+        if ((needed && field.bytes == 0) ||
+            (doubled && memchr(field.text, '"', field.bytes) != NULL &&
+             !unquote(batch->part, &field))) {
             batch->count = i;
             break;
         }
@@ -276,6 +327,7 @@ static void take_strings(struct batch *batch)
     const struct slc_sheet_table *table = batch->table;
     const struct slc_sheet_item *items = table->spec->items;
     const size_t row_bytes = table->row_bytes;
+    struct place last = {batch->part->position, (uint32_t)batch->part->lines};
     uint64_t numbers[SLC_SHEET_BATCH];
     uint32_t unknown[SLC_SHEET_BATCH] = {0}; /* of a row a bit for each mode */
 
@@ -296,7 +348,7 @@ static void take_strings(struct batch *batch)
     }
     for (unsigned i = 0; i < batch->count; i++) {
         for (uint32_t rest = unknown[i]; rest != 0; rest &= rest - 1) {
-            note_unknown(batch, (unsigned)__builtin_ctz(rest), i);
+            note_unknown(batch, (unsigned)__builtin_ctz(rest), i, &last);
         }
     }
 }
@@ -309,7 +361,7 @@ bool slc_sheet_take_batch(struct slc_sheet_part *part, unsigned most)
 
     most = most < SLC_SHEET_BATCH ? most : SLC_SHEET_BATCH;
     batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
-                               table->columns, most, part->starts, &batch.quoted);
+                               table->columns, most, part->starts, &batch.marks);
     choose_records(&batch);
     chosen = batch.count;
     for (unsigned m = 0; m < table->spec->order; m++) {
@@ -331,8 +383,11 @@ bool slc_sheet_take_batch(struct slc_sheet_part *part, unsigned most)
     take_values(&batch);
     take_strings(&batch);
     done = batch.count < chosen ? batch.records[batch.count] : batch.found;
+    part->lines += (batch.marks & SLC_SHEET_LINES) == 0
+                       ? done
+                       : count_lines(part->text + part->position,
+                                     part->starts[done * table->columns] - part->position);
     part->position = part->starts[done * table->columns];
-    part->lines += done;
     part->row_count += batch.count;
     part->taken += done;
     part->skipped += done - batch.count;

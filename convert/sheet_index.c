@@ -26,6 +26,7 @@ struct quotes {
     uint64_t separated; /* 1: the byte before was a separator */
     uint64_t closed;    /* 1: it closed a field */
     bool irregular;     /* something is; later records are not looked at */
+    unsigned marks;
 };
 
 /* Of every bit the parity of those up to it. */
@@ -39,7 +40,7 @@ static inline uint64_t parities(uint64_t bits)
 
 /*
  * The separators that are not within quotes, up to where something is irregular: a quote that does
- * not begin a field, a line end within quotes, or anything but a field's end behind them.
+ * not begin a field, or anything but a field's end behind one that closes it.
  */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
@@ -48,9 +49,11 @@ static inline uint64_t outside_quotes(
     uint64_t separators = (classes->delimiters | classes->lines) & ~inside;
     const uint64_t opening = classes->quotes & inside, closing = classes->quotes & ~inside;
     const uint64_t closed = closing << 1 | quotes->closed;
-    uint64_t wrong = (opening & ~(separators << 1 | quotes->separated)) | (classes->lines & inside);
+    uint64_t wrong = opening & ~(separators << 1 | quotes->separated | closed);
 
-    for (uint64_t rest = closed & ~separators; rest != 0; rest &= rest - 1) {
+    quotes->marks |= SLC_SHEET_QUOTED | ((opening & closed) != 0 ? SLC_SHEET_DOUBLED : 0) |
+                     ((classes->lines & inside) != 0 ? SLC_SHEET_LINES : 0);
+    for (uint64_t rest = closed & ~(separators | opening); rest != 0; rest &= rest - 1) {
         const size_t place = at + (unsigned)__builtin_ctzll(rest);
 
         if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {

@@ -2,14 +2,12 @@
  * Where the fields of many records begin, found 64 bytes at a time: one word of bits each says
  * where delimiters, line ends and quotes are, the parity of the quotes before a byte whether it is
  * within some. Of *regular* records alone: they have as many fields as there are columns, end with
- * a line end, are no empty line, and have quotes only around whole fields, in which are neither
- * quotes nor line ends. All others are read by slc_sheet_scan, which also says what is wrong with
- * them.
+ * a line end, are no empty line, and have quotes only around whole fields, or doubled within such.
+ * All others are read by slc_sheet_scan, which also says what is wrong with them.
  */
 #ifndef SLC_CONVERT_SHEET_INDEX_H
 #define SLC_CONVERT_SHEET_INDEX_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +19,19 @@ enum {
     SLC_SHEET_SLACK = 64
 };
 
+/* What there may be in the records that were found, and is not where the bit is not set. */
+enum {
+    SLC_SHEET_QUOTED = 1,  /* quotes */
+    SLC_SHEET_DOUBLED = 2, /* quotes within quotes */
+    SLC_SHEET_LINES = 4    /* line ends within quotes */
+};
+
 /*
  * Finds regular records from text[begin] on, where one begins, to text[end], at most `most` of
  * `columns` fields. Of the n that it returns, field f of record r begins at starts[r * columns + f]
  * and ends a byte before the next; its quotes, and a CR before the line end, are part of it. What
- * is at starts[n * columns] is no regular record, or beyond what was asked for. *quoted is false
- * where none of the n has a quote. `columns` is at
+ * is at starts[n * columns] is no regular record, or beyond what was asked for. *marks
+ * tells what there may be within them. `columns` is at
  * least 1, `end` below 2^32; `starts` has SLC_SHEET_STARTS places. Threads: any number. Cost: some
  * 0.2 ns a byte with AVX-512, 0.3 with AVX2, 1 without.
  */
@@ -37,7 +42,7 @@ typedef unsigned slc_sheet_index_fn(const char *text,
                                     unsigned columns,
                                     unsigned most,
                                     uint32_t *starts,
-                                    bool *quoted);
+                                    unsigned *marks);
 
 /* The one by the instruction set called so, "plain", "avx2" or "avx512"; NULL where this machine
  * has it not. Without a name the fastest. */

@@ -11,16 +11,16 @@ TARGET unsigned NAME(index)(const char *text,
                             unsigned columns,
                             unsigned most,
                             uint32_t *starts,
-                            bool *quoted)
+                            unsigned *marks)
 {
     const size_t limit = SLC_SHEET_STARTS - FLATTENED_MAX;
     struct quotes quotes = {.separated = 1};
     size_t found = 1, record = 0; /* places; of which the last record that is whole ends here */
     unsigned count = 0;
+    bool more = true;
 
     starts[0] = (uint32_t)begin;
-    *quoted = false;
-    for (size_t at = begin; at < end && count < most && found <= limit; at += 64) {
+    for (size_t at = begin; more && at < end && count < most && found <= limit; at += 64) {
         struct classes classes = NAME(classify)(text + at, delimiter);
         uint64_t separators, lines;
 
@@ -33,12 +33,12 @@ TARGET unsigned NAME(index)(const char *text,
         }
         separators = classes.delimiters | classes.lines;
         if ((classes.quotes | quotes.inside | quotes.closed) != 0) {
-            *quoted = true;
             separators = outside_quotes(&quotes, &classes, text, at, end);
         } else {
             quotes.separated = separators >> 63;
         }
         lines = classes.lines & separators;
+        more = !quotes.irregular;
         found += NAME(flatten)(separators, (uint32_t)at + 1, starts + found);
         for (; lines != 0 && count < most; lines &= lines - 1) {
             const size_t next = record + columns;
@@ -46,14 +46,13 @@ TARGET unsigned NAME(index)(const char *text,
             if (next >= found || starts[next] != at + 1 + (unsigned)__builtin_ctzll(lines) ||
                 starts[next] - starts[record] > SLC_SHEET_RECORD_BYTES_MAX ||
                 (columns == 1 && is_empty_line(text + starts[record]))) {
-                return count;
+                more = false;
+                break;
             }
             record = next;
             count++;
         }
-        if (quotes.irregular) {
-            return count;
-        }
     }
+    *marks = quotes.marks;
     return count;
 }

@@ -105,6 +105,8 @@ static void fill(struct crew *crew, struct piece *piece, size_t wanted)
     whole = part->last || (cut == 0 && filled > SLC_SHEET_RECORD_BYTES_MAX);
     part->bytes = whole ? filled : begin + cut;
     part->position = begin;
+    part->spare_begin = filled + SLC_SHEET_SLACK;
+    part->spare_end = ROOM_BYTES - SLC_SHEET_SLACK;
     part->lines = 0;
     crew->left = part->text + part->bytes;
     crew->left_bytes = filled - part->bytes;

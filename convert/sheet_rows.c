@@ -53,6 +53,7 @@ void slc_sheet_part_destroy(struct slc_sheet_part *part)
 void slc_sheet_part_clear(struct slc_sheet_part *part)
 {
     part->key_count = 0;
+    part->spare = part->spare_begin;
     part->row_count = 0;
     part->taken = part->skipped = 0;
     part->fault = (struct slc_error)SLC_ERROR_INIT;

@@ -71,6 +71,8 @@ struct slc_sheet_part {
     struct slc_buffer memory; /* of what follows */
     char *text;               /* behind which SLC_SHEET_SLACK bytes are there */
     size_t bytes, position;
+    /* Room behind it, with slack as well, for strings in which quotes were doubled. */
+    size_t spare_begin, spare_end, spare;
     bool last;                          /* nothing follows it */
     struct slc_sheet_field *fields;     /* of a record that is translated by itself */
     uint32_t *starts;                   /* of fields of a batch */

@@ -92,26 +92,28 @@ static void try_index(const char *text, size_t bytes, unsigned columns, char del
         unsigned count, again;
         size_t at = 0;
         uint32_t lines;
-        bool quoted;
+        unsigned marks;
 
         if (index == NULL) {
             continue;
         }
-        again = index(text, 0, bytes, delimiter, columns, 100, starts, &quoted);
+        again = index(text, 0, bytes, delimiter, columns, 100, starts, &marks);
         require(s == 0 || again == found, "regular records that depend on the instruction set");
         found = again;
         for (unsigned r = 0; r < found; r++) {
             require(slc_sheet_scan(text, bytes, true, delimiter, &at, fields, &count, &lines) ==
                             SLC_SHEET_RECORD &&
-                        count == columns && lines == 1 && at == starts[(r + 1) * columns] &&
+                        count == columns && at == starts[(r + 1) * columns] &&
                         (columns > 1 || fields[0].bytes > 0 || text[starts[r]] == '"'),
                     "a record that is not regular");
+            require((marks & SLC_SHEET_LINES) != 0 || lines == 1, "line ends not seen");
             for (unsigned f = 0; f < columns; f++) {
                 const char *begin = text + starts[r * columns + f];
 
-                require(fields[f].text == begin + (*begin == '"') && !fields[f].doubled,
-                        "a field that begins elsewhere");
-                require(quoted || *begin != '"', "quotes that were not seen");
+                require(fields[f].text == begin + (*begin == '"'), "a field that begins elsewhere");
+                require((marks & SLC_SHEET_QUOTED) != 0 || *begin != '"', "quotes not seen");
+                require((marks & SLC_SHEET_DOUBLED) != 0 || !fields[f].doubled,
+                        "doubled quotes not seen");
             }
         }
     }
