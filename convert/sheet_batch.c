@@ -29,6 +29,7 @@ struct batch {
 struct span { /* of a field */
     const char *text;
     size_t bytes;
+    bool quoted;
 };
 
 /* A column of a batch. Copies, as far as a loop can see, of what its stores might change. */
@@ -64,10 +65,9 @@ static inline struct span field_of(const struct column *column, unsigned record)
         end--;
     }
     if (column->quoted && end > begin && *begin == '"') {
-        begin++;
-        end--;
+        return (struct span){begin + 1, (size_t)(end - begin) - 2, true};
     }
-    return (struct span){begin, (size_t)(end - begin)};
+    return (struct span){begin, (size_t)(end - begin), false};
 }
 
 static inline struct span field_at(const struct column *column, unsigned row)
@@ -291,7 +291,7 @@ static bool unquote(struct slc_sheet_part *part, struct span *field)
     if (part->spare_end < part->spare || part->spare_end - part->spare < field->bytes) {
         return false;
     }
-    *field = (struct span){to, slc_sheet_unquote(&quoted, to, field->bytes)};
+    *field = (struct span){to, slc_sheet_unquote(&quoted, to, field->bytes), true};
     part->spare += field->bytes;
     return true;
 }
@@ -310,7 +310,7 @@ static void find_strings(struct batch *batch, unsigned m)
         struct span field = field_at(&column, i);
 
         if ((needed && field.bytes == 0) ||
-            (doubled && memchr(field.text, '"', field.bytes) != NULL &&
+            (doubled && field.quoted && memchr(field.text, '"', field.bytes) != NULL &&
              !unquote(batch->part, &field))) {
             batch->count = i;
             break;
@@ -362,6 +362,9 @@ bool slc_sheet_take_batch(struct slc_sheet_part *part, unsigned most)
     most = most < SLC_SHEET_BATCH ? most : SLC_SHEET_BATCH;
     batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
                                table->columns, most, part->starts, &batch.marks);
+    if (batch.found == 0) {
+        return false;
+    }
     choose_records(&batch);
     chosen = batch.count;
     for (unsigned m = 0; m < table->spec->order; m++) {

@@ -38,35 +38,54 @@ static inline uint64_t parities(uint64_t bits)
     return bits;
 }
 
+/* Of bytes behind quotes that close a field, and are neither separators nor quotes, the first that
+ * is not the CR of a line end; 0: none. */
+static inline uint64_t first_behind(uint64_t behind, const char *text, size_t at, size_t end)
+{
+    for (; behind != 0; behind &= behind - 1) {
+        const size_t place = at + (unsigned)__builtin_ctzll(behind);
+
+        if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {
+            break;
+        }
+    }
+    return behind & -behind;
+}
+
 /*
- * The separators that are not within quotes, up to where something is irregular: a quote that does
- * not begin a field, or anything but a field's end behind one that closes it.
+ * The separators that are not within quotes, up to where something is irregular: anything but a
+ * field's end behind quotes that close it. A quote within a field that does not begin with one is a
+ * byte as others: once it is left out, what was taken for open and closed behind it is reversed.
  */
 static inline uint64_t outside_quotes(
     struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
 {
-    const uint64_t inside = parities(classes->quotes) ^ quotes->inside;
-    uint64_t separators = (classes->delimiters | classes->lines) & ~inside;
-    const uint64_t opening = classes->quotes & inside, closing = classes->quotes & ~inside;
-    const uint64_t closed = closing << 1 | quotes->closed;
-    uint64_t wrong = opening & ~(separators << 1 | quotes->separated | closed);
+    const uint64_t ends = classes->delimiters | classes->lines;
+    uint64_t marks = classes->quotes, inside, separators, opening, closing, closed, bare, wrong;
 
-    quotes->marks |= SLC_SHEET_QUOTED | ((opening & closed) != 0 ? SLC_SHEET_DOUBLED : 0) |
-                     ((classes->lines & inside) != 0 ? SLC_SHEET_LINES : 0);
-    for (uint64_t rest = closed & ~(separators | opening); rest != 0; rest &= rest - 1) {
-        const size_t place = at + (unsigned)__builtin_ctzll(rest);
-
-        if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {
-            wrong |= rest & -rest;
+    for (;;) {
+        inside = parities(marks) ^ quotes->inside;
+        separators = ends & ~inside;
+        opening = marks & inside;
+        closing = marks & ~inside;
+        closed = closing << 1 | quotes->closed;
+        bare = opening & ~(separators << 1 | quotes->separated | closed);
+        /* The first of both is what it seems to be. */
+        wrong =
+            first_behind(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
+        if (bare == 0 || wrong != 0) {
             break;
         }
+        marks &= ~(bare & -bare);
     }
+    quotes->marks |= SLC_SHEET_QUOTED | ((opening & closed) != 0 ? SLC_SHEET_DOUBLED : 0) |
+                     ((classes->lines & inside) != 0 ? SLC_SHEET_LINES : 0);
     quotes->inside = -(inside >> 63);
     quotes->separated = separators >> 63;
     quotes->closed = closing >> 63;
     if (wrong != 0) {
         quotes->irregular = true;
-        separators &= (wrong & -wrong) - 1;
+        separators &= wrong - 1;
     }
     return separators;
 }

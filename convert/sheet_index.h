@@ -2,8 +2,8 @@
  * Where the fields of many records begin, found 64 bytes at a time: one word of bits each says
  * where delimiters, line ends and quotes are, the parity of the quotes before a byte whether it is
  * within some. Of *regular* records alone: they have as many fields as there are columns, end with
- * a line end, are no empty line, and have quotes only around whole fields, or doubled within such.
- * All others are read by slc_sheet_scan, which also says what is wrong with them.
+ * a line end, are no empty line, and have nothing but a field's end behind quotes around one. All
+ * others are read by slc_sheet_scan, which also says what is wrong with them.
  */
 #ifndef SLC_CONVERT_SHEET_INDEX_H
 #define SLC_CONVERT_SHEET_INDEX_H
