@@ -1,6 +1,8 @@
 /* See sheet_cut.h. */
 #include "convert/sheet_cut.h"
 
+#include "convert/sheet_index.h"
+
 #include <string.h>
 
 /* Behind the quote that closes the field whose text begins at `at`; NULL: it is not in sight. */
@@ -19,7 +21,8 @@ static const char *closed(const char *at, const char *end)
     }
 }
 
-size_t slc_sheet_cut(const char *text, size_t bytes, char delimiter)
+/* From the beginning of a record on, quote by quote. */
+static size_t cut_slowly(const char *text, size_t bytes, char delimiter)
 {
     const char *at = text, *end = text + bytes, *whole = text;
 
@@ -37,4 +40,19 @@ size_t slc_sheet_cut(const char *text, size_t bytes, char delimiter)
                                                                           : quote + 1;
     }
     return (size_t)(whole - text);
+}
+
+size_t slc_sheet_cut(const char *text, size_t bytes, char delimiter)
+{
+    const char *quote = memchr(text, '"', bytes);
+    const char *line = memrchr(text, '\n', quote != NULL ? (size_t)(quote - text) : bytes);
+    size_t whole = line != NULL ? (size_t)(line + 1 - text) : 0;
+    bool regular = true;
+
+    if (quote != NULL) {
+        whole += slc_sheet_last_by(NULL)(text + whole, bytes - whole, delimiter, &regular);
+    }
+    /* Something is wrong with what follows: cuts may come behind it, as what it is, is told once
+     * the record is read. */
+    return regular ? whole : whole + cut_slowly(text + whole, bytes - whole, delimiter);
 }

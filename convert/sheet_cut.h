@@ -1,8 +1,8 @@
 /*
  * Where records end, without reading their fields: what a table's text is cut at for several
  * readers. Exact, for whoever begins at a record: no reader has to guess whether it begins within
- * quotes. Cost: a search for quotes, and as much again where there are some; of what lies between,
- * one for the last line end.
+ * quotes. Cost: a search for quotes and one for the last line end; where there are quotes, some
+ * 0.15 ns a byte.
  */
 #ifndef SLC_CONVERT_SHEET_CUT_H
 #define SLC_CONVERT_SHEET_CUT_H
@@ -12,7 +12,7 @@
 /*
  * The bytes of whole records, line ends included, that `text`, which begins with one, begins with;
  * 0: it has no whole one. A record that slc_sheet_scan (sheet_record.h) refuses may end anywhere
- * behind what it refuses.
+ * behind what it refuses. Needs SLC_SHEET_SLACK (sheet_index.h).
  */
 size_t slc_sheet_cut(const char *text, size_t bytes, char delimiter);
 

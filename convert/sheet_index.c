@@ -15,6 +15,13 @@ enum {
     FLATTENED_MAX = 64 /* places of a word of bits, written or written over */
 };
 
+/* What is compiled for an instruction set. */
+struct set {
+    const char *name;
+    slc_sheet_index_fn *index;
+    slc_sheet_last_fn *last;
+};
+
 /* What 64 bytes are, the first in the lowest bit. */
 struct classes {
     uint64_t delimiters, lines, quotes;
@@ -88,6 +95,29 @@ static inline uint64_t outside_quotes(
         separators &= wrong - 1;
     }
     return separators;
+}
+
+/* The separators of 64 bytes, none of which are behind the text. */
+static inline uint64_t separators_of(
+    struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
+{
+    const uint64_t separators = classes->delimiters | classes->lines;
+
+    if ((classes->quotes | quotes->inside | quotes->closed) != 0) {
+        return outside_quotes(quotes, classes, text, at, end);
+    }
+    quotes->separated = separators >> 63;
+    return separators;
+}
+
+/* Leaves out what is behind the first `bytes`, where these are no 64. */
+static inline void leave_out_behind(struct classes *classes, size_t bytes)
+{
+    const uint64_t there = bytes < 64 ? (UINT64_C(1) << bytes) - 1 : ~UINT64_C(0);
+
+    classes->delimiters &= there;
+    classes->lines &= there;
+    classes->quotes &= there;
 }
 
 /* A line without a byte is no record. */
@@ -195,43 +225,64 @@ TARGET inline struct classes avx512_classify(const char *text, char delimiter)
                             .quotes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"'))};
 }
 
-TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *places){FLATTEN}
+TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *places)
+{
+    FLATTEN
+}
 
 #define NAME(x) avx512_##x
 #include "convert/sheet_index_tmpl.h"
 #undef NAME
 #undef TARGET
 
-slc_sheet_index_fn *slc_sheet_index_by(const char *name)
+/* The widest that this machine has. */
+static unsigned widest_set(void)
 {
-    slc_sheet_index_fn *widest = plain_index;
-
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")) {
-        if (__builtin_cpu_supports("avx2")) {
-            widest = avx2_index;
-        }
-        if (__builtin_cpu_supports("avx512bw")) {
-            widest = avx512_index;
-        }
+    if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("popcnt")) {
+        return 0;
     }
-    if (name == NULL) {
-        return widest;
-    }
-    if (strcmp(name, "avx512") == 0) {
-        return widest == avx512_index ? avx512_index : NULL;
-    }
-    if (strcmp(name, "avx2") == 0) {
-        return widest != plain_index ? avx2_index : NULL;
-    }
-    return strcmp(name, "plain") == 0 ? plain_index : NULL;
+    return __builtin_cpu_supports("avx512bw") ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
 }
+
+static const struct set sets[] = {{"plain", plain_index, plain_last},
+                                  {"avx2", avx2_index, avx2_last},
+                                  {"avx512", avx512_index, avx512_last}};
 
 #else
 
-slc_sheet_index_fn *slc_sheet_index_by(const char *name)
+static unsigned widest_set(void)
 {
-    return name == NULL || strcmp(name, "plain") == 0 ? plain_index : NULL;
+    return 0;
 }
 
+static const struct set sets[] = {{"plain", plain_index, plain_last}};
+
 #endif
+
+/* NULL: this machine has it not. */
+static const struct set *set_of(const char *name)
+{
+    const unsigned widest = widest_set();
+
+    for (unsigned i = 0; i <= widest && name != NULL; i++) {
+        if (strcmp(name, sets[i].name) == 0) {
+            return &sets[i];
+        }
+    }
+    return name == NULL ? &sets[widest] : NULL;
+}
+
+slc_sheet_index_fn *slc_sheet_index_by(const char *name)
+{
+    const struct set *set = set_of(name);
+
+    return set != NULL ? set->index : NULL;
+}
+
+slc_sheet_last_fn *slc_sheet_last_by(const char *name)
+{
+    const struct set *set = set_of(name);
+
+    return set != NULL ? set->last : NULL;
+}

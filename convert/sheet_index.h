@@ -8,6 +8,7 @@
 #ifndef SLC_CONVERT_SHEET_INDEX_H
 #define SLC_CONVERT_SHEET_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,5 +48,12 @@ typedef unsigned slc_sheet_index_fn(const char *text,
 /* The one by the instruction set called so, "plain", "avx2" or "avx512"; NULL where this machine
  * has it not. Without a name the fastest. */
 slc_sheet_index_fn *slc_sheet_index_by(const char *name);
+
+/*
+ * The end of the last record of a text that begins with one: bytes, 0 where there is none. *regular
+ * is false where something that is behind it is not, whatever follows. Needs the slack.
+ */
+typedef size_t slc_sheet_last_fn(const char *text, size_t bytes, char delimiter, bool *regular);
+slc_sheet_last_fn *slc_sheet_last_by(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Places of fields; included once per instruction set by sheet_index.c, which defines NAME(x),
- * TARGET, the attribute of functions, and classify and flatten under NAME: the bits of what 64
- * bytes are, and the list of where a word has bits.
+ * Places of fields and ends of records; included once per instruction set by sheet_index.c, which
+ * defines NAME(x), TARGET, the attribute of functions, and classify and flatten under NAME: the
+ * bits of what 64 bytes are, and the list of where a word has bits.
  */
 
 TARGET unsigned NAME(index)(const char *text,
@@ -24,19 +24,8 @@ TARGET unsigned NAME(index)(const char *text,
         struct classes classes = NAME(classify)(text + at, delimiter);
         uint64_t separators, lines;
 
-        if (end - at < 64) {
-            const uint64_t there = (UINT64_C(1) << (end - at)) - 1;
-
-            classes.delimiters &= there;
-            classes.lines &= there;
-            classes.quotes &= there;
-        }
-        separators = classes.delimiters | classes.lines;
-        if ((classes.quotes | quotes.inside | quotes.closed) != 0) {
-            separators = outside_quotes(&quotes, &classes, text, at, end);
-        } else {
-            quotes.separated = separators >> 63;
-        }
+        leave_out_behind(&classes, end - at);
+        separators = separators_of(&quotes, &classes, text, at, end);
         lines = classes.lines & separators;
         more = !quotes.irregular;
         found += NAME(flatten)(separators, (uint32_t)at + 1, starts + found);
@@ -55,4 +44,23 @@ TARGET unsigned NAME(index)(const char *text,
     }
     *marks = quotes.marks;
     return count;
+}
+
+TARGET size_t NAME(last)(const char *text, size_t bytes, char delimiter, bool *regular)
+{
+    struct quotes quotes = {.separated = 1};
+    size_t last = 0;
+
+    for (size_t at = 0; at < bytes && !quotes.irregular; at += 64) {
+        struct classes classes = NAME(classify)(text + at, delimiter);
+        uint64_t lines;
+
+        leave_out_behind(&classes, bytes - at);
+        lines = separators_of(&quotes, &classes, text, at, bytes) & classes.lines;
+        if (lines != 0) {
+            last = at + 64 - (unsigned)__builtin_clzll(lines);
+        }
+    }
+    *regular = !quotes.irregular;
+    return last;
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "convert/sheet_cut.h"
+#include "convert/sheet_index.h"
 #include "convert/sheet_names.h"
 #include "convert/sheet_record.h"
 #include "convert/sheet_remember.h"
@@ -333,14 +334,15 @@ static void test_cuts(void)
     uint64_t state = 3, wrong = 0, cut_within = 0;
 
     for (unsigned turn = 0; turn < 20000; turn++) {
-        char text[24];
+        char text[200 + SLC_SHEET_SLACK];
         size_t bytes, at = 0, whole = 0;
         enum slc_sheet_scan scan = SLC_SHEET_RECORD;
         unsigned count;
         uint32_t lines;
 
         state = slc_mix64(state + turn);
-        bytes = state % sizeof text;
+        bytes = state % (turn % 4 == 0 ? 200 : 24);
+        memset(text + bytes, '"', SLC_SHEET_SLACK);
         for (size_t i = 0; i < bytes; i++) {
             text[i] = letters[slc_mix64(state + i) % (sizeof letters - 1)];
         }

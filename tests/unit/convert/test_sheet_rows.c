@@ -177,7 +177,7 @@ static void test_index(void)
     static char text[2048 + SLC_SHEET_SLACK];
     static uint32_t starts[SLC_SHEET_STARTS], wanted[SLC_SHEET_STARTS];
     static struct record record;
-    uint64_t state = 5, wrong = 0, regular = 0, short_runs = 0;
+    uint64_t state = 5, wrong = 0, regular = 0, short_runs = 0, irregular = 0;
 
     for (unsigned turn = 0; turn < 3000; turn++) {
         static const unsigned rates[] = {0, 5, 50, 400};
@@ -207,7 +207,9 @@ static void test_index(void)
         short_runs += count < most;
         for (unsigned s = 0; s < SLC_COUNT(sets); s++) {
             slc_sheet_index_fn *index = slc_sheet_index_by(sets[s]);
+            slc_sheet_last_fn *last = slc_sheet_last_by(sets[s]);
             unsigned found = 0;
+            bool is_regular[2];
 
             memset(starts, 0xff, sizeof starts);
             memset(text + bytes, s == 1 ? '\n' : '"', SLC_SHEET_SLACK);
@@ -215,9 +217,16 @@ static void test_index(void)
                      (index(text, begin, bytes, ',', COLUMNS, most, starts, &found) != count ||
                       memcmp(starts, wanted, (count * COLUMNS + 1) * sizeof *starts) != 0 ||
                       (marks & ~found) != 0);
+            /* Where the last record ends test_sheet.c compares, by the widest. */
+            wrong +=
+                last != NULL && (last(text, bytes, ',', &is_regular[0]) !=
+                                     slc_sheet_last_by("plain")(text, bytes, ',', &is_regular[1]) ||
+                                 is_regular[0] != is_regular[1]);
+            irregular += s == 0 && !is_regular[0];
         }
     }
     CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(irregular > 100 && irregular < 2900);
     CU_ASSERT_TRUE(regular > 10000 && short_runs > 1000);
     CU_ASSERT_PTR_NOT_NULL(slc_sheet_index_by(NULL));
     CU_ASSERT_PTR_NULL(slc_sheet_index_by("none"));
