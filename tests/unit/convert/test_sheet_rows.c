@@ -64,9 +64,12 @@ static void naive_record(const char *text, size_t bytes, size_t at, struct recor
             bool closed = false;
 
             quoted = true;
-            for (at++, column++; at < bytes && !closed; at++, column++) {
+            at++;
+            column++;
+            for (; at < bytes && !closed; at++, column++) {
                 if (text[at] == '"' && at + 1 < bytes && text[at + 1] == '"') {
-                    at++, column++;
+                    at++;
+                    column++;
                     record->doubled = true;
                 } else if (text[at] == '"') {
                     closed = true;
@@ -84,7 +87,8 @@ static void naive_record(const char *text, size_t bytes, size_t at, struct recor
                 return;
             }
             if (at < bytes && text[at] == '\r' && (at + 1 == bytes || text[at + 1] == '\n')) {
-                at++, column++;
+                at++;
+                column++;
             }
         }
         while (!quoted && at < bytes && text[at] != ',' && text[at] != '\n') {
@@ -106,7 +110,8 @@ static void naive_record(const char *text, size_t bytes, size_t at, struct recor
             record->fault = (int)record->count;
             return;
         }
-        at++, column++;
+        at++;
+        column++;
     }
 }
 
