@@ -334,6 +334,44 @@ static void chunks_of_eight(void)
     }
 }
 
+/* Numbers of up to eight bytes, whatever is behind them, and what is none. */
+static void short_numbers(void)
+{
+    static const char *const others[] = {"",    "-1", "+1",        "1e5", ".",    "1.2.3",
+                                         "1,5", " 1", "123456789", "1 ",  "\xb1", "1\x80"};
+    unsigned different = 0;
+
+    for (uint64_t turn = 0; turn < 100000; turn++) {
+        const uint64_t random = slc_random_u64(7, 0, turn);
+        const unsigned digits = 1 + (unsigned)(random % 8);
+        char text[32];
+        size_t length;
+        double got = NAN, want;
+
+        snprintf(text, sizeof text, "%0*" PRIu64, (int)digits,
+                 (random >> 8) % slc_powers_of_ten[digits]);
+        if (digits < 8 && (random >> 4 & 3) != 0) {
+            const unsigned at = (unsigned)(random >> 40) % (digits + 1);
+
+            memmove(text + at + 1, text + at, digits - at + 1);
+            text[at] = '.';
+        }
+        length = strlen(text);
+        want = strtod(text, NULL);
+        memcpy(text + length, random & 1 ? "9.5\n99999" : ",\"\xff\xff.....", 9);
+        different +=
+            !slc_parse_short_f64(text, length, &got) || slc_bits_f64(got) != slc_bits_f64(want);
+    }
+    CU_ASSERT_EQUAL(different, 0);
+    for (size_t i = 0; i < SLC_COUNT(others); i++) {
+        char text[32] = "";
+        double got;
+
+        memcpy(text, others[i], strlen(others[i]));
+        CU_ASSERT_FALSE(slc_parse_short_f64(text, strlen(others[i]), &got));
+    }
+}
+
 static const struct slc_test tests[] = {
     {"doubles in every printed form have strtod's bits", random_doubles},
     {"random digit strings have strtod's bits", random_strings},
@@ -342,6 +380,7 @@ static const struct slc_test tests[] = {
     {"numbers of a million digits are exact", very_long_numbers},
     {"a number ends where strtod ends it", where_numbers_end},
     {"indices of all sizes", indices},
+    {"short numbers have strtod's bits", short_numbers},
     {"index limits", index_limits},
     {"eight bytes at a time", chunks_of_eight},
 };
