@@ -33,8 +33,8 @@ enum {
  * and ends a byte before the next; its quotes, and a CR before the line end, are part of it. What
  * is at starts[n * columns] is no regular record, or beyond what was asked for. *marks
  * tells what there may be within them. `columns` is at
- * least 1, `end` below 2^32; `starts` has SLC_SHEET_STARTS places. Threads: any number. Cost: some
- * 0.2 ns a byte with AVX-512, 0.3 with AVX2, 1 without.
+ * least 1, `end` below 2^32; `starts` has SLC_SHEET_STARTS places. Threads: any number. Cost: 0.2
+ * to 0.35 ns a byte with AVX2 or AVX-512, 0.8 without.
  */
 typedef unsigned slc_sheet_index_fn(const char *text,
                                     size_t begin,

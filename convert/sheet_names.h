@@ -57,7 +57,7 @@ enum {
 
 /*
  * What strings are sought by. Of up to 16 bytes, which most are, two words are multiplied, and both
- * halves of the product folded (wyhash's step), in some 2 ns. Needs SLC_DICTIONARY_SLACK.
+ * halves of the product folded (wyhash's step). Needs SLC_DICTIONARY_SLACK.
  */
 static inline uint64_t slc_dictionary_hash(const char *text, size_t bytes)
 {
@@ -88,9 +88,9 @@ struct slc_dictionary_key {
 
 /*
  * The numbers of strings that are there and can be compared at once; of others, and of those being
- * added, or lately, UINT64_MAX. Threads: any number, also during slc_dictionary_find. Cost: some 10
- * ns a string where those of the dictionary are in a cache, and what memory's latency costs beyond
- * is shared by neighbours.
+ * added, or lately, UINT64_MAX. Threads: any number, also during slc_dictionary_find. Cost: 10 to
+ * 20 ns a string where those of the dictionary are in a cache, and what memory's latency costs
+ * beyond is shared by neighbours.
  */
 void slc_dictionary_look_up(struct slc_dictionary *dictionary,
                             const char *text,

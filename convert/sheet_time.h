@@ -35,8 +35,8 @@ struct slc_time {
 };
 
 /*
- * As it is written; false where it is no point in time. Cost: some 10 ns for a date, or a date and
- * a time of day to the second, with dashes and without a zone; else some 50.
+ * As it is written; false where it is no point in time. Cost: some 17 ns for a date, or a date and
+ * a time of day to the second, with dashes and without a zone; else some 30.
  */
 bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time);
 
