@@ -29,6 +29,7 @@ struct sluice_builder {
     uint64_t sequence;               /* of the next piece */
     uint64_t largest[SLC_MAX_ORDER]; /* index as pushed */
     uint64_t start_ns;
+    struct slc_stop stop;
     bool failed;
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
 };
@@ -105,6 +106,7 @@ static enum slc_status take_options(struct sluice_builder *builder,
                         (int)known->relabel, (int)known->index_base);
     }
     builder->base = known->index_base == 1 ? 1 : 0;
+    builder->stop.flag = known->stop;
     return SLC_OK;
 }
 
@@ -182,10 +184,17 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
                                         .workers = api_threads(known->threads),
                                         .assumed_base = builder->base,
                                         .relabel = (enum slc_relabel)known->relabel,
+                                        .stop = &builder->stop,
+                                        .progress = known->progress,
+                                        .context = known->context,
                                         .attach = attach,
                                         .attached = builder};
-    enum slc_status status;
+    enum slc_status status = api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits,
+                                             &build.fibers, &build.run, err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     if (build.workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
                         SLC_MAX_THREADS);

@@ -242,6 +242,7 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
     struct slc_matrix copies[SLC_MAX_ORDER] = {0};
     struct slc_matrix result = {0};
     struct slc_session_pass pass = {.mode = mode, .factors = copies, .output = &result};
+    struct api_blocks blocks;
     enum slc_status status;
 
     status = api_take_compute(&known, options, err);
@@ -268,6 +269,9 @@ enum slc_status sluice_mttkrp(const struct sluice_store *store,
     }
     if (status == SLC_OK) {
         pass.stop = known.stop;
+        blocks = (struct api_blocks){known.progress, known.context, "mttkrp"};
+        pass.progress = blocks.progress != NULL ? api_tell_blocks : NULL;
+        pass.progress_context = &blocks;
         status = slc_session_mttkrp(&session, &pass, err);
     }
     if (status == SLC_OK) {

@@ -99,6 +99,8 @@ static enum slc_status take_options(const struct sluice_convert_options *known,
                                     struct slc_convert_options *convert,
                                     struct slc_error *err)
 {
+    enum slc_status status;
+
     if (known->dims_order > SLUICE_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
                         known->dims_order, (int)SLUICE_MAX_ORDER);
@@ -127,7 +129,10 @@ static enum slc_status take_options(const struct sluice_convert_options *known,
     convert->progress = known->progress;
     convert->context = known->context;
     convert->values = known->values;
-    return api_take_transforms(known->transform, &convert->transforms, err);
+    status = api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits, &convert->fibers,
+                             &convert->run, err);
+    return status == SLC_OK ? api_take_transforms(known->transform, &convert->transforms, err)
+                            : status;
 }
 
 enum slc_status sluice_convert(const char *input,
@@ -141,6 +146,7 @@ enum slc_status sluice_convert(const char *input,
     struct slc_convert_report made = {0};
     struct slc_name_maps names = {.files = NULL};
     struct slc_sheet_spec sheet = {.order = 0};
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_convert_options_init(&known, sizeof known);
@@ -154,6 +160,8 @@ enum slc_status sluice_convert(const char *input,
     if (status == SLC_OK) {
         status = take_labels(&known, &convert, &names, err);
     }
+    stop.flag = known.stop;
+    convert.stop = &stop;
     if (status == SLC_OK) {
         status = slc_convert(&convert, &made, err);
     }
@@ -171,10 +179,19 @@ enum slc_status sluice_generate(const char *output,
     struct sluice_generate_options known;
     struct slc_generate_options generate = {.output = output, .order = order, .nnz = nnz};
     struct slc_generate_report report = {0};
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_generate_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_generate_options", err);
+    if (status == SLC_OK) {
+        status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &generate.fibers,
+                                 &generate.run, err);
+    }
+    if (status == SLC_OK && (unsigned)known.distribution > SLUICE_DIST_WORST) {
+        status = slc_fail(err, SLC_ERR_USAGE, "distribution %d is not one of the enumeration",
+                          (int)known.distribution);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -194,6 +211,13 @@ enum slc_status sluice_generate(const char *output,
     generate.memory_bytes = api_memory_bytes(known.memory_bytes);
     generate.threads = api_threads(known.threads);
     generate.overwrite = known.overwrite != 0;
+    generate.best_ttm = known.best_ttm;
+    generate.temp_folder = known.temp_folder;
+    generate.max_temp = known.max_temp_bytes;
+    generate.progress = known.progress;
+    generate.context = known.context;
+    stop.flag = known.stop;
+    generate.stop = &stop;
     return slc_generate(&generate, &report, err);
 }
 
@@ -205,6 +229,7 @@ enum slc_status sluice_export(const char *path,
 {
     struct sluice_export_options known;
     struct slc_export_options export = {.store = path, .output = output};
+    struct slc_stop stop = {.flag = NULL};
     uint64_t lines = 0;
     enum slc_status status;
 
@@ -217,6 +242,10 @@ enum slc_status sluice_export(const char *path,
     export.memory_bytes = api_memory_bytes(known.memory_bytes);
     export.threads = api_threads(known.threads);
     export.overwrite = known.overwrite != 0;
+    export.progress = known.progress;
+    export.context = known.context;
+    stop.flag = known.stop;
+    export.stop = &stop;
     status = slc_export_tns(&export, &lines, err);
     if (status == SLC_OK && ret_lines != NULL) {
         *ret_lines = lines;

@@ -6,6 +6,7 @@
 #define SLC_API_INTERNAL_H
 
 #include "base/error.h"
+#include "convert/builder.h"
 #include "convert/transform.h"
 #include "engine/plan.h"
 #include "engine/session.h"
@@ -62,6 +63,25 @@ enum slc_status api_take_compute(struct sluice_compute_options *known,
 enum slc_status api_take_transforms(const char *text,
                                     struct slc_transforms *transforms,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Whose fibers a store keeps together, as options say it. Errors: SLC_ERR_USAGE.
+ */
+enum slc_status api_take_fibers(enum sluice_fibers fibers,
+                                uint32_t mode,
+                                uint32_t bits,
+                                enum slc_fibers *choice,
+                                struct slc_fiber_run *run,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* A caller's callback, for what counts blocks of a pass: its `progress` and the phase it tells. */
+struct api_blocks {
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+    const char *phase;
+};
+/* Hands on to a struct api_blocks whose progress is not NULL. */
+void api_tell_blocks(void *blocks, uint64_t done, uint64_t total, uint64_t bytes_read);
 
 /* A memory budget: `bytes`, or 80 % of memory for 0. */
 uint64_t api_memory_bytes(uint64_t bytes);

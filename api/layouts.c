@@ -88,6 +88,8 @@ enum slc_status sluice_layout_add(const char *path,
         return status;
     }
     stop.flag = known.stop;
+    open.progress = known.progress;
+    open.context = known.context;
     open.memory_bytes = api_memory_bytes(known.memory_bytes);
     open.workers = api_threads(known.threads);
     status = open_store(path, mode, &open, &layouts, err);

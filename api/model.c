@@ -286,6 +286,8 @@ enum slc_status sluice_predict_text(const struct sluice_cpd *model,
     predict.overwrite = known.overwrite != 0;
     predict.threads = api_threads(known.threads);
     predict.stop = known.stop;
+    predict.progress = known.progress;
+    predict.context = known.context;
     status = slc_predict(&predict, &made, err);
     if (status != SLC_OK || report == NULL) {
         return status;

@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "convert/builder.h"
 #include "convert/convert.h"
+#include "convert/fibers.h"
 #include "convert/generate.h"
 #include "convert/predict.h"
 #include "engine/device_choice.h"
@@ -170,6 +171,35 @@ void api_init_options(void *options, uint64_t bytes, const void *defaults, size_
     if (bytes >= sizeof bytes) {
         memcpy(options, &bytes, sizeof bytes);
     }
+}
+
+enum slc_status api_take_fibers(enum sluice_fibers fibers,
+                                uint32_t mode,
+                                uint32_t bits,
+                                enum slc_fibers *choice,
+                                struct slc_fiber_run *run,
+                                struct slc_error *err)
+{
+    if ((unsigned)fibers > SLUICE_FIBERS_MODE || bits > SLC_FIBER_BITS_MAX ||
+        (fibers == SLUICE_FIBERS_MODE && mode >= SLC_MAX_ORDER)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "fibers %d of mode %u in pieces of 2^%u indices: one of the enumeration, a "
+                        "mode below %d and at most %d bits are possible",
+                        (int)fibers, mode, bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
+    }
+    *choice = (enum slc_fibers)fibers;
+    if (fibers == SLUICE_FIBERS_MODE) {
+        *run = (struct slc_fiber_run){mode, bits != 0 ? bits : SLC_FIBER_BITS};
+    }
+    return SLC_OK;
+}
+
+void api_tell_blocks(void *blocks, uint64_t done, uint64_t total, uint64_t bytes_read)
+{
+    const struct api_blocks *to = blocks;
+
+    (void)bytes_read;
+    to->progress(to->context, to->phase, done, total);
 }
 
 uint64_t api_memory_bytes(uint64_t bytes)

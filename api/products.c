@@ -51,7 +51,10 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     contract->max_temp = known->max_temp_bytes;
     contract->threads = api_threads(compute->threads);
     contract->overwrite = known->overwrite != 0;
-    return SLC_OK;
+    contract->progress = compute->progress;
+    contract->context = compute->context;
+    return api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits, &contract->fibers,
+                           &contract->run, err);
 }
 
 /* The GPU that the options ask for, one at most. */
@@ -133,6 +136,7 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     const struct slc_tile_supply tiles = slc_stream_supply_table(&supply);
     struct slc_products_choice choice;
     struct slc_device_products device = {.optional = false};
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_ttv_options_init(&known, sizeof known);
@@ -154,6 +158,8 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     supply.schedule = (enum slc_schedule)compute.schedule;
     supply.read_limit = compute.io_limit;
     supply.stop = compute.stop;
+    stop.flag = compute.stop;
+    contract.stop = &stop;
     contract.supply = &tiles;
     status = choose_device(&compute, &choice, err);
     if (status == SLC_OK) {
@@ -187,6 +193,7 @@ struct product {
     struct slc_matrix matrix;
     struct slc_labels labels[SLC_MAX_ORDER];
     struct slc_ttm_options ttm;
+    struct api_blocks blocks;
     struct slc_ttm_report report;
     struct slc_stream_stats stats;
     bool sorted;
@@ -228,13 +235,17 @@ plan_product(struct product *product, struct slc_reader *reader, struct slc_erro
 static enum slc_status
 open_fibers(struct product *product, const char *temp_folder, struct slc_error *err)
 {
+    const struct slc_stop stop = {.flag = product->compute->stop};
     const struct slc_fiber_order_options options = {
         .mode = product->mode,
         .memory_bytes = api_memory_bytes(product->compute->memory_bytes),
         .threads = product->compute->threads,
         .output = product->output,
         .temp_folder = temp_folder,
-        .dots = slc_fiber_dots};
+        .dots = slc_fiber_dots,
+        .stop = &stop,
+        .progress = product->compute->progress,
+        .context = product->compute->context};
     enum slc_status status = plan_product(product, product->store->store.reader, err);
 
     if (status == SLC_OK) {
@@ -277,6 +288,10 @@ static void set_options(struct product *product, bool elements)
     product->ttm.plan = &product->plan;
     product->ttm.folder = product->output;
     product->ttm.stop = product->compute->stop;
+    product->blocks =
+        (struct api_blocks){product->compute->progress, product->compute->context, "multiply"};
+    product->ttm.progress = product->blocks.progress != NULL ? api_tell_blocks : NULL;
+    product->ttm.progress_context = &product->blocks;
 }
 
 /* Streams the layout as planned; the result waits beside its place. */

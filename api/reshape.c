@@ -49,10 +49,15 @@ enum slc_status sluice_append(const char *path,
     struct sluice_append_options known;
     struct slc_convert_options append = {.input = input, .output = path, .append = true};
     struct slc_convert_report made = {0};
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_append_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_append_options", err);
+    if (status == SLC_OK) {
+        status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &append.fibers,
+                                 &append.run, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -72,6 +77,8 @@ enum slc_status sluice_append(const char *path,
     append.threads = api_threads(known.threads);
     append.progress = known.progress;
     append.context = known.context;
+    stop.flag = known.stop;
+    append.stop = &stop;
     status = slc_convert(&append, &made, err);
     return status == SLC_OK && report != NULL ? give_append_report(report, &made, err) : status;
 }
@@ -83,12 +90,17 @@ static enum slc_status reshape(struct slc_reshape_options *given,
 {
     struct sluice_reshape_options known;
     struct slc_reshape_report made;
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_reshape_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_reshape_options", err);
     if (status == SLC_OK) {
         status = api_take_transforms(known.transform, &given->transforms, err);
+    }
+    if (status == SLC_OK) {
+        status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &given->fibers,
+                                 &given->run, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -105,6 +117,8 @@ static enum slc_status reshape(struct slc_reshape_options *given,
     given->max_temp = known.max_temp_bytes;
     given->progress = known.progress;
     given->context = known.context;
+    stop.flag = known.stop;
+    given->stop = &stop;
     status = slc_reshape(given, &made, err);
     if (status == SLC_OK && report != NULL) {
         struct sluice_convert_report told = {.struct_bytes = sizeof told,

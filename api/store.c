@@ -143,6 +143,28 @@ enum slc_status sluice_store_name(struct sluice_store *store,
                             : status;
 }
 
+/* The caller's callbacks have the caller's context; of a leftover they are told the name alone. */
+static void pass_fault(void *context, const struct slc_error *fault)
+{
+    const struct sluice_check_options *options = context;
+
+    options->found(options->context, fault);
+}
+
+static void pass_progress(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+    const struct sluice_check_options *options = context;
+
+    options->progress(options->context, phase, done, total);
+}
+
+static void pass_leftover(void *context, const struct slc_leftover *leftover)
+{
+    const struct sluice_check_options *options = context;
+
+    options->leftover(options->context, leftover->name);
+}
+
 enum slc_status sluice_check(const char *path,
                              const struct sluice_check_options *options,
                              uint64_t *ret_findings,
@@ -151,6 +173,7 @@ enum slc_status sluice_check(const char *path,
     struct sluice_check_options known;
     struct slc_verify_options verify = {0};
     struct slc_verify_report report = {0};
+    struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
     sluice_check_options_init(&known, sizeof known);
@@ -162,8 +185,12 @@ enum slc_status sluice_check(const char *path,
     verify.threads = api_threads(known.threads);
     verify.memory_bytes = known.memory_bytes;
     verify.max_findings = known.max_findings;
-    verify.found = known.found;
-    verify.context = known.context;
+    verify.found = known.found != NULL ? pass_fault : NULL;
+    verify.leftover = known.leftover != NULL ? pass_leftover : NULL;
+    verify.progress = known.progress != NULL ? pass_progress : NULL;
+    verify.context = &known;
+    stop.flag = known.stop;
+    verify.stop = &stop;
     status = slc_verify_store(path, &verify, &report, err);
     if (ret_findings != NULL) {
         *ret_findings = report.findings;

@@ -3,6 +3,7 @@
 #define SLC_BASE_STOP_H
 
 #include "base/clock.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,13 @@ static inline bool slc_stop_wanted(const struct slc_stop *stop)
     }
     return (stop->flag != NULL && __atomic_load_n(stop->flag, __ATOMIC_RELAXED) != 0) ||
            (stop->deadline_ns != 0 && slc_clock_ns() >= stop->deadline_ns);
+}
+
+/* Errors: SLC_ERR_INTERRUPTED where it is to stop now. Any thread. */
+static inline enum slc_status slc_stop_check(const struct slc_stop *stop, struct slc_error *err)
+{
+    return slc_stop_wanted(stop) ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
+                                 : SLC_OK;
 }
 
 #endif

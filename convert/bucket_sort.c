@@ -348,8 +348,11 @@ static enum slc_status load(const struct slc_sort_plan *plan,
         uint64_t sequence = 0;
         uint64_t start = at;
         uint32_t i;
-        enum slc_status status = next_chunk(plan, source, link, &chunk, err);
+        enum slc_status status = slc_stop_check(plan->stop, err);
 
+        if (status == SLC_OK) {
+            status = next_chunk(plan, source, link, &chunk, err);
+        }
         if (status == SLC_OK) {
             status = slc_sort_check_chunk(plan, &chunk, err);
         }

@@ -46,6 +46,7 @@ struct slc_sort_plan {
     enum slc_duplicates duplicates;
     enum slc_value_choice value;
     const struct slc_transforms *transforms; /* of complete values; NULL: none. Borrowed */
+    const struct slc_stop *stop; /* looked at between chunks, which are loaded; may be NULL */
 };
 
 struct slc_sort_counts {

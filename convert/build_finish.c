@@ -341,7 +341,8 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                      .value = builder->options.value,
                                      .transforms = builder->options.transforms.count > 0
                                                        ? &builder->options.transforms
-                                                       : NULL},
+                                                       : NULL,
+                                     .stop = builder->options.stop},
                             .report = report};
     enum slc_status status;
     bool regroup = false;

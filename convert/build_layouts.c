@@ -42,7 +42,9 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
                                                   options->memory_bytes + options->beside_bytes,
                                               .workers = options->workers,
                                               .locked = true,
-                                              .progress = options->progress};
+                                              .stop = options->stop,
+                                              .progress = options->progress,
+                                              .context = options->context};
     struct slc_relayout layouts = {.lock = -1};
     enum slc_status status;
 

@@ -163,6 +163,12 @@ static void pipeline_worker(void *context, unsigned worker, unsigned workers)
     (void)workers;
     slc_tiles_lock(tiles);
     while (!slc_tiles_failed(tiles)) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        if (slc_stop_check(pipeline->options->plan->stop, &err) != SLC_OK) {
+            slc_tiles_fail(tiles, &err);
+            break;
+        }
         if (sort_next(pipeline, worker) || slc_tiles_encode_next(tiles, worker)) {
             continue;
         }

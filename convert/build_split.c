@@ -297,7 +297,8 @@ static bool next_chunk(struct split *split, unsigned worker, struct slc_chunk *c
     if (split->stopped || split->link.bytes == 0) {
         return false;
     }
-    if (slc_spill_fetch(plan->spill, split->link, true, split->options->chunk_data[worker], chunk,
+    if (slc_stop_check(plan->stop, &split->fault) != SLC_OK ||
+        slc_spill_fetch(plan->spill, split->link, true, split->options->chunk_data[worker], chunk,
                         &split->fault) != SLC_OK ||
         slc_sort_check_chunk(plan, chunk, &split->fault) != SLC_OK ||
         count_chunk(split, chunk) != SLC_OK) {

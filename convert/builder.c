@@ -410,7 +410,10 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
     if (entries->count == 0) {
         return SLC_OK;
     }
-    status = fit_frame(builder, worker, entries, err);
+    status = slc_stop_check(builder->options.stop, err);
+    if (status == SLC_OK) {
+        status = fit_frame(builder, worker, entries, err);
+    }
     if (entries->first == 0 || scatter->workers[worker].sequence != entries->sequence) {
         slc_scatter_piece(scatter, worker, entries->sequence);
     }

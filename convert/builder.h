@@ -22,6 +22,7 @@
 #include "base/key.h"
 #include "base/limits.h"
 #include "base/matrix.h"
+#include "base/stop.h"
 #include "convert/state_file.h"
 #include "convert/transform.h"
 #include "storage/codec.h"
@@ -109,9 +110,10 @@ struct slc_builder_options {
                               const char *folder,
                               struct slc_manifest *manifest,
                               struct slc_error *err);
-    void *attached;            /* its context */
-    uint64_t relabelled_modes; /* bit n: coordinates of mode n are labels already (relabel.c) */
-    void (*publishing)(void);  /* as in struct slc_convert_options */
+    void *attached;              /* its context */
+    uint64_t relabelled_modes;   /* bit n: coordinates of mode n are labels already (relabel.c) */
+    void (*publishing)(void);    /* as in struct slc_convert_options */
+    const struct slc_stop *stop; /* push and finish end with SLC_ERR_INTERRUPTED; may be NULL */
     /* Of finish(): entries that have been taken to be sorted, of all; NULL: not told. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;

@@ -198,7 +198,8 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
         status = slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
                                                                .reader = run->reader,
                                                                .workers = run->workers,
-                                                               .last_row = UINT64_MAX},
+                                                               .last_row = UINT64_MAX,
+                                                               .stop = run->options->stop},
                                steps, err);
     }
     run->report->scan_seconds = slc_seconds_since(start_ns);

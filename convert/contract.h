@@ -46,7 +46,8 @@ struct slc_contract_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
-    bool dry_run; /* only plans: reads no vector and writes nothing */
+    bool dry_run;                /* only plans: reads no vector and writes nothing */
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What

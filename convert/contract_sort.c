@@ -171,6 +171,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     struct slc_builder_options build = {.files = options->files,
                                         .output = options->output,
                                         .publishing = options->publishing,
+                                        .stop = options->stop,
                                         .progress = options->progress,
                                         .context = options->context,
                                         .temp_folder = options->temp_folder,

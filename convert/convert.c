@@ -467,6 +467,7 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
                                         .attach = options->names ? slc_name_maps_attach : NULL,
                                         .attached = (void *)(uintptr_t)options->names,
                                         .publishing = options->publishing,
+                                        .stop = options->stop,
                                         .progress = options->progress,
                                         .context = options->context};
 }
@@ -502,6 +503,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
     c.job.header = &c.header;
     c.job.progress = options->progress;
     c.job.context = options->context;
+    c.job.stop = options->stop;
     c.job.stored_bytes = c.info.stored_bytes;
     c.job.pieces = slc_calloc(1, sizeof *c.job.pieces);
     if (!c.job.pieces) {

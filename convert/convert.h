@@ -73,6 +73,7 @@ struct slc_convert_options {
     bool fixed_modes[SLC_MAX_ORDER]; /* of that store: an index beyond their length is an error */
     bool restart;                    /* begin anew, whatever an interrupted run left */
     double commit_seconds; /* between commits; 0: as cost allows, and none in short conversions */
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     /* Called now and then from one thread: bytes of input consumed, and its size (0: unknown). */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;

@@ -331,7 +331,7 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
         c->report->dims[n] = dims[n];
     }
     if (status == SLC_OK) {
-        status = slc_store_push_scan(&a->push, c->job.workers, push_rows, c, err);
+        status = slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err);
     }
     /* Before everything is sorted in its place. */
     slc_store_push_close(&a->push);

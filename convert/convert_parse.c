@@ -160,9 +160,10 @@ static void read_pieces(struct slc_parse_job *job)
     while ((piece = take_free(queue)) != NULL) {
         struct slc_error err = SLC_ERROR_INIT;
         uint64_t start_ns = slc_clock_ns();
-        enum slc_status status = SLC_OK;
+        enum slc_status status = slc_stop_check(job->stop, &err);
 
-        if (job->commit != NULL && slc_builder_commit_due(job->builder, false)) {
+        if (status == SLC_OK && job->commit != NULL &&
+            slc_builder_commit_due(job->builder, false)) {
             status = commit(job, sequence, &err);
         }
         if (status != SLC_OK) {

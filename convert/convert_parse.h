@@ -54,7 +54,8 @@ struct slc_parse_job {
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     uint64_t stored_bytes;
-    bool all_read; /* nothing is left to be read: an earlier run did */
+    const struct slc_stop *stop; /* looked at before each piece; may be NULL */
+    bool all_read;               /* nothing is left to be read: an earlier run did */
     /* Notes that all before piece `sequence`, which begins behind what was read, is in the builder.
      */
     enum slc_status (*commit)(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err);

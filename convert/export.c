@@ -130,8 +130,12 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
     while (slc_turns_take(&export->turns, &stream.ticket) &&
            stream.ticket < export->view.entry.tile_count) {
         struct slc_tile_view tile;
-        enum slc_status status = slc_tile_open(export->decoders[worker], &export->view,
-                                               (uint32_t)stream.ticket, &tile, err);
+        enum slc_status status = slc_stop_check(export->options->stop, err);
+
+        if (status == SLC_OK) {
+            status = slc_tile_open(export->decoders[worker], &export->view, (uint32_t)stream.ticket,
+                                   &tile, err);
+        }
 
         stream.used = 0;
         stream.has_turn = false;

@@ -6,6 +6,7 @@
 #define SLC_CONVERT_EXPORT_H
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "storage/files.h"
 
 #include <stdbool.h>
@@ -19,6 +20,7 @@ struct slc_export_options {
     uint64_t memory_bytes;
     unsigned threads;
     bool overwrite;
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     /* Nonzeros written, of all; NULL: not told. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;

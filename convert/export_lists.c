@@ -176,7 +176,8 @@ static enum slc_status write_lists(struct lists *lists, struct slc_error *err)
     struct slc_tile_scan_options scan = {.files = lists->store.files,
                                          .reader = lists->store.reader,
                                          .workers = 1,
-                                         .last_row = UINT64_MAX};
+                                         .last_row = UINT64_MAX,
+                                         .stop = lists->options->stop};
     enum slc_status status = take_memory(lists, err);
 
     if (status == SLC_OK) {
@@ -201,6 +202,7 @@ static struct slc_row_order_options row_order_options(struct lists *lists)
                                           .output = &lists->output,
                                           .memory_bytes = options->memory_bytes,
                                           .workers = lists->workers,
+                                          .stop = options->stop,
                                           .progress = options->progress,
                                           .context = options->context};
 }

@@ -71,6 +71,7 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
         .memory_bytes = options->memory_bytes,
         .temp_folder = options->temp_folder,
         .threads = options->threads != 0 ? options->threads : slc_team_default_workers(),
+        .stop = options->stop,
         .progress = options->progress,
         .context = options->context};
     struct slc_contract_report report;

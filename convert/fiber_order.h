@@ -6,18 +6,20 @@
 #define SLC_CONVERT_FIBER_ORDER_H
 
 #include "base/block.h"
+#include "base/stop.h"
 #include "storage/store.h"
 
 #include <stdint.h>
 
 struct slc_fiber_order_options {
-    unsigned mode;           /* from 0 */
-    uint64_t memory_bytes;   /* 0: 80 % of slc_memory_total() */
-    unsigned threads;        /* 0: one per processor */
-    const char *output;      /* a temporary store is OUTPUT.fibers.tmp, a name that no store has
-                                that a user would miss: one that is there is replaced */
-    const char *temp_folder; /* for what does not fit in memory; NULL: beside it */
-    slc_fiber_dots_fn *dots; /* of contractions (convert/contract.h) */
+    unsigned mode;               /* from 0 */
+    uint64_t memory_bytes;       /* 0: 80 % of slc_memory_total() */
+    unsigned threads;            /* 0: one per processor */
+    const char *output;          /* a temporary store is OUTPUT.fibers.tmp, a name that no store has
+                                    that a user would miss: one that is there is replaced */
+    const char *temp_folder;     /* for what does not fit in memory; NULL: beside it */
+    slc_fiber_dots_fn *dots;     /* of contractions (convert/contract.h) */
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     /* May be NULL. Called before a temporary store is made at `path`. */
     void (*sorting)(void *context, const char *path);
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);

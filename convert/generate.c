@@ -155,8 +155,12 @@ static void work(void *context, unsigned worker, unsigned workers)
     (void)workers;
     locate_piece(g, worker, &piece);
     while (slc_turns_take(&g->turns, &number) && number < pieces) {
-        enum slc_status status;
+        enum slc_status status = slc_stop_check(g->options->stop, err);
 
+        if (status != SLC_OK) {
+            slc_turns_stop(&g->turns);
+            return;
+        }
         draw_piece(g, number, &piece);
         status = g->builder != NULL ? push_piece(g, worker, number, &piece, err)
                                     : write_piece(g, worker, number, &piece, err);
@@ -336,6 +340,7 @@ static struct slc_builder_options build_options(const struct slc_generate_option
     return (struct slc_builder_options){.files = options->files,
                                         .output = options->output,
                                         .publishing = options->publishing,
+                                        .stop = options->stop,
                                         .progress = options->progress,
                                         .context = options->context,
                                         .temp_folder = options->temp_folder,

@@ -46,6 +46,7 @@ struct slc_generate_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     /* Called once, when the store is complete and is about to get its name; NULL: nobody is. What

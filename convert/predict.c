@@ -423,7 +423,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
                                        predict->used[at / GRAIN_ROWS], err);
     }
     if (status == SLC_OK && slc_stop_wanted(&stop)) {
-        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
     return status;
 }
@@ -498,6 +498,7 @@ static void sum_up(const struct predict *predict)
 /* All pieces of the input. */
 static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
 {
+    const struct slc_predict_options *options = predict->options;
     struct slc_piece *piece = &predict->piece;
     enum slc_status status = SLC_OK;
 
@@ -507,6 +508,11 @@ static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
         }
         if (status == SLC_OK) {
             predict->rows.lines = 0;
+            if (options->progress != NULL) {
+                options->progress(options->context, "predict",
+                                  slc_row_source_consumed(predict->source),
+                                  predict->info.stored_bytes);
+            }
             status = slc_row_source_next(predict->source, piece, err);
         }
     }

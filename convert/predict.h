@@ -32,6 +32,9 @@ struct slc_predict_options {
     bool overwrite;
     unsigned threads;         /* 1 or more */
     const volatile int *stop; /* non-zero: SLC_ERR_INTERRUPTED; may be NULL */
+    /* Bytes of the input that were read, of all (0: not known); NULL: not told. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 struct slc_predict_report {

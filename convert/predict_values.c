@@ -66,7 +66,7 @@ enum slc_status slc_predict_values(const struct slc_model_view *model,
 
     for (; batch.first < count && status == SLC_OK; batch.first += BATCH) {
         status = slc_stop_wanted(&stop)
-                     ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal")
+                     ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
                      : slc_team_for(threads, slc_min_u64(BATCH, count - batch.first), GRAIN,
                                     compute, &batch, err);
     }

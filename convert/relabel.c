@@ -265,7 +265,7 @@ static enum slc_status build_relabelled(struct relabelling *r,
     enum slc_status status = create_builder(r, path, err);
 
     if (status == SLC_OK) {
-        status = slc_store_scan(&r->store, r->workers, push_rows, r, err);
+        status = slc_store_scan(&r->store, r->workers, r->options->stop, push_rows, r, err);
     }
     if (status != SLC_OK) {
         slc_builder_abandon(r->builder);
@@ -386,7 +386,7 @@ static enum slc_status run(struct relabelling *r, bool *apart, struct slc_error 
         any = any || is_renumbered(r, n);
     }
     if (status == SLC_OK && any) {
-        status = slc_store_scan(&r->store, 1, count_rows, r, err);
+        status = slc_store_scan(&r->store, 1, r->options->stop, count_rows, r, err);
     }
     if (status == SLC_OK) {
         status = number_modes(r, err);

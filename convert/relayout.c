@@ -171,7 +171,8 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
         .budget_bytes = options->memory_bytes,
         .beside_bytes = beside,
         .stop = options->stop,
-        .progress = options->progress};
+        .progress = options->progress,
+        .context = options->context};
 }
 
 enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,

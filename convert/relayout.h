@@ -23,6 +23,7 @@ struct slc_relayout_options {
     bool locked;                 /* the caller has the store locked */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
 };
 
 /* A store whose layouts nobody else changes meanwhile. */

@@ -285,6 +285,7 @@ static enum slc_status prepare_build(struct reshaping *r,
     struct slc_builder_options build = {.files = options->files,
                                         .output = options->output,
                                         .publishing = options->publishing,
+                                        .stop = options->stop,
                                         .progress = options->progress,
                                         .context = options->context,
                                         .temp_folder = options->temp_folder,
@@ -333,7 +334,7 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_store_push_scan(&r->push, build.workers, push_rows, r, err);
+    status = slc_store_push_scan(&r->push, build.workers, options->stop, push_rows, r, err);
     if (status != SLC_OK) {
         slc_builder_abandon(r->builder);
         return status;

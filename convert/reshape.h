@@ -59,6 +59,7 @@ struct slc_reshape_options {
     uint64_t max_temp;
     unsigned threads;
     bool overwrite;
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     void (*publishing)(void); /* as in struct slc_convert_options */

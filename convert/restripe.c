@@ -102,7 +102,8 @@ static enum slc_status copy_bytes(const struct change *change,
                                        at, err);
         }
         if (options->progress != NULL) {
-            options->progress(NULL, to_shape != NULL ? "stripe" : "gather", done + now, total);
+            options->progress(options->context, to_shape != NULL ? "stripe" : "gather", done + now,
+                              total);
         }
     }
     slc_buffer_destroy(&piece);

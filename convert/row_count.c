@@ -34,6 +34,7 @@ struct level {
     const struct slc_row_count_options *options;
     uint64_t total;
     atomic_uint_fast64_t done;
+    atomic_bool telling; /* progress: one thread does at a time */
 };
 
 uint64_t
@@ -148,7 +149,12 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     if (level->options->progress != NULL) {
         uint64_t done = atomic_fetch_add(&level->done, tile->nnz) + tile->nnz;
 
-        level->options->progress(NULL, "counting", slc_min_u64(done, level->total), level->total);
+        if (atomic_exchange(&level->telling, true)) {
+            return status;
+        }
+        level->options->progress(level->options->context, "counting",
+                                 slc_min_u64(done, level->total), level->total);
+        atomic_store(&level->telling, false);
     }
     return status;
 }

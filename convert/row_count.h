@@ -31,6 +31,7 @@ struct slc_row_count_options {
     uint64_t run_nnz;            /* a run with more holds one row */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
 };
 
 /* What counting takes with so many workers, at least. */

@@ -152,7 +152,8 @@ static enum slc_status scan(struct row_order *work,
     struct slc_tile_scan_options options = {.files = store->files,
                                             .reader = store->reader,
                                             .workers = work->workers,
-                                            .last_row = UINT64_MAX};
+                                            .last_row = UINT64_MAX,
+                                            .stop = work->options->stop};
 
     if (slc_manifest_permutation(&store->manifest, 0) == NULL) {
         const slc_u128 first = (slc_u128)work->first_bin << work->shift;
@@ -197,7 +198,10 @@ static enum slc_status write_sorted(struct row_order *work, struct slc_error *er
         }
         slc_list_part_sum(&output->file, &work->part);
         slc_list_output_sum(output, &work->part);
-        status = slc_list_output_write(output, &work->part, work->written, err);
+        status = slc_stop_check(work->options->stop, err);
+        if (status == SLC_OK) {
+            status = slc_list_output_write(output, &work->part, work->written, err);
+        }
         work->written += work->part.count;
     }
     return status;

@@ -20,6 +20,7 @@ struct slc_row_order_options {
     struct slc_list_output *output;          /* open */
     uint64_t memory_bytes;                   /* of the process; 0: no limit */
     unsigned workers;
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
     void *context;
 };

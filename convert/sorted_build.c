@@ -112,7 +112,7 @@ static enum slc_status list_tiles(struct build *build, unsigned worker, struct s
         uint32_t nnz;
 
         if (slc_stop_wanted(build->options->stop)) {
-            return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+            return slc_stop_check(build->options->stop, err);
         }
         tile = cut_tile(build, &nnz);
         if (nnz == 0) {
@@ -240,7 +240,7 @@ gather_batch(struct build *build, uint64_t first, uint64_t count, struct slc_err
         build->report->sort_seconds += slc_seconds_since(start_ns);
     }
     if (status == SLC_OK && slc_stop_wanted(build->options->stop)) {
-        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
     for (uint64_t r = first; r < first + count; r++) {
         build->available += build->plan.ranges[r].nnz;

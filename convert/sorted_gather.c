@@ -61,6 +61,7 @@ struct slc_gather {
     struct slc_gather_sample *samples;
     uint64_t room, drawn;
     atomic_uint_fast64_t done; /* nonzeros of all calls */
+    atomic_bool telling;       /* progress: one thread does at a time */
 };
 
 static uint64_t scratch_bytes(const struct slc_layout_info *info, uint64_t ranges_max)
@@ -433,8 +434,9 @@ static void deliver(void *context, unsigned worker)
     } else {
         scatter(gather, scratch);
     }
-    if (gather->options.progress != NULL) {
-        gather->options.progress(NULL, "gathering", done, gather->info->nnz);
+    if (gather->options.progress != NULL && !atomic_exchange(&gather->telling, true)) {
+        gather->options.progress(gather->options.context, "gathering", done, gather->info->nnz);
+        atomic_store(&gather->telling, false);
     }
 }
 

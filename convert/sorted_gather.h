@@ -41,6 +41,7 @@ struct slc_gather_options {
     uint64_t ranges_max;         /* of one call */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
 };
 
 struct slc_gather;

@@ -152,7 +152,8 @@ enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
                                                           .mode = options->mode,
                                                           .ranges_max = plan->ranges_max,
                                                           .stop = options->stop,
-                                                          .progress = options->progress},
+                                                          .progress = options->progress,
+                                                          .context = options->context},
                              gather, err);
 }
 
@@ -244,7 +245,8 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
                                                       .mode = options->mode,
                                                       .run_nnz = part_nnz,
                                                       .stop = options->stop,
-                                                      .progress = options->progress},
+                                                      .progress = options->progress,
+                                                      .context = options->context},
                       &counts, err);
 
     if (status == SLC_OK) {
@@ -260,7 +262,8 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
                                                                    .mode = options->mode,
                                                                    .cuts = &plan->cuts,
                                                                    .stop = options->stop,
-                                                                   .progress = options->progress},
+                                                                   .progress = options->progress,
+                                                                   .context = options->context},
                                   run, &plan->count_scans, err);
     }
     return status;

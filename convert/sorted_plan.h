@@ -26,6 +26,7 @@ struct slc_sorted_options {
     uint64_t beside_bytes;       /* .. and what the caller takes of it */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
 };
 
 struct slc_sorted_plan {

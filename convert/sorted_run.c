@@ -29,6 +29,7 @@ struct choice {
     unsigned modes; /* counted: those there are, and the partition where there is room for it */
     struct worker *workers;
     atomic_uint_fast64_t done;
+    atomic_bool telling; /* progress: one thread does at a time */
 };
 
 static unsigned modes_counted(const struct slc_layout_info *info)
@@ -107,7 +108,11 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
     if (choice->options->progress != NULL) {
         uint64_t done = atomic_fetch_add(&choice->done, tile->nnz) + tile->nnz;
 
-        choice->options->progress(NULL, "counting fibers", done, choice->info->nnz);
+        if (!atomic_exchange(&choice->telling, true)) {
+            choice->options->progress(choice->options->context, "counting fibers", done,
+                                      choice->info->nnz);
+            atomic_store(&choice->telling, false);
+        }
     }
     return status;
 }

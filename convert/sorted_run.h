@@ -20,6 +20,7 @@ struct slc_sorted_run_options {
     const struct slc_sorted_cuts *cuts;
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
 };
 
 /* What choosing takes with so many workers. */

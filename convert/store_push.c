@@ -84,6 +84,7 @@ translate(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
 
 enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     unsigned workers,
+                                    const struct slc_stop *stop,
                                     slc_scan_fn *fn,
                                     void *context,
                                     struct slc_error *err)
@@ -91,8 +92,9 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
     struct translation translation = {.push = push, .fn = fn, .context = context};
     enum slc_status status = read_labels(push, err);
 
-    return status == SLC_OK ? slc_store_scan(&push->store, workers, translate, &translation, err)
-                            : status;
+    return status == SLC_OK
+               ? slc_store_scan(&push->store, workers, stop, translate, &translation, err)
+               : status;
 }
 
 enum slc_status slc_store_push_try(struct slc_store_push *push,

@@ -34,6 +34,7 @@ uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned worker
  */
 enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     unsigned workers,
+                                    const struct slc_stop *stop,
                                     slc_scan_fn *fn,
                                     void *context,
                                     struct slc_error *err) SLC_NODISCARD;

@@ -99,6 +99,7 @@ scan_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
 
 enum slc_status slc_store_scan(const struct slc_store *store,
                                unsigned workers,
+                               const struct slc_stop *stop,
                                slc_scan_fn *fn,
                                void *context,
                                struct slc_error *err)
@@ -115,7 +116,8 @@ enum slc_status slc_store_scan(const struct slc_store *store,
             slc_tile_scan(&(struct slc_tile_scan_options){.files = store->files,
                                                           .reader = store->reader,
                                                           .workers = workers,
-                                                          .last_row = UINT64_MAX},
+                                                          .last_row = UINT64_MAX,
+                                                          .stop = stop},
                           &(struct slc_tile_steps){.context = &scan, .decode = scan_tile}, err);
     }
     slc_buffer_destroy(&scan.rows);

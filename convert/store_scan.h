@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/stop.h"
 #include "storage/store.h"
 
 #include <stdint.h>
@@ -27,11 +28,12 @@ uint64_t slc_store_scan_memory_bytes(const struct slc_layout_info *info, unsigne
 uint64_t slc_store_scan_sequences(const struct slc_layout_info *info);
 
 /*
- * Calls `fn` for all nonzeros of the open store. With one worker in the layout's order.
- * Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED names file, block and offset.
+ * Calls `fn` for all nonzeros of the open store. With one worker in the layout's order. `stop` may
+ * be NULL. Errors: the first of `fn` or of reading; SLC_ERR_DAMAGED names file, block and offset.
  */
 enum slc_status slc_store_scan(const struct slc_store *store,
                                unsigned workers,
+                               const struct slc_stop *stop,
                                slc_scan_fn *fn,
                                void *context,
                                struct slc_error *err) SLC_NODISCARD;

@@ -208,10 +208,9 @@ static void scan_worker(void *context, unsigned worker, unsigned workers)
     (void)workers;
     pthread_mutex_lock(&scan->lock);
     while (!failed(scan)) {
-        if (slc_stop_wanted(scan->options->stop)) {
-            struct slc_error err = SLC_ERROR_INIT;
+        struct slc_error err = SLC_ERROR_INIT;
 
-            (void)slc_fail(&err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        if (slc_stop_check(scan->options->stop, &err) != SLC_OK) {
             fail(scan, &err);
         } else if (load_next(scan) || process_next(scan, worker)) {
             continue;

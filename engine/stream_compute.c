@@ -171,7 +171,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     enum slc_status status;
 
     if (slc_stream_stop_wanted(stream->pass)) {
-        return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped by a signal");
+        return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
     status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
     open_ns = slc_clock_ns() - start_ns;

@@ -404,9 +404,10 @@ void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream
     bool end = false;
 
     while (!end) {
-        enum slc_status status = slc_stream_stop_wanted(stream->pass)
-                                     ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped by a signal")
-                                     : step(stream, number, &end, &fault);
+        enum slc_status status =
+            slc_stream_stop_wanted(stream->pass)
+                ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped before its end")
+                : step(stream, number, &end, &fault);
 
         if (status != SLC_OK) {
             slc_stream_give_up(stream, &fault);

@@ -105,7 +105,7 @@ static enum slc_status compare_runs(const struct judging *judging,
         slc_matrix_destroy(&one);
         slc_matrix_destroy(&two);
         if (status == SLC_OK && slc_stop_wanted(&stop)) {
-            status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal");
+            status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
         }
     }
     if (status == SLC_OK) {

@@ -63,7 +63,8 @@ struct verifier {
 /* A fault of the check itself, not of the store. */
 static bool is_failure(enum slc_status status)
 {
-    return status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM || status == SLC_ERR_BUDGET;
+    return status == SLC_ERR_MEMORY || status == SLC_ERR_SYSTEM || status == SLC_ERR_BUDGET ||
+           status == SLC_ERR_INTERRUPTED;
 }
 
 /* Takes note of a fault; any thread. */
@@ -92,6 +93,17 @@ static void report_fault(struct verifier *verifier, const struct slc_error *faul
         }
     }
     pthread_mutex_unlock(&verifier->lock);
+}
+
+/* Whether no more is to be checked. */
+static bool has_ended(struct verifier *verifier)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    if (!atomic_load(&verifier->stop) && slc_stop_check(verifier->options->stop, &err) != SLC_OK) {
+        report_fault(verifier, &err);
+    }
+    return atomic_load(&verifier->stop);
 }
 
 /* What one worker needs. */
@@ -147,7 +159,7 @@ check_tiles(struct file_check *check, const struct slc_block_view *view, struct 
             report_fault(check->verifier, &fault);
             nnz = 0;
         }
-        if (atomic_load(&check->verifier->stop)) {
+        if (has_ended(check->verifier)) {
             return 0;
         }
     }
@@ -208,8 +220,12 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     verifier->report.bytes += entry.padded_bytes;
     verifier->report.nnz += nnz;
     if (verifier->options->progress != NULL) {
-        verifier->options->progress(verifier->options->context, "check", verifier->report.bytes,
-                                    files_bytes(verifier));
+        const uint64_t total = files_bytes(verifier);
+
+        /* Bytes of the manifest are among those that were checked. */
+        verifier->options->progress(
+            verifier->options->context, "check",
+            total > 0 ? slc_min_u64(verifier->report.bytes, total) : verifier->report.bytes, total);
     }
     pthread_mutex_unlock(&verifier->lock);
 }
@@ -219,7 +235,7 @@ static void check_range(void *context, uint64_t begin, uint64_t end, unsigned wo
     struct file_check *check = context;
 
     for (uint64_t block = begin; block < end; block++) {
-        if (!atomic_load(&check->verifier->stop)) {
+        if (!has_ended(check->verifier)) {
             check_block(check, block, &check->workers[worker]);
         }
     }

@@ -7,6 +7,7 @@
 #define SLC_STORAGE_VERIFY_H
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "storage/files.h"
 #include "storage/store.h"
 
@@ -24,8 +25,9 @@ struct slc_verify_options {
     const struct slc_files *files; /* NULL: the operating system */
     bool decode;                   /* false: `check --fast` */
     unsigned threads;
-    uint64_t memory_bytes; /* budget; 0: the default */
-    unsigned max_findings; /* stop after so many; 0: 64 */
+    uint64_t memory_bytes;       /* budget; 0: the default */
+    unsigned max_findings;       /* stop after so many; 0: 64 */
+    const struct slc_stop *stop; /* looked at between tiles; may be NULL */
     /* Called for each fault found, from one thread at a time; NULL to count only. */
     void (*found)(void *context, const struct slc_error *fault);
     /* The same for files that interrupted changes of layouts have left, which are no faults. */
@@ -47,6 +49,7 @@ struct slc_verify_report {
 };
 
 /*
+ * SLC_ERR_INTERRUPTED where `stop` ended it.
  * Returns SLC_OK when the check ran and found nothing, the status of the first finding otherwise
  * (with `err` holding it). All findings go through `found`.
  */

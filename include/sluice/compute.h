@@ -21,8 +21,8 @@ struct sluice_compute_options {
     uint32_t no_cache;         /* non-zero: read every block in every pass, and hold no copies */
     enum sluice_copies copies; /* of CPD; a deterministic one has none */
     /*
-     * A non-zero value stops the call: MTTKRP returns SLC_ERR_INTERRUPTED, CPD a model with
-     * SLUICE_STOP_SIGNAL. May be set by a signal handler or another thread. NULL: none.
+     * A non-zero value stops the call: MTTKRP and products return SLC_ERR_INTERRUPTED, CPD a model
+     * with SLUICE_STOP_SIGNAL. May be set by a signal handler or another thread. NULL: none.
      */
     volatile int *stop;
     enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
@@ -44,6 +44,9 @@ struct sluice_compute_options {
     uint32_t device_count;
     uint32_t devices[SLUICE_MAX_DEVICES]; /* one may be named several times */
     uint32_t reserved;
+    /* Of MTTKRP and products: called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
@@ -130,11 +133,18 @@ struct sluice_ttv_options {
     uint32_t sort;           /* non-zero: sort sums that come in the order of the result, too */
     enum sluice_relabel relabel;
     /*
-     * memory_bytes, threads, io, schedule, io_limit, stop and what is of a GPU; NULL: the
-     * defaults. Sums that come largest block first are sorted. `stop` is looked at while blocks are
-     * read.
+     * memory_bytes, threads, io, schedule, io_limit, stop, progress and what is of a GPU; NULL: the
+     * defaults. Sums that come largest block first are sorted.
      */
     const struct sluice_compute_options *compute;
+    /*
+     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
+     * its indices (1 to 24; 0: 12).
+     */
+    enum sluice_fibers fibers;
+    uint32_t fiber_mode;
+    uint32_t fiber_bits;
+    uint32_t reserved;
 };
 
 SLC_API void sluice_ttv_options_init(struct sluice_ttv_options *options, uint64_t bytes);
@@ -184,8 +194,8 @@ struct sluice_ttm_options {
     uint32_t elements;       /* non-zero: add each nonzero to its row in memory */
     uint32_t reserved;
     /*
-     * memory_bytes, threads, precision, io, pin, io_limit, stop and what is of a GPU; NULL: the
-     * defaults. Blocks are read in the order of the file.
+     * memory_bytes, threads, precision, io, pin, io_limit, stop, progress and what is of a GPU;
+     * NULL: the defaults. Blocks are read in the order of the file.
      */
     const struct sluice_compute_options *compute;
 };

@@ -41,6 +41,9 @@ struct sluice_predict_options {
     uint32_t threads; /* 0: all */
     uint32_t reserved;
     volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; may be NULL */
+    /* Called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 SLC_API void sluice_predict_options_init(struct sluice_predict_options *options, uint64_t bytes);

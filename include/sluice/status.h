@@ -29,7 +29,7 @@ enum slc_status {
     SLC_ERR_MEMORY,      /* an allocation failed (exit 1) */
     SLC_ERR_SYSTEM,      /* a thread, clock or other resource was refused (exit 1) */
     SLC_ERR_NUMERIC,     /* the numbers do not allow the operation (exit 1) */
-    SLC_ERR_INTERRUPTED, /* stopped by a signal (exit 130 or 143) */
+    SLC_ERR_INTERRUPTED, /* stopped before its end, as was asked (exit 130 or 143) */
     SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
 };
 

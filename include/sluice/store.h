@@ -60,6 +60,19 @@ struct sluice_convert_options {
     const char
         *values; /* of sluice_convert: the values of coordinates in an .npy file; NULL: none */
     const char *transform; /* of values, the same: "abs,log1p", as of slices; NULL: none */
+    /*
+     * A non-zero value stops sluice_convert, or a builder's push or finish, with
+     * SLC_ERR_INTERRUPTED: it may be set by a signal handler or another thread. NULL: nobody does.
+     */
+    volatile int *stop;
+    /*
+     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
+     * its indices (1 to 24; 0: 12).
+     */
+    enum sluice_fibers fibers;
+    uint32_t fiber_mode;
+    uint32_t fiber_bits;
+    uint32_t reserved3;
 };
 
 /* What a conversion decided and counted. */
@@ -89,7 +102,8 @@ SLC_API void sluice_convert_options_init(struct sluice_convert_options *options,
  * to the store `output`. Needs: `output` does not exist, unless options->overwrite. `report` may be
  * NULL. Order: the store depends on the entries and their order alone, not on threads or memory.
  * Errors: SLC_ERR_INPUT with file, line and column for bad text; SLC_ERR_BUDGET naming the smallest
- * budget; SLC_ERR_IO, SLC_ERR_NOSPACE. Nothing is left on disk after an error.
+ * budget; SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_INTERRUPTED. Nothing is left on disk after an error,
+ * but what the same call goes on with, where a long one had come to a commit.
  */
 SLC_API enum slc_status sluice_convert(const char *input,
                                        const char *output,
@@ -154,6 +168,15 @@ struct sluice_append_options {
     uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    /*
+     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
+     * its indices (1 to 24; 0: 12).
+     */
+    enum sluice_fibers fibers;
+    uint32_t fiber_mode;
+    uint32_t fiber_bits;
+    uint32_t reserved2;
 };
 
 struct sluice_append_report {
@@ -207,6 +230,15 @@ struct sluice_reshape_options {
     uint64_t max_temp_bytes; /* of spilled data; 0: no limit */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    /*
+     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
+     * its indices (1 to 24; 0: 12).
+     */
+    enum sluice_fibers fibers;
+    uint32_t fiber_mode;
+    uint32_t fiber_bits;
+    uint32_t reserved;
 };
 
 SLC_API void sluice_reshape_options_init(struct sluice_reshape_options *options, uint64_t bytes);
@@ -251,6 +283,23 @@ struct sluice_generate_options {
     uint64_t memory_bytes;
     uint32_t overwrite;
     enum sluice_relabel relabel; /* of a store */
+    /* Called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+    volatile int *stop;      /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    const char *temp_folder; /* for spilled data of a store; NULL: beside the output */
+    uint64_t max_temp_bytes; /* of that; 0: no limit */
+    /*
+     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
+     * its indices (1 to 24; 0: 12).
+     */
+    enum sluice_fibers fibers;
+    uint32_t fiber_mode;
+    uint32_t fiber_bits;
+    uint32_t reserved;
+    uint32_t
+        best_ttm; /* of SLUICE_DIST_BEST: 0: for MTTKRPs; else for a TTM in mode best_ttm - 1 */
+    uint32_t reserved2;
 };
 
 SLC_API void sluice_generate_options_init(struct sluice_generate_options *options, uint64_t bytes);
@@ -258,7 +307,8 @@ SLC_API void sluice_generate_options_init(struct sluice_generate_options *option
 /*
  * Writes a random tensor of `order` modes with `nnz` entries: a store when `output` ends in ".slc",
  * text otherwise. Order: a function of options, shape and seed alone.
- * Errors: SLC_ERR_USAGE for shapes that cannot hold nnz entries, those of writing.
+ * Errors: SLC_ERR_USAGE for shapes that cannot hold nnz entries, those of writing,
+ * SLC_ERR_INTERRUPTED; nothing is left on disk after one.
  */
 SLC_API enum slc_status sluice_generate(const char *output,
                                         uint32_t order,
@@ -337,6 +387,9 @@ struct sluice_layout_options {
     uint32_t threads;      /* 0: all */
     uint32_t reserved;
     volatile int *stop; /* non-zero stops the call; it goes on when it is made again. NULL: none */
+    /* Called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 SLC_API void sluice_layout_options_init(struct sluice_layout_options *options, uint64_t bytes);
@@ -369,13 +422,17 @@ struct sluice_check_options {
     /* Called for each fault found, from one thread at a time; NULL to count only. */
     void (*found)(void *context, const struct slc_error *fault);
     void *context;
+    volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    /* The same for files that interrupted changes of layouts have left, which are no faults. */
+    void (*leftover)(void *context, const char *name);
 };
 
 SLC_API void sluice_check_options_init(struct sluice_check_options *options, uint64_t bytes);
 
 /*
  * Verifies a store. *ret_findings (may be NULL): faults found.
- * Errors: the status of the first fault; SLC_OK when there is none.
+ * Errors: the status of the first fault; SLC_OK when there is none; SLC_ERR_INTERRUPTED.
  */
 SLC_API enum slc_status sluice_check(const char *path,
                                      const struct sluice_check_options *options,
@@ -389,6 +446,10 @@ struct sluice_export_options {
     uint64_t memory_bytes;
     uint32_t overwrite;
     uint32_t reserved;
+    volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    /* Called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
 };
 
 SLC_API void sluice_export_options_init(struct sluice_export_options *options, uint64_t bytes);

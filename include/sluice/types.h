@@ -54,6 +54,12 @@ enum sluice_relabel {
     SLUICE_RELABEL_NONE,
     SLUICE_RELABEL_FREQUENCY /* number indices by frequency where that makes the store smaller */
 };
+/* Whether nonzeros of a fiber are kept together in the order of a store. */
+enum sluice_fibers {
+    SLUICE_FIBERS_AUTO, /* of the mode that the nonzeros suggest, or of none */
+    SLUICE_FIBERS_NONE,
+    SLUICE_FIBERS_MODE /* of the mode that is said */
+};
 enum sluice_duplicates {
     SLUICE_DUPLICATES_SUM,
     SLUICE_DUPLICATES_ERROR,
@@ -85,7 +91,13 @@ enum sluice_missing {
     SLUICE_MISSING_NAME /* the empty string is a name like others */
 };
 enum sluice_layout { SLUICE_LAYOUT_BLCO = 1, SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER };
-enum sluice_distribution { SLUICE_DIST_UNIFORM, SLUICE_DIST_ZIPF, SLUICE_DIST_ZIPF_SHUFFLED };
+enum sluice_distribution {
+    SLUICE_DIST_UNIFORM,
+    SLUICE_DIST_ZIPF,          /* low indices are frequent */
+    SLUICE_DIST_ZIPF_SHUFFLED, /* the same with indices permuted */
+    SLUICE_DIST_BEST,          /* a full box: as few rows as so many nonzeros can touch */
+    SLUICE_DIST_WORST          /* no index of any mode twice */
+};
 enum sluice_model_form {
     SLUICE_MODEL_NPY,    /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
     SLUICE_MODEL_SPLATT, /* STEMmode1.mat, .. and STEMlambda.mat */

@@ -66,7 +66,7 @@ ttv_tensor_load(struct ttv_tensor *tensor, const struct slc_store *store, struct
     }
     tensor->values = (double *)(void *)at;
     /* One worker delivers rows in the order of the store. */
-    return slc_store_scan(store, 1, take_rows, tensor, err);
+    return slc_store_scan(store, 1, NULL, take_rows, tensor, err);
 }
 
 void ttv_tensor_destroy(struct ttv_tensor *tensor)

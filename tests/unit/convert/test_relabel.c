@@ -158,7 +158,7 @@ static void check_undone(const char *path, const struct expected *e)
     }
     CU_ASSERT_EQUAL(rename(moved, path), 0);
     CU_ASSERT_EQUAL(store.manifest.nnz, e->count);
-    SLC_ASSERT_OK(slc_store_scan(&store, 1, collect, &c, &err), &err);
+    SLC_ASSERT_OK(slc_store_scan(&store, 1, NULL, collect, &c, &err), &err);
     CU_ASSERT_EQUAL_FATAL(c.count, e->count);
     qsort(c.nonzeros, c.count, sizeof *c.nonzeros, compare_nonzeros);
     for (uint64_t i = 0; i < c.count; i++) {

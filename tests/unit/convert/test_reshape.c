@@ -286,7 +286,7 @@ static void read_dense(const char *path, struct dense *dense)
     CU_ASSERT_EQUAL_FATAL(push.info->order, ORDER);
     memcpy(dense->dims, push.info->dims, sizeof dense->dims);
     CU_ASSERT_FATAL(dense->dims[0] * dense->dims[1] * dense->dims[2] <= SLC_COUNT(dense->values));
-    SLC_ASSERT_OK(slc_store_push_scan(&push, 1, fill, dense, &err), &err);
+    SLC_ASSERT_OK(slc_store_push_scan(&push, 1, NULL, fill, dense, &err), &err);
     slc_store_push_close(&push);
 }
 

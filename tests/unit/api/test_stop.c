@@ -1,0 +1,469 @@
+/*
+ * Calls that take long are stopped before they begin and midway: they say so, leave what was there
+ * before as it was and nothing else, and do their work when they are made again.
+ */
+#include "slc_test.h"
+
+#include <sluice/sluice.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ORDER = 3, NNZ = 30000, STORE_NNZ = 140000, RANK = 4, MODE = 1, CALLS_MAX = 6 };
+static const uint64_t dims[ORDER] = {300, 200, 100};
+
+/* Of the call at hand: it is stopped when it has told so many times how far it is. */
+struct halt {
+    volatile int stop;
+    unsigned told;
+    unsigned at;
+};
+
+static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+    struct halt *halt = context;
+
+    CU_ASSERT(phase[0] != '\0');
+    CU_ASSERT(total == 0 || done <= total);
+    if (halt->told++ == halt->at) {
+        halt->stop = 1;
+    }
+}
+
+/* What the calls work on; free() is left to the end of the program. */
+struct place {
+    const char *folder;
+    char text[600], more[600], store[600], grown[600], output[600];
+    struct sluice_store *open;
+    struct sluice_cpd *model;
+    double *matrices[ORDER]; /* of RANK columns */
+    uint64_t *coords[ORDER];
+    double *values;
+};
+
+typedef enum slc_status call_fn(struct place *place, struct halt *halt, struct slc_error *err);
+
+static enum slc_status convert(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_convert_options options;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    options.relabel = SLUICE_RELABEL_FREQUENCY;
+    return sluice_convert(place->text, place->output, &options, NULL, err);
+}
+
+/* With what does not fit into memory. */
+static enum slc_status
+convert_spilled(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_convert_options options;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    options.temp_folder = place->folder;
+    options.fibers = SLUICE_FIBERS_MODE;
+    options.fiber_mode = 1;
+    options.threads = 2;
+    return sluice_convert(place->text, place->output, &options, NULL, err);
+}
+
+static enum slc_status convert_table(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_convert_options options;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    options.columns = "1,int(2)";
+    options.value_column = "4";
+    options.delimiter = " ";
+    options.no_header = 1;
+    return sluice_convert(place->text, place->output, &options, NULL, err);
+}
+
+static enum slc_status build(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_convert_options options;
+    struct sluice_builder *builder = NULL;
+    enum slc_status status;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    status = sluice_builder_create(place->output, ORDER, &options, &builder, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = sluice_builder_push(builder, NNZ, (const uint64_t *const *)place->coords,
+                                 place->values, err);
+    if (status != SLC_OK) {
+        sluice_builder_abandon(builder);
+        return status;
+    }
+    return sluice_builder_finish(builder, NULL, err);
+}
+
+/* To a store with a further layout, which is built again. */
+static enum slc_status append(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_append_options options;
+    struct sluice_append_report report = {.struct_bytes = sizeof report};
+    enum slc_status status;
+
+    sluice_append_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    status = sluice_append(place->grown, place->more, &options, &report, err);
+    if (status == SLC_OK) {
+        CU_ASSERT_EQUAL(report.entries, 2);
+        CU_ASSERT_EQUAL(report.layouts_dropped, 0);
+    }
+    return status;
+}
+
+static enum slc_status
+generate(struct place *place, const char *suffix, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_generate_options options;
+    char path[700];
+
+    (void)snprintf(path, sizeof path, "%s%s", place->output, suffix);
+    sluice_generate_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return sluice_generate(path, ORDER, dims, NNZ, &options, err);
+}
+
+static enum slc_status generate_store(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return generate(place, ".slc", halt, err);
+}
+
+static enum slc_status generate_text(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return generate(place, ".tns", halt, err);
+}
+
+static enum slc_status
+reshape(struct place *place, bool slice, struct halt *halt, struct slc_error *err)
+{
+    static const struct sluice_range range = {.mode = 0, .first = 10, .last = UINT64_MAX};
+    static const uint32_t modes[ORDER] = {2, 0, 1};
+    struct sluice_reshape_options options;
+
+    sluice_reshape_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return slice ? sluice_slice(place->store, place->output, 1, &range, &options, NULL, err)
+                 : sluice_permute(place->store, place->output, ORDER, modes, &options, NULL, err);
+}
+
+static enum slc_status slice(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return reshape(place, true, halt, err);
+}
+
+static enum slc_status permute(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return reshape(place, false, halt, err);
+}
+
+static enum slc_status export(struct place *place, struct halt *halt, struct slc_error *err) {
+    struct sluice_export_options options;
+
+    sluice_export_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return sluice_export(place->store, place->output, &options, NULL, err);
+}
+
+static enum slc_status verify(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_check_options options;
+
+    sluice_check_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return sluice_check(place->store, &options, NULL, err);
+}
+
+static struct sluice_compute_options compute_options(struct halt *halt)
+{
+    struct sluice_compute_options options;
+
+    sluice_compute_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    options.threads = 2;
+    return options;
+}
+
+static enum slc_status ttv(struct place *place, bool sort, struct halt *halt, struct slc_error *err)
+{
+    const double *vectors[ORDER] = {NULL, NULL, place->matrices[2]};
+    const struct sluice_compute_options compute = compute_options(halt);
+    struct sluice_ttv_options options;
+
+    sluice_ttv_options_init(&options, sizeof options);
+    options.compute = &compute;
+    options.sort = sort;
+    return sluice_ttv(place->open, vectors, place->output, &options, NULL, err);
+}
+
+static enum slc_status ttv_sorted(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return ttv(place, true, halt, err);
+}
+
+static enum slc_status ttv_ordered(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    return ttv(place, false, halt, err);
+}
+
+/* With a temporary store, for want of a layout with whole fibers. */
+static enum slc_status ttm(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    const struct sluice_compute_options compute = compute_options(halt);
+    struct sluice_ttm_options options;
+
+    sluice_ttm_options_init(&options, sizeof options);
+    options.compute = &compute;
+    return sluice_ttm(place->open, MODE, RANK, place->matrices[MODE], place->output, &options, NULL,
+                      err);
+}
+
+static enum slc_status mttkrp(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    const double *factors[ORDER] = {place->matrices[0], NULL, place->matrices[2]};
+    const struct sluice_compute_options compute = compute_options(halt);
+
+    return sluice_mttkrp(place->open, MODE, RANK, factors, place->matrices[MODE], &compute, err);
+}
+
+static enum slc_status predict_text(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_predict_options options;
+
+    sluice_predict_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return sluice_predict_text(place->model, place->text, place->output, &options, NULL, err);
+}
+
+static enum slc_status predict(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_predict_options options;
+
+    sluice_predict_options_init(&options, sizeof options);
+    options.stop = &halt->stop;
+    return sluice_predict(place->model, NNZ, (const uint64_t *const *)place->coords, place->values,
+                          &options, err);
+}
+
+/* Names and sizes of all that is in a folder, in the order of names. */
+static void list(const char *folder, char *text, size_t room)
+{
+    struct dirent **entries;
+    const int count = scandir(folder, &entries, NULL, alphasort);
+
+    CU_ASSERT_FATAL(count >= 2);
+    for (int i = 0; i < count; i++) {
+        char path[1200];
+        struct stat stat;
+
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.' && lstat(path, &stat) == 0) {
+            const size_t used = strlen(text);
+
+            (void)snprintf(text + used, room - used, "%s %lld\n", path,
+                           S_ISDIR(stat.st_mode) ? 0LL : (long long)stat.st_size);
+            if (S_ISDIR(stat.st_mode)) {
+                list(path, text, room);
+            }
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* One call, stopped when it has told `at` times how far it is; false when it came to its end. */
+static bool is_stopped(struct place *place, call_fn *call, struct halt *halt)
+{
+    static char before[1 << 16], after[1 << 16];
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    before[0] = after[0] = '\0';
+    list(place->folder, before, sizeof before);
+    status = call(place, halt, &err);
+    if (status == SLC_OK) {
+        return false;
+    }
+    CU_ASSERT_EQUAL(status, SLC_ERR_INTERRUPTED);
+    CU_ASSERT_STRING_EQUAL(err.message, "stopped before its end");
+    list(place->folder, after, sizeof after);
+    CU_ASSERT_STRING_EQUAL(after, before);
+    return true;
+}
+
+static void make_numbers(struct place *place)
+{
+    uint64_t state = slc_test_seed();
+
+    place->values = calloc(NNZ, sizeof *place->values);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(place->values);
+    for (unsigned n = 0; n < ORDER; n++) {
+        place->coords[n] = calloc(NNZ, sizeof *place->coords[n]);
+        place->matrices[n] = calloc(dims[n] * RANK, sizeof *place->matrices[n]);
+        CU_ASSERT_FATAL(place->coords[n] != NULL && place->matrices[n] != NULL);
+        for (uint64_t i = 0; i < dims[n] * RANK; i++) {
+            place->matrices[n][i] = (double)(i % 7 + 1);
+        }
+        for (unsigned i = 0; i < NNZ; i++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            place->coords[n][i] = (state >> 33) % dims[n];
+            place->values[i] = 1 + i % 5;
+        }
+    }
+}
+
+static void make_place(struct place *place)
+{
+    const char *folder = slc_test_folder();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_generate_options small;
+    FILE *file;
+
+    place->folder = folder;
+    (void)snprintf(place->text, sizeof place->text, "%s/in.tns", folder);
+    (void)snprintf(place->more, sizeof place->more, "%s/more.tns", folder);
+    (void)snprintf(place->store, sizeof place->store, "%s/in.slc", folder);
+    (void)snprintf(place->grown, sizeof place->grown, "%s/grown.slc", folder);
+    make_numbers(place);
+    file = fopen(place->more, "w");
+    CU_ASSERT_FATAL(file != NULL && fputs("1 1 1 2\n301 1 1 2\n", file) > 0 && fclose(file) == 0);
+    sluice_generate_options_init(&small, sizeof small);
+    small.block_bytes = 4096;
+    SLC_ASSERT_OK(sluice_generate(place->text, ORDER, dims, NNZ, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_generate(place->store, ORDER, dims, STORE_NNZ, &small, &err), &err);
+    SLC_ASSERT_OK(sluice_convert(place->text, place->grown, NULL, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_layout_add(place->grown, SLUICE_LAYOUT_SORTED, 0, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(place->store, &place->open, &err), &err);
+    SLC_ASSERT_OK(sluice_cpd_from_factors(ORDER, dims, RANK, NULL,
+                                          (const double *const *)place->matrices, &place->model,
+                                          &err),
+                  &err);
+}
+
+static void drop_place(struct place *place)
+{
+    sluice_store_close(place->open);
+    sluice_cpd_destroy(place->model);
+    for (unsigned n = 0; n < ORDER; n++) {
+        free(place->coords[n]);
+        free(place->matrices[n]);
+    }
+    free(place->values);
+}
+
+/* Stopped from the first moment, and then at every later one, until it comes to its end. */
+static void stop_each(void)
+{
+    static const struct {
+        const char *name;
+        call_fn *call;
+        unsigned stops; /* of these midway, at least */
+    } calls[] = {{"convert", convert, 2},
+                 {"convert-spilled", convert_spilled, 1},
+                 {"convert-table", convert_table, 1},
+                 {"build", build, 1},
+                 {"append", append, 3},
+                 {"generate-store", generate_store, 2},
+                 {"generate-text", generate_text, 1},
+                 {"slice", slice, 2},
+                 {"permute", permute, 2},
+                 {"export", export, 1},
+                 {"check", verify, 1},
+                 {"ttv-sorted", ttv_sorted, 2},
+                 {"ttv-ordered", ttv_ordered, 1},
+                 {"ttm", ttm, 2},
+                 {"mttkrp", mttkrp, 0},
+                 {"predict-text", predict_text, 0},
+                 {"predict", predict, 0}};
+    struct place place = {.open = NULL};
+
+    make_place(&place);
+    for (unsigned c = 0; c < SLC_COUNT(calls); c++) {
+        struct halt halt = {.stop = 1};
+        unsigned stops = 0;
+
+        (void)snprintf(place.output, sizeof place.output, "%s/%s", place.folder, calls[c].name);
+        CU_ASSERT_TRUE(is_stopped(&place, calls[c].call, &halt));
+        do {
+            halt = (struct halt){.at = stops};
+        } while (is_stopped(&place, calls[c].call, &halt) && ++stops < CALLS_MAX);
+        if (stops == CALLS_MAX) {
+            halt = (struct halt){.at = UINT32_MAX};
+            CU_ASSERT_FALSE(is_stopped(&place, calls[c].call, &halt));
+        }
+        printf("# %s: stopped %u times midway\n", calls[c].name, stops);
+        CU_ASSERT(stops >= calls[c].stops);
+    }
+    drop_place(&place);
+}
+
+/* A layout keeps what was done of it, and the store is whole meanwhile. */
+static void stop_layouts(void)
+{
+    struct place place = {.open = NULL};
+    struct sluice_layout_options options;
+
+    make_place(&place);
+    for (unsigned kind = SLUICE_LAYOUT_SORTED; kind <= SLUICE_LAYOUT_FIBER; kind++) {
+        enum slc_status status = SLC_ERR_INTERRUPTED;
+
+        for (unsigned at = 0; status != SLC_OK; at++) {
+            struct halt halt = {.stop = at == 0, .at = at - 1};
+            struct slc_error err = SLC_ERROR_INIT;
+
+            sluice_layout_options_init(&options, sizeof options);
+            options.stop = &halt.stop;
+            options.progress = tell;
+            options.context = &halt;
+            status = sluice_layout_add(place.store, (enum sluice_layout)kind, MODE, &options, &err);
+            CU_ASSERT(status == SLC_OK || status == SLC_ERR_INTERRUPTED);
+            CU_ASSERT(status == (at == 0 ? SLC_ERR_INTERRUPTED : status));
+            err = (struct slc_error)SLC_ERROR_INIT;
+            SLC_ASSERT_OK(sluice_check(place.store, NULL, NULL, &err), &err);
+            CU_ASSERT_FATAL(at < 100);
+        }
+    }
+    drop_place(&place);
+}
+
+static const struct slc_test tests[] = {
+    {"every call that takes long stops when it is to, and leaves nothing", stop_each},
+    {"layouts that are stopped go on", stop_layouts}};
+
+int main(int argc, char **argv)
+{
+    return slc_test_main("api_stop", tests, SLC_COUNT(tests), argc, argv);
+}
