@@ -11,17 +11,20 @@ import numpy as np
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import LIB, Run, options, path_bytes, pointer, size
-from ._options import CODECS, DISTRIBUTIONS, DUPLICATES, MISSING, RELABELS, VALUES, PathLike, choose
+from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
+from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, PathLike, choose,
+                       keep_fibers, sort_beyond)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # entries that are converted to the library's types at a time
 Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
 
 
-def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
-             relabel: str, overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> Any:
+def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
+             relabel: str, fibers: Fibers, overwrite: bool, threads: int, memory: Any, progress: Optional[Progress]) -> Any:
     known = options(c.ConvertOptions)
+    run.watch(known, progress)
+    keep_fibers(known, fibers)
     if shape is not None:
         known.dims_order = len(shape)
         known.dims[:len(shape)] = [int(length) for length in shape]
@@ -31,12 +34,10 @@ def _options(shape: Optional[Sequence[int]], index_base: Optional[int], duplicat
     known.value = choose("value", VALUES, value)
     known.relabel = choose("relabel", RELABELS, relabel)
     known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
-    if temp_folder is not None:
-        known.temp_folder = path_bytes(temp_folder)
     return known
 
 
-def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.ConvertOptions,
+def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.ConvertOptions,
           names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
     """A store of entries; the index columns are converted piece by piece, names asked for one by one."""
     held: list = [None]
@@ -63,17 +64,17 @@ def _push(output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, kn
         if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
             raise UsageError(f"index {column.min()} in mode {n} is below 0")
     builder = c_void_p()
-    Run().call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
+    run.call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
     try:
         for at in range(0, len(values), PIECE):
             columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
             piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
             pointers = (c_void_p * len(columns))(*(pointer(column) for column in columns))
-            Run().call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
+            run.call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
     except BaseException:
         LIB.sluice_builder_abandon(builder)
         raise
-    Run().call("sluice_builder_finish", builder, None)
+    run.call("sluice_builder_finish", builder, None)
 
 
 def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
@@ -108,7 +109,7 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
     return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels, list(columns)
 
 
-def _file(source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
+def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
           value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
           transform: Optional[str]) -> None:
     """A store of a file, which is a table where columns are given."""
@@ -129,15 +130,16 @@ def _file(source: PathLike, output: PathLike, known: c.ConvertOptions, columns: 
     elif labels is not None:
         where = [path_bytes(path) for path in ([labels] if isinstance(labels, (str, os.PathLike)) else labels)]
     known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
-    Run().call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
+    run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
             columns: Union[None, str, Sequence[Any]] = None, value_column: Optional[Any] = None,
             labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error", transform: Optional[str] = None,
             index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
-            relabel: str = "none", overwrite: bool = False, threads: int = 0, memory: Any = None,
-            temp_folder: Optional[PathLike] = None) -> Tensor:
+            relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
+            memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
+            restart: bool = False, checkpoint_interval: float = 0, progress: Optional[Progress] = None) -> Tensor:
     """
     Makes a store and opens it. `source` is one of
 
@@ -155,15 +157,21 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      for each row, so that rows are counted.
 
     Names stay with the store: Tensor.labels. Duplicates are added up unless `duplicates` says "error", "keep-first" or
-    "keep-last". `memory` is what the process may take, the arrays included.
+    "keep-last". `memory` is what the process may take, the arrays included. `fibers` of a mode, or (mode, bits), are kept
+    together in the store, "auto": of the one that the nonzeros suggest. `progress` is called now and then with a phase,
+    how much of it is done, and of how much, None where that is not known. Ctrl-C ends the call; a long conversion of a file
+    goes on from its last commit, `checkpoint_interval` seconds of work apart, when the same call is made, unless `restart`.
+    `format` of a file is one that the command's --format names. What is larger than memory is sorted in `temp_folder`,
+    `max_temp` bytes at most.
     """
     of_file = isinstance(source, (str, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
     titles: Sequence[Any] = ()
     if value not in VALUES and (of_frame or columns is not None) and value_column is None:
         value, value_column = "auto", value
-    if not of_file and (delimiter is not None or not header or missing != "error" or transform is not None):
-        raise UsageError("delimiter, header, missing and transform are of files")
+    if not of_file and (delimiter is not None or not header or missing != "error" or transform is not None or
+                        format != "auto" or restart or checkpoint_interval != 0):
+        raise UsageError("delimiter, header, missing, transform, format, restart and checkpoint_interval are of files")
     if not of_file and not of_frame and labels is not None and not isinstance(labels, dict):
         raise UsageError("labels of coordinates are a list of names for each mode: {mode: [name, ..]}")
     names = dict(labels) if isinstance(labels, dict) else {}
@@ -181,24 +189,37 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         if values is None:
             raise UsageError("coordinates need values")
         values = np.asarray(values)
-    known = _options(shape, index_base, duplicates, codec, value, relabel, overwrite, threads, memory, temp_folder)
+    run = Run()
+    known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
+                     progress)
+    sort_beyond(known, block_bytes, temp_folder, max_temp)
+    known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
     if of_file:
-        _file(source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
+        _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     else:
-        _push(output, coords, values, known, names, titles)
+        _push(run, output, coords, values, known, names, titles)
     return Tensor(output)
 
 
 def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,
-             distribution: str = "uniform", zipf: float = 1, threads: int = 0, memory: Any = None,
-             overwrite: bool = False) -> Tensor:
-    """A random tensor, of a planted model where `rank` is not 0, as a store; opens it."""
+             distribution: str = "uniform", zipf: float = 1, codec: str = "packed", relabel: str = "none",
+             fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
+             temp_folder: Optional[PathLike] = None, max_temp: Any = None, overwrite: bool = False, progress: Optional[Progress] = None) -> Tensor:
+    """
+    A random tensor, of a planted model where `rank` is not 0, as a store; opens it. `distribution` of coordinates:
+    "uniform", "zipf" and "zipf-shuffled" with the exponent `zipf`, "best" (a full box), "worst" (no index twice).
+    """
     if not os.fspath(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"{output!s} does not end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
     known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
     known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
+    known.codec, known.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
+    keep_fibers(known, fibers)
+    sort_beyond(known, block_bytes, temp_folder, max_temp)
+    run = Run()
+    run.watch(known, progress)
     lengths = (c_uint64 * len(shape))(*shape)
-    Run().call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
+    run.call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
     return Tensor(output)

@@ -6,14 +6,17 @@ import ctypes
 import os
 import queue
 import threading
+import time
 from ctypes import byref, c_int
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
-from ._structs import NAMES, Error
+from ._structs import NAMES, PROGRESS, Error
 
+# Called with a phase, how much of it is done, and of how much (None: not known); the call ends where it returns True.
+Progress = Callable[[str, int, Optional[int]], Any]
 NOWHERE = 2**64 - 1
 CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
            "budget": BudgetError, "io": StorageError, "nospace": StorageError, "damaged": StorageError}
@@ -113,6 +116,24 @@ class Run:
         self.stop = c_int(0)
         self.fault: Optional[BaseException] = None
         self._tasks: queue.SimpleQueue = queue.SimpleQueue()
+        self._held: list = []  # callbacks, while the library has them
+        self._told = 0.0
+
+    def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
+        """Has a call with these options look at `stop`, and tell `progress`, ten times a second at most."""
+        known.stop = ctypes.pointer(self.stop)
+
+        def tell(_: Any, phase: bytes, done: int, total: int) -> None:
+            now = time.monotonic()
+            if now - self._told < 0.1:
+                return
+            self._told = now
+            if self.ask(progress, phase.decode(), done, total or None):
+                self.stop.value = 1
+
+        if progress is not None:
+            known.progress = PROGRESS(tell)
+            self._held.append(known.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
         """Has the caller's thread call this; returns whether to stop. Called by the library's thread."""

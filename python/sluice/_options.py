@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import Run, options, size
+from ._library import Progress, Run, options, size
 
 PathLike = Union[str, "os.PathLike[str]"]
 CODECS = {"packed": 1, "lz4": 2, "blco": 3}
 VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
+# Of files, by the names that the command has.
+FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
+           "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
 MISSING = {"error": 0, "skip": 1, "name": 2}
+FIBERS = {"auto": 0, "none": 1}
+Fibers = Union[str, int, "tuple[int, int]"]
 RELABELS = {"none": 0, "frequency": 1}
-DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2}
+DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2, "best": 3, "worst": 4}
 CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}
 LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
 PRECISIONS = {"f32": 1, "f64": 2}
@@ -33,6 +37,24 @@ def choose(name: str, choices: Dict[str, int], given: str) -> int:
     return choices[given]
 
 
+def keep_fibers(known: Any, given: Fibers) -> None:
+    """Whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
+    if isinstance(given, str):
+        known.fibers = choose("fibers", FIBERS, given)
+        return
+    mode, bits = given if isinstance(given, tuple) else (given, 12)
+    if not 0 <= mode < c.MAX_ORDER or not 1 <= bits <= 24:
+        raise UsageError(f"fibers {given!r}: a mode from 0 on, or (mode, bits) with 1 to 24 bits")
+    known.fibers, known.fiber_mode, known.fiber_bits = 2, mode, bits
+
+
+def sort_beyond(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], max_temp: Any) -> None:
+    """The size of blocks, and where what is larger than memory is sorted."""
+    known.block_bytes, known.max_temp_bytes = size(block_bytes), size(max_temp)
+    if temp_folder is not None:
+        known.temp_folder = os.fsencode(temp_folder)
+
+
 @dataclass(frozen=True)
 class Device:
     """What computes."""
@@ -45,7 +67,7 @@ class Device:
 
 
 def compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool, device: Device,
-            **more: Any) -> c.ComputeOptions:
+            progress: Optional[Progress] = None, **more: Any) -> c.ComputeOptions:
     """The library's struct; `run` is stopped by Ctrl-C."""
     out = options(c.ComputeOptions)
     out.memory_bytes = size(memory)
@@ -53,7 +75,7 @@ def compute(run: Run, memory: Any, threads: int, precision: str, io: str, determ
     out.precision = choose("precision", PRECISIONS, precision)
     out.io = choose("io", IOS, io)
     out.deterministic = deterministic
-    out.stop = ctypes.pointer(run.stop)
+    run.watch(out, progress)
     out.device = choose("device", DEVICES, device.device)
     out.device_memory_bytes, out.streams = size(device.device_memory), device.streams
     if device.split is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import LIB, Run, call, options, path_bytes, pointer, size
+from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
 
 STOPS = ("tol", "iterations", "time", "stopped")
 FORMS = ("npy", "splatt", "ktensor")
@@ -201,7 +201,7 @@ class Result:
         return out
 
     def predict_file(self, path: Any, output: Any = None, *, index_base: Optional[int] = None, overwrite: bool = False,
-                     threads: int = 0) -> Prediction:
+                     threads: int = 0, progress: Optional[Progress] = None) -> Prediction:
         """
         The model's error on the entries of a text, in any format of one. `output` gets indices, values, the model's and
         residuals: CSV or .npy as its name ends, else text.
@@ -209,7 +209,8 @@ class Result:
         run = Run()
         known = options(c.PredictOptions)
         known.index_base = -1 if index_base is None else index_base
-        known.overwrite, known.threads, known.stop = overwrite, threads, ctypes.pointer(run.stop)
+        known.overwrite, known.threads = overwrite, threads
+        run.watch(known, progress)
         ending = os.path.splitext(os.fspath(output))[1] if output is not None else None
         known.form = {None: 0, ".csv": 2, ".npy": 3}.get(ending, 1)
         report = options(c.PredictReport)

@@ -17,6 +17,13 @@ NAME = CFUNCTYPE(c_void_p, c_void_p, U32, U64)
 PROGRESS = CFUNCTYPE(None, c_void_p, c_char_p, U64, U64)
 
 
+STOP = POINTER(c_int)
+
+
+def fibers(reserved):
+    return [("fibers", ENUM), ("fiber_mode", U32), ("fiber_bits", U32), (reserved, U32)]
+
+
 class ConvertOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("dims_order", U32),
                 ("dims", U64 * MAX_ORDER), ("duplicates", ENUM), ("codec", ENUM), ("value", ENUM), ("threads", U32),
@@ -25,7 +32,7 @@ class ConvertOptions(Structure):
                 ("progress", PROGRESS), ("context", c_void_p), ("columns", c_char_p), ("value_column", c_char_p),
                 ("delimiter", c_char_p), ("no_header", U32), ("missing", ENUM), ("labels", POINTER(c_char_p)),
                 ("label_count", U32), ("named_modes", U32), ("name", NAME), ("titles", c_char_p * MAX_ORDER),
-                ("values", c_char_p), ("transform", c_char_p)]
+                ("values", c_char_p), ("transform", c_char_p), ("stop", STOP), *fibers("reserved3")]
 
 
 class ConvertReport(Structure):
@@ -39,7 +46,7 @@ class AppendOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("duplicates", ENUM),
                 ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32), ("threads", U32), ("reserved", U32),
                 ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("progress", PROGRESS), ("context", c_void_p)]
+                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved2")]
 
 
 class AppendReport(Structure):
@@ -55,13 +62,15 @@ class ReshapeOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("relabel", ENUM), ("relabel_given", U32),
                 ("keep_indices", U32), ("overwrite", U32), ("threads", U32), ("transform", c_char_p),
                 ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("progress", PROGRESS), ("context", c_void_p)]
+                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved")]
 
 
 class GenerateOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("distribution", ENUM), ("codec", ENUM), ("zipf_exponent", F64), ("rank", U32),
                 ("threads", U32), ("noise", F64), ("seed", U64), ("block_bytes", U64), ("memory_bytes", U64),
-                ("overwrite", U32), ("relabel", ENUM)]
+                ("overwrite", U32), ("relabel", ENUM), ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP),
+                ("temp_folder", c_char_p), ("max_temp_bytes", U64), *fibers("reserved"), ("best_ttm", U32),
+                ("reserved2", U32)]
 
 
 class StoreInfo(Structure):
@@ -77,17 +86,22 @@ class LayoutInfo(Structure):
 
 class LayoutOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("reserved", U32),
-                ("stop", POINTER(c_int))]
+                ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+
+
+ON_FOUND = CFUNCTYPE(None, c_void_p, POINTER(Error))
+ON_LEFTOVER = CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class CheckOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("fast", U32), ("threads", U32), ("memory_bytes", U64), ("max_findings", U32),
-                ("reserved", U32), ("found", c_void_p), ("context", c_void_p)]
+                ("reserved", U32), ("found", ON_FOUND), ("context", c_void_p), ("stop", STOP), ("progress", PROGRESS),
+                ("leftover", ON_LEFTOVER)]
 
 
 class ExportOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("index_base", U32), ("threads", U32), ("memory_bytes", U64),
-                ("overwrite", U32), ("reserved", U32)]
+                ("overwrite", U32), ("reserved", U32), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
 
 
 class ComputeOptions(Structure):
@@ -95,7 +109,8 @@ class ComputeOptions(Structure):
                 ("schedule", ENUM), ("deterministic", U32), ("slots", U32), ("no_cache", U32), ("copies", ENUM),
                 ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64),
                 ("device", ENUM), ("streams", U32), ("device_memory_bytes", U64), ("split", c_char_p),
-                ("device_count", U32), ("devices", U32 * MAX_DEVICES), ("reserved", U32)]
+                ("device_count", U32), ("devices", U32 * MAX_DEVICES), ("reserved", U32), ("progress", PROGRESS),
+                ("context", c_void_p)]
 
 
 class Plan(Structure):
@@ -111,7 +126,7 @@ class Plan(Structure):
 class TtvOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("overwrite", U32), ("block_bytes", U64),
                 ("temp_folder", c_char_p), ("max_temp_bytes", U64), ("sort", U32), ("relabel", ENUM),
-                ("compute", POINTER(ComputeOptions))]
+                ("compute", POINTER(ComputeOptions)), *fibers("reserved")]
 
 
 class TtvReport(Structure):
@@ -164,7 +179,7 @@ class CpdReport(Structure):
 
 class PredictOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("form", ENUM), ("overwrite", U32),
-                ("threads", U32), ("reserved", U32), ("stop", POINTER(c_int))]
+                ("threads", U32), ("reserved", U32), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
 
 
 class SweepRun(Structure):

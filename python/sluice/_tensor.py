@@ -13,8 +13,8 @@ import numpy as np
 
 from . import _structs as c
 from ._errors import Interrupted, UsageError
-from ._library import LIB, Run, call, options, path_bytes, pointer, size
-from ._options import CODECS, CONSISTENCIES, DUPLICATES, LAYOUTS, RELABELS, Device, PathLike, choose, compute
+from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
+from ._options import CODECS, CONSISTENCIES, DUPLICATES, LAYOUTS, RELABELS, Device, Fibers, PathLike, choose, compute, keep_fibers
 from ._result import Iteration, Result, save
 from ._sweep import Sweep, SweepRun, make as make_sweep
 
@@ -52,6 +52,12 @@ class Tensor:
     split           what several divide, "partitions" (of sorted layouts) or "nnz"; or how CPU and GPU share the work:
                     "static=0.7", "adaptive" or "queue"
     streams         of each GPU; 0: chosen
+    progress        called now and then with a phase, how much of it is done, and of how much, None where that is not
+                    known; the call ends, with SluiceError, where it returns True
+    fibers          of a store that is written: a mode, or (mode, bits), whose fibers are kept together; "none"; or
+                    "auto": of the mode that the nonzeros suggest
+
+    Ctrl-C ends every call promptly, as KeyboardInterrupt, and leaves nothing unfinished but what the same call goes on from.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -137,27 +143,37 @@ class Tensor:
             raise UsageError(f"mode {mode} of a tensor of {self.order} modes, from 0 on")
         return mode
 
-    def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None) -> None:
+    def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
+              progress: Optional[Progress] = None) -> None:
         """Verifies the store, all of it unless `fast`: raises the first fault."""
         known = options(c.CheckOptions)
         known.fast, known.threads, known.memory_bytes = fast, threads, size(memory)
-        Run().call("sluice_check", path_bytes(self.path), byref(known), None)
+        run = Run()
+        run.watch(known, progress)
+        run.call("sluice_check", path_bytes(self.path), byref(known), None)
 
     def export(self, output: PathLike, *, index_base: int = 1, overwrite: bool = False, threads: int = 0,
-               memory: Any = None) -> int:
+               memory: Any = None, progress: Optional[Progress] = None) -> int:
         """Writes FROSTT text that reads back to the same bits; returns the number of rows."""
         known = options(c.ExportOptions)
         known.index_base, known.overwrite = index_base, overwrite
         known.threads, known.memory_bytes = threads, size(memory)
         lines = c_uint64()
-        Run().call("sluice_export", path_bytes(self.path), path_bytes(output), byref(known), byref(lines))
+        run = Run()
+        run.watch(known, progress)
+        run.call("sluice_export", path_bytes(self.path), path_bytes(output), byref(known), byref(lines))
         return lines.value
 
-    def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None) -> None:
-        """Adds a "sorted" or "fiber" layout of the mode to the store, unless it is there, and opens it anew."""
+    def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None,
+                   progress: Optional[Progress] = None) -> None:
+        """
+        Adds a "sorted" or "fiber" layout of the mode to the store, unless it is there, and opens it anew. After Ctrl-C the
+        same call goes on with it.
+        """
         run = Run()
         known = options(c.LayoutOptions)
-        known.threads, known.memory_bytes, known.stop = threads, size(memory), ctypes.pointer(run.stop)
+        known.threads, known.memory_bytes = threads, size(memory)
+        run.watch(known, progress)
         run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
                  c_uint32(self._mode(mode)), byref(known))
         self._reopen()
@@ -169,8 +185,9 @@ class Tensor:
         self._reopen()
 
     def append(self, source: PathLike, *, index_base: Optional[int] = None, duplicates: str = "sum",
-               fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False, threads: int = 0,
-               memory: Any = None, temp_folder: Optional[PathLike] = None) -> bool:
+               fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
+               fibers: Fibers = "auto", threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None,
+               progress: Optional[Progress] = None) -> bool:
         """
         Adds the nonzeros of a file, and opens the store anew; False where it has had them already, unless `again`.
         Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error.
@@ -183,34 +200,42 @@ class Tensor:
         if temp_folder is not None:
             known.temp_folder = path_bytes(temp_folder)
         report = options(c.AppendReport)
-        Run().call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
+        keep_fibers(known, fibers)
+        run = Run()
+        run.watch(known, progress)
+        run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
         self._reopen()
         return not report.known
 
     def slice(self, output: PathLike, ranges: Dict[int, Any], *, keep_indices: bool = False,
               codec: Optional[str] = None, relabel: Optional[str] = None, transform: Optional[str] = None,
-              overwrite: bool = False, threads: int = 0, memory: Any = None,
-              temp_folder: Optional[PathLike] = None) -> "Tensor":
+              fibers: Fibers = "auto", overwrite: bool = False, threads: int = 0, memory: Any = None,
+              temp_folder: Optional[PathLike] = None, progress: Optional[Progress] = None) -> "Tensor":
         """
         The store of the nonzeros in ranges of modes: {mode: range} or {mode: [range, range, ..]}, each a Python slice
         without a step, a range, or an index. What is left is numbered anew, unless `keep_indices`. Codec and numbering
         are those of this store where none is given; `transform` is of values: "abs,log1p".
         """
-        known = self._reshape(codec, relabel, transform, overwrite, threads, memory, temp_folder)
+        run = Run()
+        known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory, temp_folder)
+        run.watch(known, progress)
         known.keep_indices = keep_indices
         flat = [self._range(mode, one) for mode, given in ranges.items()
                 for one in (given if isinstance(given, (list, tuple)) else [given])]
-        Run().call("sluice_slice", path_bytes(self.path), path_bytes(output), c_uint32(len(flat)),
+        run.call("sluice_slice", path_bytes(self.path), path_bytes(output), c_uint32(len(flat)),
                    (c.Range * len(flat))(*flat), byref(known), None)
         return Tensor(output)
 
     def permute(self, output: PathLike, modes: Sequence[int], *, codec: Optional[str] = None,
-                relabel: Optional[str] = None, transform: Optional[str] = None, overwrite: bool = False,
-                threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None) -> "Tensor":
+                relabel: Optional[str] = None, transform: Optional[str] = None, fibers: Fibers = "auto",
+                overwrite: bool = False, threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None,
+                progress: Optional[Progress] = None) -> "Tensor":
         """The store with its modes in another order: mode k of it is mode modes[k] of this one."""
-        known = self._reshape(codec, relabel, transform, overwrite, threads, memory, temp_folder)
+        run = Run()
+        known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory, temp_folder)
+        run.watch(known, progress)
         order = (c_uint32 * len(modes))(*(self._mode(mode) for mode in modes))
-        Run().call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
+        run.call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
                    byref(known), None)
         return Tensor(output)
 
@@ -227,9 +252,10 @@ class Tensor:
             raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, from 0 on")
         return c.Range(mode, 0, first, stop - 1)
 
-    def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], overwrite: bool,
-                 threads: int, memory: Any, temp_folder: Optional[PathLike]) -> c.ReshapeOptions:
+    def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], fibers: Fibers,
+                 overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> c.ReshapeOptions:
         known = options(c.ReshapeOptions)
+        keep_fibers(known, fibers)
         known.codec = 0 if codec is None else choose("codec", CODECS, codec)
         if relabel is not None:
             known.relabel, known.relabel_given = choose("relabel", RELABELS, relabel), 1
@@ -261,7 +287,8 @@ class Tensor:
     def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
                precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
                device_memory: Any = None, split: Optional[str] = None,
-               devices: Union[None, int, Sequence[int]] = None, streams: int = 0) -> np.ndarray:
+               devices: Union[None, int, Sequence[int]] = None, streams: int = 0,
+               progress: Optional[Progress] = None) -> np.ndarray:
         """Matricized tensor times Khatri-Rao product: shape[mode] x rank. factors[mode] is not looked at."""
         self._mode(mode)
         if len(factors) != self.order:
@@ -276,15 +303,17 @@ class Tensor:
         rank = ranks.pop()
         run = Run()
         known = compute(run, memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams))
+                        Device(device, device_memory, split, devices, streams), progress)
         pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
         run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), byref(known))
         return out
 
     def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
-            overwrite: bool = False, memory: Any = None, threads: int = 0, io: str = "auto", device: str = "cpu",
-            device_memory: Any = None, split: Optional[str] = None, streams: int = 0) -> Union["Tensor", float]:
+            codec: str = "packed", relabel: str = "none", fibers: Fibers = "auto", sort: bool = False,
+            overwrite: bool = False, memory: Any = None, threads: int = 0, temp_folder: Optional[PathLike] = None,
+            io: str = "auto", device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
+            streams: int = 0, progress: Optional[Progress] = None) -> Union["Tensor", float]:
         """
         Tensor times a vector in each mode that has one: {mode: vector}, or a list with None for modes that are left.
         `output` is the store of what is left; without a mode left the result is a number, and there is none.
@@ -294,8 +323,14 @@ class Tensor:
         for mode, vector in given.items():
             held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
         run = Run()
-        how = compute(run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams))
+        how = compute(run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams),
+                      progress)
         known = options(c.TtvOptions)
+        known.codec, known.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
+        known.sort = sort
+        keep_fibers(known, fibers)
+        if temp_folder is not None:
+            known.temp_folder = path_bytes(temp_folder)
         known.overwrite, known.compute = overwrite, ctypes.pointer(how)
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
@@ -304,16 +339,21 @@ class Tensor:
         return Tensor(output) if output is not None else report.number
 
     def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
-            precision: str = "f64", io: str = "auto", device: str = "cpu", device_memory: Any = None,
-            split: Optional[str] = None, streams: int = 0) -> Tuple[np.ndarray, np.ndarray]:
+            precision: str = "f64", elements: bool = False, temp_folder: Optional[PathLike] = None, io: str = "auto",
+            device: str = "cpu", device_memory: Any = None, split: Optional[str] = None, streams: int = 0,
+            progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
         """
         Tensor times a shape[mode] x columns matrix, as files in the folder `output`: (coords, rows), memory-mapped.
         coords[f] are the indices of fiber f in the other modes, rows[f] its row of the result.
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
-        how = compute(run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams))
+        how = compute(run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
+                      progress)
         known = options(c.TtmOptions)
+        known.elements = elements
+        if temp_folder is not None:
+            known.temp_folder = path_bytes(temp_folder)
         known.compute = ctypes.pointer(how)
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
                  path_bytes(output), byref(known), None)

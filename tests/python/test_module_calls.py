@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The Python module's long calls: how far they are, and how Ctrl-C ends each; what they write is what the command writes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+from tap import SOURCE, check, run  # noqa: E402
+
+sys.path.insert(0, os.path.join(SOURCE, "python"))
+sys.dont_write_bytecode = True
+import sluice  # noqa: E402
+
+SHAPE = (600, 50, 40)
+
+
+def tree(folder):
+    """All files with their sizes."""
+    return sorted((os.path.relpath(os.path.join(root, name), folder), os.path.getsize(os.path.join(root, name)))
+                  for root, _, names in os.walk(folder) for name in names)
+
+
+def long_calls(folder):
+    """Name, and the call that takes an output and a progress."""
+    text = os.path.join(folder, "in.tns")
+    generator = np.random.default_rng(5)
+    coords = np.array([generator.integers(0, n, 200000) for n in SHAPE])
+    values = generator.random(200000)
+    tensor = sluice.convert(coords, os.path.join(folder, "in.slc"), values, shape=SHAPE, block_bytes="4KiB")
+    tensor.export(text)
+    grown = tensor.permute(os.path.join(folder, "grown.slc"), (0, 1, 2))
+    model = tensor.cpd(2, 1)
+    matrix = np.ones((SHAPE[1], 2))
+    return [
+        ("convert", lambda to, tell: sluice.convert(text, to, progress=tell)),
+        ("arrays", lambda to, tell: sluice.convert(coords, to, values, progress=tell)),
+        ("table", lambda to, tell: sluice.convert(text, to, columns="1,int(2)", value_column="4", delimiter=" ",
+                                                  header=False, progress=tell)),
+        ("generate", lambda to, tell: sluice.generate(to + ".slc", SHAPE, 50000, progress=tell)),
+        ("append", lambda to, tell: grown.append(text, progress=tell)),
+        ("slice", lambda to, tell: tensor.slice(to, {0: slice(3, None)}, progress=tell)),
+        ("permute", lambda to, tell: tensor.permute(to, (2, 0, 1), progress=tell)),
+        ("export", lambda to, tell: tensor.export(to, progress=tell)),
+        ("check", lambda to, tell: tensor.check(progress=tell)),
+        ("add_layout", lambda to, tell: tensor.add_layout("sorted", 0, progress=tell)),
+        ("ttv", lambda to, tell: tensor.ttv({0: np.ones(SHAPE[0])}, to, progress=tell)),
+        ("ttm", lambda to, tell: tensor.ttm(matrix, 1, to, progress=tell)),
+        ("mttkrp", lambda to, tell: tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 1, progress=tell)),
+        ("predict_file", lambda to, tell: model.predict_file(text, to, progress=tell)),
+    ]
+
+
+def interrupted(folder):
+    """Ctrl-C while a call tells how far it is: KeyboardInterrupt, nothing left, and the same call then does its work."""
+    for name, call in long_calls(folder):
+        output = os.path.join(folder, name)
+        told = []
+
+        def interrupt(phase, done, total):
+            told.append((phase, done, total))
+            signal.raise_signal(signal.SIGINT)
+
+        before = tree(folder)
+        try:
+            call(output, interrupt)
+            check(name == "mttkrp" or not told, f"{name} went on after {told}")
+        except KeyboardInterrupt:
+            check(len(told) == 1 and isinstance(told[0][1], int), f"{name}: {told}")
+            after = tree(folder)
+            check(after == before or name == "add_layout", f"{name} left {set(after) - set(before)}")
+            call(output, None)
+
+
+def wanted_no_more(folder):
+    """A progress that returns True ends the call as an error that says so."""
+    try:
+        sluice.generate(os.path.join(folder, "out.slc"), SHAPE, 90000, progress=lambda *_: True)
+        check(False, "it went on")
+    except sluice.SluiceError as fault:
+        check(fault.status == "interrupted", vars(fault))
+    check(os.listdir(folder) == [], os.listdir(folder))
+
+
+def prompt(folder):
+    """Ctrl-C at any time ends a call that would take long, soon, and the lock is free meanwhile."""
+    begun = []
+    killer = threading.Timer(0.3, lambda: (begun.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT)))
+    killer.start()
+    try:
+        sluice.generate(os.path.join(folder, "huge.slc"), (100000, 100000, 100000), 400000000, memory="512MiB")
+        check(False, "it went on")
+    except KeyboardInterrupt:
+        took = time.monotonic() - begun[0]
+        check(took < 5, f"{took:.1f} s to end")
+        print(f"# {took:.2f} s to end")
+    check(os.listdir(folder) == [], os.listdir(folder))
+
+
+run([
+    ("Ctrl-C ends every call that takes long", interrupted),
+    ("a progress ends a call", wanted_no_more),
+    ("Ctrl-C ends a call soon", prompt),
+])
