@@ -2,7 +2,16 @@
  * Public API: further layouts of a store.
  */
 #include "api/internal.h"
+#include "base/memory.h"
 #include "convert/relayout.h"
+#include "convert/restripe.h"
+#include "storage/block_file.h"
+#include "storage/stripes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void sluice_layout_options_init(struct sluice_layout_options *options, uint64_t bytes)
 {
@@ -16,6 +25,87 @@ uint32_t sluice_store_layouts(const struct sluice_store *store)
     return store->store.manifest.layout_count;
 }
 
+static enum slc_status no_path(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+}
+
+static enum slc_status
+no_layout(const struct sluice_store *store, uint32_t number, struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_USAGE, "layout %u of a store that has %u, from 0 on", number,
+                    store->store.manifest.layout_count);
+}
+
+/* The file of a layout, whose stripes it names. Owns: slc_block_file_close. */
+static enum slc_status open_file(const struct sluice_store *store,
+                                 const struct slc_store_layout *layout,
+                                 struct slc_block_file *file,
+                                 struct slc_error *err)
+{
+    char *path = slc_path_join(store->store.path, layout->file);
+    const enum slc_status status =
+        path == NULL ? no_path(err)
+                     : slc_block_file_open(slc_files_or_system(store->store.files), path,
+                                           "opening a block file", file, err);
+
+    slc_free(path);
+    return status;
+}
+
+/* So many stripes that a layout is in, wherever they are now. */
+static enum slc_status count_stripes(const struct sluice_store *store,
+                                     const struct slc_store_layout *layout,
+                                     uint32_t *count,
+                                     struct slc_error *err)
+{
+    char *path = slc_path_join(store->store.path, layout->file);
+    struct slc_stripe_list list = {.shape = {0}};
+    bool found = false;
+    const enum slc_status status =
+        path == NULL ? no_path(err)
+                     : slc_stripe_list_load(slc_files_or_system(store->store.files), path, &list,
+                                            &found, err);
+
+    *count = status == SLC_OK && found ? list.shape.count : 0;
+    slc_stripe_list_clear(&list);
+    slc_free(path);
+    return status;
+}
+
+enum slc_status sluice_store_stripe(const struct sluice_store *store,
+                                    uint32_t number,
+                                    uint32_t stripe,
+                                    char *path,
+                                    uint64_t path_bytes,
+                                    uint64_t *ret_bytes,
+                                    struct slc_error *err)
+{
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    enum slc_status status;
+
+    if (number >= store->store.manifest.layout_count) {
+        return no_layout(store, number, err);
+    }
+    status = open_file(store, &store->store.manifest.layouts[number], &file, err);
+    if (status == SLC_OK && stripe >= file.shape.count) {
+        status = slc_fail(err, SLC_ERR_USAGE, "stripe %u of a layout that has %u", stripe,
+                          file.shape.count);
+    }
+    if (status == SLC_OK) {
+        const char *found = file.parts[stripe].path;
+
+        if (path_bytes > 0) {
+            (void)snprintf(path, path_bytes, "%s", found);
+        }
+        if (ret_bytes != NULL) {
+            *ret_bytes = strlen(found) + 1;
+        }
+    }
+    slc_block_file_close(&file);
+    return status;
+}
+
 enum slc_status sluice_store_layout(const struct sluice_store *store,
                                     uint32_t number,
                                     struct sluice_layout_info *info,
@@ -24,10 +114,10 @@ enum slc_status sluice_store_layout(const struct sluice_store *store,
     const struct slc_manifest *manifest = &store->store.manifest;
     struct sluice_layout_info known = {.struct_bytes = sizeof known};
     const struct slc_store_layout *layout;
+    enum slc_status status;
 
     if (number >= manifest->layout_count) {
-        return slc_fail(err, SLC_ERR_USAGE, "layout %u of a store that has %u, from 0 on", number,
-                        manifest->layout_count);
+        return no_layout(store, number, err);
     }
     layout = &manifest->layouts[number];
     known.kind = (enum sluice_layout)layout->layout;
@@ -35,7 +125,9 @@ enum slc_status sluice_store_layout(const struct sluice_store *store,
     known.codec = (enum sluice_codec)layout->codec;
     known.file_bytes = layout->file_bytes;
     known.block_count = layout->block_count;
-    return api_give_report(info, &known, sizeof known, "sluice_layout_info", err);
+    status = count_stripes(store, layout, &known.stripes, err);
+    return status == SLC_OK ? api_give_report(info, &known, sizeof known, "sluice_layout_info", err)
+                            : status;
 }
 
 static enum slc_status check_kind(enum sluice_layout kind, struct slc_error *err)
@@ -67,38 +159,133 @@ static enum slc_status open_store(const char *path,
     return status;
 }
 
+/* The layouts of a store that are being changed, by what a caller asks for. */
+struct changing {
+    struct sluice_layout_options known;
+    struct slc_stop stop;
+    struct slc_relayout layouts;
+};
+
+/* Owns: slc_relayout_close, whatever comes of it. */
+static enum slc_status begin(struct changing *changing,
+                             const char *path,
+                             uint32_t mode,
+                             const struct sluice_layout_options *options,
+                             struct slc_error *err)
+{
+    struct sluice_layout_options *known = &changing->known;
+    struct slc_relayout_options open = {.stop = &changing->stop};
+    enum slc_status status;
+
+    changing->layouts = (struct slc_relayout){.lock = -1};
+    sluice_layout_options_init(known, sizeof *known);
+    status = api_take_options(known, sizeof *known, options, "sluice_layout_options", err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    changing->stop = (struct slc_stop){.flag = known->stop};
+    open.memory_bytes = api_memory_bytes(known->memory_bytes);
+    open.workers = api_threads(known->threads);
+    open.progress = known->progress;
+    open.context = known->context;
+    return open_store(path, mode, &open, &changing->layouts, err);
+}
+
 enum slc_status sluice_layout_add(const char *path,
                                   enum sluice_layout kind,
                                   uint32_t mode,
                                   const struct sluice_layout_options *options,
                                   struct slc_error *err)
 {
-    struct sluice_layout_options known;
-    struct slc_relayout layouts = {.lock = -1};
+    struct changing changing = {.layouts = {.lock = -1}};
+    struct slc_relayout *layouts = &changing.layouts;
     struct slc_sorted_report report;
-    struct slc_stop stop = {NULL, 0};
-    struct slc_relayout_options open = {.stop = &stop};
     enum slc_status status = check_kind(kind, err);
 
-    sluice_layout_options_init(&known, sizeof known);
     if (status == SLC_OK) {
-        status = api_take_options(&known, sizeof known, options, "sluice_layout_options", err);
+        status = begin(&changing, path, mode, options, err);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
-    stop.flag = known.stop;
-    open.progress = known.progress;
-    open.context = known.context;
-    open.memory_bytes = api_memory_bytes(known.memory_bytes);
-    open.workers = api_threads(known.threads);
-    status = open_store(path, mode, &open, &layouts, err);
     if (status == SLC_OK &&
-        slc_manifest_find(&layouts.store.manifest, (enum slc_layout_kind)kind, mode) == NULL) {
-        status = slc_relayout_add(&layouts, (enum slc_layout_kind)kind, mode, &report, err);
+        slc_manifest_find(&layouts->store.manifest, (enum slc_layout_kind)kind, mode) == NULL) {
+        status = slc_relayout_add(layouts, (enum slc_layout_kind)kind, mode, &report, err);
     }
-    slc_relayout_close(&layouts);
+    slc_relayout_close(layouts);
     return status;
+}
+
+/* Folders as they are to be listed: absolute. free() each, also after an error. */
+static enum slc_status
+take_folders(uint32_t count, const char *const *given, char **folders, struct slc_error *err)
+{
+    if (count == 0 || count > SLC_MAX_STRIPES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes; 1 to %d are possible", count,
+                        (int)SLC_MAX_STRIPES);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        folders[k] = realpath(given[k], NULL);
+        if (folders[k] == NULL) {
+            return slc_fail_errno(err, errno, given[k], "looking for a folder for stripes");
+        }
+    }
+    return SLC_OK;
+}
+
+/* Stripes the layout to the folders; of no folders, gathers it. */
+static enum slc_status move(const char *path,
+                            enum sluice_layout kind,
+                            uint32_t mode,
+                            uint32_t count,
+                            char *const *folders,
+                            const struct sluice_layout_options *options,
+                            struct slc_error *err)
+{
+    struct changing changing;
+    bool changed;
+    enum slc_status status;
+
+    if ((unsigned)kind < SLUICE_LAYOUT_BLCO || (unsigned)kind > SLUICE_LAYOUT_FIBER) {
+        return slc_fail(err, SLC_ERR_USAGE, "layout kind %d is not one of the enumeration",
+                        (int)kind);
+    }
+    status = begin(&changing, path, mode, options, err);
+    if (status == SLC_OK) {
+        status = count > 0
+                     ? slc_relayout_stripe(&changing.layouts, (enum slc_layout_kind)kind, mode,
+                                           (const char *const *)folders, count, &changed, err)
+                     : slc_relayout_gather(&changing.layouts, (enum slc_layout_kind)kind, mode,
+                                           &changed, err);
+    }
+    slc_relayout_close(&changing.layouts);
+    return status;
+}
+
+enum slc_status sluice_layout_stripe(const char *path,
+                                     enum sluice_layout kind,
+                                     uint32_t mode,
+                                     uint32_t count,
+                                     const char *const *folders,
+                                     const struct sluice_layout_options *options,
+                                     struct slc_error *err)
+{
+    char *absolute[SLC_MAX_STRIPES] = {NULL};
+    enum slc_status status = take_folders(count, folders, absolute, err);
+
+    if (status == SLC_OK) {
+        status = move(path, kind, mode, count, absolute, options, err);
+    }
+    for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
+        free(absolute[k]);
+    }
+    return status;
+}
+
+enum slc_status sluice_layout_gather(const char *path,
+                                     enum sluice_layout kind,
+                                     uint32_t mode,
+                                     const struct sluice_layout_options *options,
+                                     struct slc_error *err)
+{
+    return move(path, kind, mode, 0, NULL, options, err);
 }
 
 enum slc_status

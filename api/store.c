@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *sluice_version(void)
@@ -79,6 +80,54 @@ void sluice_store_close(struct sluice_store *store)
     }
 }
 
+static uint64_t total_bytes(const struct slc_manifest *manifest)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        bytes += manifest->layouts[i].file_bytes;
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        bytes += manifest->permutations[i].file_bytes;
+    }
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        bytes += manifest->names[i].file_bytes;
+    }
+    return bytes;
+}
+
+static void fill_origin(const struct slc_store_origin *origin, struct sluice_store_info *known)
+{
+    known->entries = origin->entries_read;
+    known->duplicates = origin->duplicates;
+    known->explicit_zeros = origin->explicit_zeros;
+    known->index_base = origin->index_base;
+    known->appended = origin->appended_count;
+    (void)snprintf(known->source, sizeof known->source, "%s", origin->source);
+    (void)snprintf(known->dialect, sizeof known->dialect, "%s", origin->dialect);
+    (void)snprintf(known->duplicate_policy, sizeof known->duplicate_policy, "%s",
+                   origin->duplicate_policy);
+    (void)snprintf(known->transforms, sizeof known->transforms, "%s", origin->transforms);
+    (void)snprintf(known->writer, sizeof known->writer, "%s", origin->writer);
+}
+
+enum slc_status sluice_store_appended(const struct sluice_store *store,
+                                      uint32_t number,
+                                      struct sluice_appended *appended,
+                                      struct slc_error *err)
+{
+    const struct slc_store_origin *origin = &store->store.manifest.origin;
+    struct sluice_appended known = {.struct_bytes = sizeof known};
+
+    if (number >= origin->appended_count) {
+        return slc_fail(err, SLC_ERR_USAGE, "input %u of %u that were appended, from 0 on", number,
+                        origin->appended_count);
+    }
+    known.entries = origin->appended[number].entries;
+    (void)snprintf(known.source, sizeof known.source, "%s", origin->appended[number].source);
+    return api_give_report(appended, &known, sizeof known, "sluice_appended", err);
+}
+
 enum slc_status sluice_store_info(const struct sluice_store *store,
                                   struct sluice_store_info *info,
                                   struct slc_error *err)
@@ -94,8 +143,18 @@ enum slc_status sluice_store_info(const struct sluice_store *store,
                                       .store_bytes = layout->file_bytes,
                                       .content_sum = manifest->content_sum,
                                       .codec = (enum sluice_codec)layout->codec,
-                                      .relabelled_modes = (uint32_t)layout->relabelled_modes};
+                                      .relabelled_modes = (uint32_t)layout->relabelled_modes,
+                                      .fiber_bits = layout->keys.run.bits,
+                                      .fiber_mode = layout->keys.run.mode,
+                                      .key_bits = layout->keys.bits,
+                                      .tile_count = layout->tile_count,
+                                      .max_block_bytes = layout->max_block_bytes,
+                                      .total_bytes = total_bytes(manifest)};
 
+    fill_origin(&manifest->origin, &known);
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        known.named_modes |= 1U << manifest->names[i].mode;
+    }
     memcpy(known.dims, manifest->dims, manifest->order * sizeof known.dims[0]);
     return api_give_report(info, &known, sizeof known, "sluice_store_info", err);
 }

@@ -331,6 +331,31 @@ struct sluice_store_info {
     uint64_t content_sum; /* identifies the nonzeros as the store numbers them, in any order */
     enum sluice_codec codec;
     uint32_t relabelled_modes; /* bit n: the store numbers the indices of mode n its own way */
+    uint32_t named_modes;      /* bit n: indices of mode n have names */
+    uint32_t fiber_bits;       /* fibers are kept together in pieces of 2^fiber_bits, of .. */
+    uint32_t fiber_mode;       /* .. this mode; fiber_bits 0: of none */
+    uint32_t key_bits;         /* of a coordinate in the order of nonzeros */
+    uint64_t tile_count;
+    uint64_t max_block_bytes;
+    uint64_t total_bytes; /* of all layouts, permutations and names */
+    /* What it was made of, entries that were appended included. */
+    uint64_t entries;
+    uint64_t duplicates;     /* merged into an earlier entry */
+    uint64_t explicit_zeros; /* dropped */
+    uint32_t index_base;     /* of the input */
+    uint32_t appended;       /* later inputs that it remembers: sluice_store_appended */
+    char source[512];        /* path as it was given */
+    char dialect[32];
+    char duplicate_policy[16];
+    char transforms[128]; /* of values, in turn; "": none */
+    char writer[64];      /* program and version */
+};
+
+/* An input that was appended to a store. */
+struct sluice_appended {
+    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint64_t entries;
+    char source[512];
 };
 
 /*
@@ -345,6 +370,12 @@ SLC_API void sluice_store_close(struct sluice_store *store);
 SLC_API enum slc_status sluice_store_info(const struct sluice_store *store,
                                           struct sluice_store_info *info,
                                           struct slc_error *err);
+
+/* One of those, from 0, the oldest first. Errors: SLC_ERR_USAGE. */
+SLC_API enum slc_status sluice_store_appended(const struct sluice_store *store,
+                                              uint32_t number,
+                                              struct sluice_appended *appended,
+                                              struct slc_error *err);
 
 /* What a mode is called, borrowed from the store: "" where nothing is known, or there is no such
  * mode. */
@@ -372,6 +403,8 @@ struct sluice_layout_info {
     uint32_t reserved;
     uint64_t file_bytes;
     uint64_t block_count;
+    uint32_t stripes; /* that its file is cut into, in other folders; 0: it is in the store */
+    uint32_t reserved2;
 };
 
 /* Layouts that the store had when it was opened, and one of them, from 0. */
@@ -379,6 +412,19 @@ SLC_API uint32_t sluice_store_layouts(const struct sluice_store *store);
 SLC_API enum slc_status sluice_store_layout(const struct sluice_store *store,
                                             uint32_t number,
                                             struct sluice_layout_info *info,
+                                            struct slc_error *err);
+
+/*
+ * Where a stripe of a layout is, from 0: `path` gets the path of its file, or as much as there is
+ * room for in `path_bytes`, always terminated; *ret_bytes, which may be NULL, what it takes with
+ * its end. Errors: SLC_ERR_USAGE for a layout or stripe that it has not; those of files.
+ */
+SLC_API enum slc_status sluice_store_stripe(const struct sluice_store *store,
+                                            uint32_t number,
+                                            uint32_t stripe,
+                                            char *path,
+                                            uint64_t path_bytes,
+                                            uint64_t *ret_bytes,
                                             struct slc_error *err);
 
 struct sluice_layout_options {
@@ -411,6 +457,28 @@ SLC_API enum slc_status sluice_layout_add(const char *path,
  */
 SLC_API enum slc_status
 sluice_layout_drop(const char *path, enum sluice_layout kind, uint32_t mode, struct slc_error *err);
+
+/*
+ * Moves a layout of any kind (`mode` of SLUICE_LAYOUT_BLCO is 0) out of the store, in stripes to
+ * `count` folders, which exist, from 1 to 16, on drives that are then read at once; or back. It may
+ * be there already. Stripes are found where they are as long as the store names their folders, and
+ * in those that the environment variable SLUICE_STRIPES names. Whatever ends it, the store is
+ * whole. A store that is open reads on from where they were. Errors: SLC_ERR_USAGE for a layout
+ * that there is not or a wrong number of folders; SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_INTERRUPTED;
+ * the layout is then where it was.
+ */
+SLC_API enum slc_status sluice_layout_stripe(const char *path,
+                                             enum sluice_layout kind,
+                                             uint32_t mode,
+                                             uint32_t count,
+                                             const char *const *folders,
+                                             const struct sluice_layout_options *options,
+                                             struct slc_error *err);
+SLC_API enum slc_status sluice_layout_gather(const char *path,
+                                             enum sluice_layout kind,
+                                             uint32_t mode,
+                                             const struct sluice_layout_options *options,
+                                             struct slc_error *err);
 
 struct sluice_check_options {
     uint64_t struct_bytes;

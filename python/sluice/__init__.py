@@ -16,8 +16,9 @@ from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageE
 from ._library import version
 from ._result import Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun
-from ._tensor import Layout, Tensor, open
+from ._stored import Layout, StoreInfo
+from ._tensor import Tensor, open
 
 __all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
-           "SluiceError", "StorageError", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "convert", "generate", "open", "version"]
+           "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "convert", "generate", "open", "version"]
 __version__ = "0.1.0"

@@ -28,7 +28,8 @@ PRECISIONS = {"f32": 1, "f64": 2}
 DEVICES = {"cpu": 0, "auto": 1, "gpu": 2}
 IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
 CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
-           "passes": {"auto": 0, "plain": 1, "fused": 2}}
+           "passes": {"auto": 0, "plain": 1, "fused": 2}, "pin": {"auto": 0, "never": 1, "always": 2},
+           "schedule": {"auto": 0, "largest": 1, "file": 2}}
 
 
 def choose(name: str, choices: Dict[str, int], given: str) -> int:
@@ -67,7 +68,8 @@ class Device:
 
 
 def compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool, device: Device,
-            progress: Optional[Progress] = None, **more: Any) -> c.ComputeOptions:
+            progress: Optional[Progress] = None, *, cache: bool = True, io_limit: Any = None,
+            **more: Any) -> c.ComputeOptions:
     """The library's struct; `run` is stopped by Ctrl-C."""
     out = options(c.ComputeOptions)
     out.memory_bytes = size(memory)
@@ -75,6 +77,7 @@ def compute(run: Run, memory: Any, threads: int, precision: str, io: str, determ
     out.precision = choose("precision", PRECISIONS, precision)
     out.io = choose("io", IOS, io)
     out.deterministic = deterministic
+    out.no_cache, out.io_limit = not cache, size(io_limit)
     run.watch(out, progress)
     out.device = choose("device", DEVICES, device.device)
     out.device_memory_bytes, out.streams = size(device.device_memory), device.streams

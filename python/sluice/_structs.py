@@ -76,12 +76,20 @@ class GenerateOptions(Structure):
 class StoreInfo(Structure):
     _fields_ = [("struct_bytes", U64), ("order", U32), ("value_type", ENUM), ("dims", U64 * MAX_ORDER), ("nnz", U64),
                 ("norm", F64), ("block_count", U64), ("store_bytes", U64), ("content_sum", U64), ("codec", ENUM),
-                ("relabelled_modes", U32)]
+                ("relabelled_modes", U32), ("named_modes", U32), ("fiber_bits", U32), ("fiber_mode", U32),
+                ("key_bits", U32), ("tile_count", U64), ("max_block_bytes", U64), ("total_bytes", U64),
+                ("entries", U64), ("duplicates", U64), ("explicit_zeros", U64), ("index_base", U32), ("appended", U32),
+                ("source", c_char * 512), ("dialect", c_char * 32), ("duplicate_policy", c_char * 16),
+                ("transforms", c_char * 128), ("writer", c_char * 64)]
+
+
+class Appended(Structure):
+    _fields_ = [("struct_bytes", U64), ("entries", U64), ("source", c_char * 512)]
 
 
 class LayoutInfo(Structure):
     _fields_ = [("struct_bytes", U64), ("kind", ENUM), ("mode", U32), ("codec", ENUM), ("reserved", U32),
-                ("file_bytes", U64), ("block_count", U64)]
+                ("file_bytes", U64), ("block_count", U64), ("stripes", U32), ("reserved2", U32)]
 
 
 class LayoutOptions(Structure):
@@ -235,6 +243,7 @@ class PredictReport(Structure):
 STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice_convert_report": ConvertReport,
            "sluice_append_options": AppendOptions, "sluice_append_report": AppendReport, "sluice_range": Range,
            "sluice_reshape_options": ReshapeOptions, "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
+           "sluice_appended": Appended,
            "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
            "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,

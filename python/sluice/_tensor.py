@@ -1,33 +1,22 @@
-"""Stores: opened, changed and computed with."""
+"""Computing with stores."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import tempfile
-from ctypes import byref, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass
+from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
 from ._errors import Interrupted, UsageError
-from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
-from ._options import CODECS, CONSISTENCIES, DUPLICATES, LAYOUTS, RELABELS, Device, Fibers, PathLike, choose, compute, keep_fibers
+from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
+from ._options import CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, keep_fibers, sort_beyond
 from ._result import Iteration, Result, save
+from ._stored import Stored
 from ._sweep import Sweep, SweepRun, make as make_sweep
-
-
-@dataclass(frozen=True)
-class Layout:
-    """One order of the nonzeros on disk: "blco", or "sorted" or "fiber" of a mode."""
-
-    kind: str
-    mode: int
-    codec: str
-    file_bytes: int
-    block_count: int
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
@@ -37,7 +26,7 @@ def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
     return out
 
 
-class Tensor:
+class Tensor(Stored):
     """
     An open store. Modes count from 0. Options that most methods have:
 
@@ -52,6 +41,9 @@ class Tensor:
     split           what several divide, "partitions" (of sorted layouts) or "nnz"; or how CPU and GPU share the work:
                     "static=0.7", "adaptive" or "queue"
     streams         of each GPU; 0: chosen
+    pin             bind threads to processors: "auto" (on several NUMA nodes), "never" or "always"
+    schedule        order of blocks: "auto", "largest" (first) or "file"
+    cache           keep blocks in memory between passes; io_limit: bytes read a second at most
     progress        called now and then with a phase, how much of it is done, and of how much, None where that is not
                     known; the call ends, with SluiceError, where it returns True
     fibers          of a store that is written: a mode, or (mode, bits), whose fibers are kept together; "none"; or
@@ -60,234 +52,30 @@ class Tensor:
     Ctrl-C ends every call promptly, as KeyboardInterrupt, and leaves nothing unfinished but what the same call goes on from.
     """
 
-    def __init__(self, path: PathLike) -> None:
-        self._store = c_void_p()
-        self.path = os.fspath(path)
-        call("sluice_store_open", path_bytes(path), byref(self._store))
-        self._look()
-
-    def _look(self) -> None:
-        info = options(c.StoreInfo)
-        call("sluice_store_info", self._store, byref(info))
-        self.shape: Tuple[int, ...] = tuple(info.dims[:info.order])
-        self.nnz: int = info.nnz
-        self.norm: float = info.norm
-        self.store_bytes: int = info.store_bytes
-
-    @property
-    def order(self) -> int:
-        """Number of modes."""
-        return len(self.shape)
-
-    @property
-    def layouts(self) -> List[Layout]:
-        """Those that the store had when it was opened."""
-        names = {number: name for name, number in LAYOUTS.items()}
-        codecs = {number: name for name, number in CODECS.items()}
-        found = []
-        for number in range(LIB.sluice_store_layouts(self._open())):
-            info = options(c.LayoutInfo)
-            call("sluice_store_layout", self._open(), c_uint32(number), byref(info))
-            found.append(Layout(names[info.kind], info.mode, codecs[info.codec], info.file_bytes, info.block_count))
-        return found
-
-    @property
-    def titles(self) -> Tuple[str, ...]:
-        """What the modes are called, "" where nothing is known."""
-        return tuple(LIB.sluice_store_title(self._open(), c_uint32(n)).decode(errors="replace")
-                     for n in range(self.order))
-
-    def label(self, mode: int, index: int) -> Optional[str]:
-        """The name of an index; None where it has none."""
-        name = ctypes.c_char_p()
-        call("sluice_store_name", self._open(), c_uint32(self._mode(mode)), c_uint64(index), byref(name))
-        return None if name.value is None else name.value.decode(errors="replace")
-
-    def labels(self, mode: int) -> Optional[np.ndarray]:
-        """The names of all indices of a mode, "" where one has none; None where none has. They come from disk."""
-        count = LIB.sluice_store_names(self._open(), c_uint32(self._mode(mode)))
-        if count == 0:
-            return None
-        out = np.full(self.shape[mode], "", dtype=object)
-        for index in range(count):
-            out[index] = self.label(mode, index) or ""
-        return out
-
-    def _open(self) -> c_void_p:
-        if not self._store:
-            raise UsageError(f"{self.path} has been closed")
-        return self._store
-
-    def close(self) -> None:
-        """Closes the store; it may be closed already."""
-        if self._store:
-            LIB.sluice_store_close(self._store)
-            self._store = c_void_p()
-
-    def __enter__(self) -> "Tensor":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_store", None):
-            self.close()
-
-    def __repr__(self) -> str:
-        dims = " x ".join(map(str, self.shape))
-        return f"<sluice.Tensor {dims}, {self.nnz} nonzeros, {self.path}>"
-
-    def _mode(self, mode: int) -> int:
-        if not 0 <= mode < self.order:
-            raise UsageError(f"mode {mode} of a tensor of {self.order} modes, from 0 on")
-        return mode
-
-    def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
-              progress: Optional[Progress] = None) -> None:
-        """Verifies the store, all of it unless `fast`: raises the first fault."""
-        known = options(c.CheckOptions)
-        known.fast, known.threads, known.memory_bytes = fast, threads, size(memory)
-        run = Run()
-        run.watch(known, progress)
-        run.call("sluice_check", path_bytes(self.path), byref(known), None)
-
-    def export(self, output: PathLike, *, index_base: int = 1, overwrite: bool = False, threads: int = 0,
-               memory: Any = None, progress: Optional[Progress] = None) -> int:
-        """Writes FROSTT text that reads back to the same bits; returns the number of rows."""
-        known = options(c.ExportOptions)
-        known.index_base, known.overwrite = index_base, overwrite
-        known.threads, known.memory_bytes = threads, size(memory)
-        lines = c_uint64()
-        run = Run()
-        run.watch(known, progress)
-        run.call("sluice_export", path_bytes(self.path), path_bytes(output), byref(known), byref(lines))
-        return lines.value
-
-    def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None,
-                   progress: Optional[Progress] = None) -> None:
-        """
-        Adds a "sorted" or "fiber" layout of the mode to the store, unless it is there, and opens it anew. After Ctrl-C the
-        same call goes on with it.
-        """
-        run = Run()
-        known = options(c.LayoutOptions)
-        known.threads, known.memory_bytes = threads, size(memory)
-        run.watch(known, progress)
-        run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
-                 c_uint32(self._mode(mode)), byref(known))
-        self._reopen()
-
-    def drop_layout(self, kind: str, mode: int) -> None:
-        """Drops a layout, and opens the store anew."""
-        call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
-             c_uint32(self._mode(mode)))
-        self._reopen()
-
-    def append(self, source: PathLike, *, index_base: Optional[int] = None, duplicates: str = "sum",
-               fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
-               fibers: Fibers = "auto", threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None,
-               progress: Optional[Progress] = None) -> bool:
-        """
-        Adds the nonzeros of a file, and opens the store anew; False where it has had them already, unless `again`.
-        Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error.
-        """
-        known = options(c.AppendOptions)
-        known.index_base = -1 if index_base is None else index_base
-        known.duplicates = choose("duplicates", DUPLICATES, duplicates)
-        known.fixed_modes = sum(1 << self._mode(mode) for mode in set(fixed_modes))
-        known.again, known.drop_layouts, known.threads, known.memory_bytes = again, drop_layouts, threads, size(memory)
-        if temp_folder is not None:
-            known.temp_folder = path_bytes(temp_folder)
-        report = options(c.AppendReport)
-        keep_fibers(known, fibers)
-        run = Run()
-        run.watch(known, progress)
-        run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
-        self._reopen()
-        return not report.known
-
-    def slice(self, output: PathLike, ranges: Dict[int, Any], *, keep_indices: bool = False,
-              codec: Optional[str] = None, relabel: Optional[str] = None, transform: Optional[str] = None,
-              fibers: Fibers = "auto", overwrite: bool = False, threads: int = 0, memory: Any = None,
-              temp_folder: Optional[PathLike] = None, progress: Optional[Progress] = None) -> "Tensor":
-        """
-        The store of the nonzeros in ranges of modes: {mode: range} or {mode: [range, range, ..]}, each a Python slice
-        without a step, a range, or an index. What is left is numbered anew, unless `keep_indices`. Codec and numbering
-        are those of this store where none is given; `transform` is of values: "abs,log1p".
-        """
-        run = Run()
-        known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory, temp_folder)
-        run.watch(known, progress)
-        known.keep_indices = keep_indices
-        flat = [self._range(mode, one) for mode, given in ranges.items()
-                for one in (given if isinstance(given, (list, tuple)) else [given])]
-        run.call("sluice_slice", path_bytes(self.path), path_bytes(output), c_uint32(len(flat)),
-                   (c.Range * len(flat))(*flat), byref(known), None)
-        return Tensor(output)
-
-    def permute(self, output: PathLike, modes: Sequence[int], *, codec: Optional[str] = None,
-                relabel: Optional[str] = None, transform: Optional[str] = None, fibers: Fibers = "auto",
-                overwrite: bool = False, threads: int = 0, memory: Any = None, temp_folder: Optional[PathLike] = None,
-                progress: Optional[Progress] = None) -> "Tensor":
-        """The store with its modes in another order: mode k of it is mode modes[k] of this one."""
-        run = Run()
-        known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory, temp_folder)
-        run.watch(known, progress)
-        order = (c_uint32 * len(modes))(*(self._mode(mode) for mode in modes))
-        run.call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
-                   byref(known), None)
-        return Tensor(output)
-
-    def _range(self, mode: int, given: Any) -> c.Range:
-        length = self.shape[self._mode(mode)]
-        if isinstance(given, (int, np.integer)):
-            first, stop = int(given), int(given) + 1
-        else:
-            first = 0 if given.start is None else given.start
-            stop = length if given.stop is None else given.stop
-            if given.step not in (None, 1):
-                raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; 1 is needed")
-        if not 0 <= first < stop <= length:
-            raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, from 0 on")
-        return c.Range(mode, 0, first, stop - 1)
-
-    def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], fibers: Fibers,
-                 overwrite: bool, threads: int, memory: Any, temp_folder: Optional[PathLike]) -> c.ReshapeOptions:
-        known = options(c.ReshapeOptions)
-        keep_fibers(known, fibers)
-        known.codec = 0 if codec is None else choose("codec", CODECS, codec)
-        if relabel is not None:
-            known.relabel, known.relabel_given = choose("relabel", RELABELS, relabel), 1
-        if transform is not None:
-            known.transform = transform.encode()
-        known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
-        if temp_folder is not None:
-            known.temp_folder = path_bytes(temp_folder)
-        return known
-
-    def _reopen(self) -> None:
-        fresh = c_void_p()
-        call("sluice_store_open", path_bytes(self.path), byref(fresh))
-        self.close()
-        self._store = fresh
-        self._look()
-
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
              deterministic: bool = False, device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
-             devices: Union[None, int, Sequence[int]] = None, streams: int = 0) -> Dict[str, Any]:
-        """What cpd will hold in memory and read, in bytes. Raises BudgetError where that is too much."""
+             devices: Union[None, int, Sequence[int]] = None, streams: int = 0, mode: Optional[int] = None,
+             copies: str = "auto", layouts: str = "auto", passes: str = "auto", pin: str = "auto",
+             schedule: str = "auto", cache: bool = True, io_limit: Any = None) -> Dict[str, Any]:
+        """
+        What cpd, or an MTTKRP of `mode`, will hold in memory and read, in bytes. Raises BudgetError where that is too much.
+        """
         known = compute(Run(), memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams))
+                        Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
+                        passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         out = options(c.Plan)
-        call("sluice_cpd_plan", self._open(), c_uint32(rank), byref(known), byref(out))
+        if mode is None:
+            call("sluice_cpd_plan", self._open(), c_uint32(rank), byref(known), byref(out))
+        else:
+            call("sluice_mttkrp_plan", self._open(), c_uint32(self._mode(mode)), c_uint32(rank), byref(known), byref(out))
         told = {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
         return told | {"device_name": out.device_name.decode()}
 
     def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
                precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
                device_memory: Any = None, split: Optional[str] = None,
-               devices: Union[None, int, Sequence[int]] = None, streams: int = 0,
+               devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
+               pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
                progress: Optional[Progress] = None) -> np.ndarray:
         """Matricized tensor times Khatri-Rao product: shape[mode] x rank. factors[mode] is not looked at."""
         self._mode(mode)
@@ -303,7 +91,8 @@ class Tensor:
         rank = ranks.pop()
         run = Run()
         known = compute(run, memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams), progress)
+                        Device(device, device_memory, split, devices, streams), progress, layouts=layouts, pin=pin,
+                        schedule=schedule, cache=cache, io_limit=io_limit)
         pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
         run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), byref(known))
@@ -312,8 +101,9 @@ class Tensor:
     def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
             codec: str = "packed", relabel: str = "none", fibers: Fibers = "auto", sort: bool = False,
             overwrite: bool = False, memory: Any = None, threads: int = 0, temp_folder: Optional[PathLike] = None,
-            io: str = "auto", device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
-            streams: int = 0, progress: Optional[Progress] = None) -> Union["Tensor", float]:
+            io: str = "auto", schedule: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
+            split: Optional[str] = None, streams: int = 0, block_bytes: Any = None, max_temp: Any = None,
+            progress: Optional[Progress] = None) -> Union["Tensor", float]:
         """
         Tensor times a vector in each mode that has one: {mode: vector}, or a list with None for modes that are left.
         `output` is the store of what is left; without a mode left the result is a number, and there is none.
@@ -324,13 +114,12 @@ class Tensor:
             held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
         run = Run()
         how = compute(run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams),
-                      progress)
+                      progress, schedule=schedule, io_limit=io_limit)
         known = options(c.TtvOptions)
         known.codec, known.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
         known.sort = sort
         keep_fibers(known, fibers)
-        if temp_folder is not None:
-            known.temp_folder = path_bytes(temp_folder)
+        sort_beyond(known, block_bytes, temp_folder, max_temp)
         known.overwrite, known.compute = overwrite, ctypes.pointer(how)
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
@@ -340,8 +129,8 @@ class Tensor:
 
     def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
             precision: str = "f64", elements: bool = False, temp_folder: Optional[PathLike] = None, io: str = "auto",
-            device: str = "cpu", device_memory: Any = None, split: Optional[str] = None, streams: int = 0,
-            progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
+            pin: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
+            split: Optional[str] = None, streams: int = 0, progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
         """
         Tensor times a shape[mode] x columns matrix, as files in the folder `output`: (coords, rows), memory-mapped.
         coords[f] are the indices of fiber f in the other modes, rows[f] its row of the result.
@@ -349,7 +138,7 @@ class Tensor:
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
         how = compute(run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
-                      progress)
+                      progress, pin=pin, io_limit=io_limit)
         known = options(c.TtmOptions)
         known.elements = elements
         if temp_folder is not None:
@@ -368,7 +157,8 @@ class Tensor:
             precision: str = "f64", io: str = "auto", deterministic: bool = False, copies: str = "auto",
             layouts: str = "auto", passes: str = "auto", device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, devices: Union[None, int, Sequence[int]] = None, streams: int = 0,
-            holdout: float = 0, holdout_seed: int = 0) -> Result:
+            holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
+            io_limit: Any = None) -> Result:
         """
         CP decomposition by alternating least squares.
 
@@ -387,17 +177,13 @@ class Tensor:
         run = Run()
         how = compute(run, memory, threads, precision, io, deterministic,
                       Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
-                      passes=passes)
+                      passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         known = options(c.CpdOptions)
         known.iterations, known.tolerance, known.seed = iters, tol, seed
         known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
         known.holdout, known.holdout_seed = holdout, holdout_seed
         known.compute = ctypes.pointer(how)
-        if mode_order is not None:
-            if sorted(mode_order) != list(range(self.order)):
-                raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
-            known.mode_order_set = 1
-            known.mode_order[:self.order] = list(mode_order)
+        self._order(known, mode_order)
         kept = checkpoint if checkpoint is not None else output
         if kept is not None:
             known.checkpoint_folder = path_bytes(kept)
@@ -407,6 +193,15 @@ class Tensor:
             if init is not None:
                 known.init_folder = path_bytes(self._start(init, folder))
             return self._cpd(run, rank, known, callback, output, kept)
+
+    def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
+        """Says in which order modes are updated."""
+        if mode_order is None:
+            return
+        if sorted(mode_order) != list(range(self.order)):
+            raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
+        known.mode_order_set = 1
+        known.mode_order[:self.order] = list(mode_order)
 
     def _start(self, init: Any, folder: str) -> PathLike:
         """The folder of a start; matrices are written to `folder`."""
@@ -456,7 +251,9 @@ class Tensor:
               callback: Optional[Callable[[SweepRun], Any]] = None, memory: Any = None, threads: int = 0,
               precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
               device_memory: Any = None, split: Optional[str] = None, devices: Union[None, int, Sequence[int]] = None,
-              streams: int = 0) -> Sweep:
+              streams: int = 0, mode_order: Optional[Sequence[int]] = None, copies: str = "auto", layouts: str = "auto",
+              passes: str = "auto", pin: str = "auto", schedule: str = "auto", cache: bool = True,
+              io_limit: Any = None) -> Sweep:
         """
         Decompositions with each of the ranks, `runs` times each with the seeds from `seed` on: their fits, how well
         runs of a rank agree, the core consistency of the best, and which rank they suggest.
@@ -471,8 +268,10 @@ class Tensor:
         """
         run = Run()
         how = compute(run, memory, threads, precision, io, deterministic,
-                      Device(device, device_memory, split, devices, streams))
+                      Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
+                      passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         each = options(c.CpdOptions)
+        self._order(each, mode_order)
         each.iterations, each.tolerance, each.regularization = iters, tol, reg
         each.holdout, each.holdout_seed, each.compute = holdout, holdout_seed, ctypes.pointer(how)
         known = options(c.SweepOptions)

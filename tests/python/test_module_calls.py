@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python module's long calls: how far they are, and how Ctrl-C ends each; what they write is what the command writes."""
 
+import json
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
-from tap import SOURCE, check, run  # noqa: E402
+from tap import SOURCE, check, run, sluice as command  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "python"))
 sys.dont_write_bytecode = True
@@ -76,6 +77,51 @@ def interrupted(folder):
             call(output, None)
 
 
+def asked(folder):
+    """A store tells of itself what the command tells."""
+    made = [sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000, fibers=(1, 3)),
+            sluice.generate(os.path.join(folder, "none.slc"), SHAPE, 5000, fibers="none", codec="lz4")]
+    text = os.path.join(folder, "in.tns")
+    made[1].export(text)
+    check(made[0].append(text, fibers=2) and not made[0].append(text), "appended")
+    made[0].add_layout("sorted", 1)
+    for tensor in made:
+        info = tensor.info()
+        want = json.loads(command("info", tensor.path, "--json")[0])
+        for ours, theirs in (("nnz", "nnz"), ("norm", "norm"), ("store_bytes", None), ("key_bits", "key_bits"),
+                             ("tile_count", "tile_count"), ("max_block_bytes", "max_block_bytes"),
+                             ("value_type", "value_type"), ("total_bytes", "store_bytes")):
+            check(theirs is None or getattr(info, ours) == want[theirs], f"{ours}: {info}, {want}")
+        check(list(info.shape) == want["dims"] and f"{info.content_sum:016x}" in want["content_sum"], want)
+        check(len(info.layouts) == len(want["layouts"]) and info.layouts[0].file_bytes == info.store_bytes, info)
+        origin = want["origin"]
+        for name in ("source", "dialect", "index_base", "duplicates", "explicit_zeros", "duplicate_policy", "transforms", "writer"):
+            check(getattr(info, name) == origin[name], f"{name}: {info}, {origin}")
+        check(list(info.appended) == [(one["source"], one["entries"]) for one in origin["appended"]], info)
+    check(made[0].info().fibers == (2, 6) and made[1].info().fibers is None, [tensor.info() for tensor in made])
+    check(made[1].info().codec == "lz4" and made[0].info().appended == ((text, 5000),), made[0].info())
+
+
+def striped(folder):
+    """A layout in two other folders is read from there, and comes back."""
+    tensor = sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000)
+    drives = [os.path.join(folder, name) for name in ("a", "b")]
+    for drive in drives:
+        os.mkdir(drive)
+    alone = tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 0)
+    tensor.stripe_layout(drives)
+    found = tensor.layouts[0].stripes
+    check([os.path.dirname(stripe) for stripe in found] == drives and all(map(os.path.exists, found)), found)
+    check(np.array_equal(tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 0), alone), "products differ")
+    tensor.gather_layout()
+    check(tensor.layouts[0].stripes == () and not any(map(os.path.exists, found)), tensor.layouts)
+    try:
+        tensor.stripe_layout(drives, "sorted", 1)
+        check(False, "there is none")
+    except sluice.UsageError:
+        pass
+
+
 def wanted_no_more(folder):
     """A progress that returns True ends the call as an error that says so."""
     try:
@@ -103,6 +149,8 @@ def prompt(folder):
 
 run([
     ("Ctrl-C ends every call that takes long", interrupted),
+    ("a store tells what the command tells", asked),
+    ("layouts move to other folders", striped),
     ("a progress ends a call", wanted_no_more),
     ("Ctrl-C ends a call soon", prompt),
 ])

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ORDER = 3, ENTRIES = 50000 };
@@ -253,6 +254,77 @@ static void adds_and_drops_layouts(void)
                      &err, "kind");
 }
 
+/* The stripes of the first layout; `path` gets the path of the last. */
+static uint32_t stripes_of(const char *store_path, char *path, uint64_t path_bytes)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_layout_info info = {.struct_bytes = sizeof info};
+    struct sluice_store *store = NULL;
+    uint64_t bytes = 0;
+
+    SLC_ASSERT_OK(sluice_store_open(store_path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_layout(store, 0, &info, &err), &err);
+    for (uint32_t k = 0; k < info.stripes; k++) {
+        SLC_ASSERT_OK(sluice_store_stripe(store, 0, k, path, path_bytes, &bytes, &err), &err);
+        CU_ASSERT_EQUAL(bytes, strlen(path) + 1);
+    }
+    SLC_ASSERT_FAILS(sluice_store_stripe(store, 0, info.stripes, path, path_bytes, &bytes, &err),
+                     SLC_ERR_USAGE, &err, "stripe");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_store_stripe(store, 7, 0, path, path_bytes, &bytes, &err),
+                     SLC_ERR_USAGE, &err, "layout 7");
+    sluice_store_close(store);
+    return info.stripes;
+}
+
+static void stripes_and_gathers(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[600], drive[2][600], found[700] = "";
+    const char *folders[20] = {drive[0], drive[1]};
+    struct sluice_layout_options options;
+    volatile int stop = 1;
+
+    snprintf(path, sizeof path, "%s/striped.slc", slc_test_folder());
+    for (unsigned k = 0; k < 2; k++) {
+        snprintf(drive[k], sizeof drive[k], "%s/drive-%u", slc_test_folder(), k);
+        CU_ASSERT_EQUAL(mkdir(drive[k], 0777), 0);
+    }
+    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
+    sluice_layout_options_init(&options, sizeof options);
+    options.stop = &stop;
+    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, &options, &err),
+                     SLC_ERR_INTERRUPTED, &err, "");
+    memset(&err, 0, sizeof err);
+    CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        SLC_ASSERT_OK(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err),
+                      &err);
+        CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 2);
+        CU_ASSERT_EQUAL(strncmp(found, drive[1], strlen(drive[1])), 0);
+        CU_ASSERT_EQUAL(access(found, R_OK), 0);
+        SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
+    }
+    for (unsigned turn = 0; turn < 2; turn++) {
+        SLC_ASSERT_OK(sluice_layout_gather(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), &err);
+        CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
+    }
+    CU_ASSERT_NOT_EQUAL(access(found, R_OK), 0);
+    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_SORTED, 1, 2, folders, NULL, &err),
+                     SLC_ERR_USAGE, &err, "");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 20, folders, NULL, &err),
+                     SLC_ERR_USAGE, &err, "20 folders");
+    memset(&err, 0, sizeof err);
+    folders[1] = "/nowhere/at/all";
+    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err),
+                     SLC_ERR_IO, &err, "stripes");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_FAILS(sluice_layout_gather(path, (enum sluice_layout)9, 0, NULL, &err),
+                     SLC_ERR_USAGE, &err, "kind 9");
+}
+
 static uint64_t nnz_of(const char *path, uint64_t *lengths)
 {
     struct sluice_store_info info = {.struct_bytes = sizeof info};
@@ -264,6 +336,32 @@ static uint64_t nnz_of(const char *path, uint64_t *lengths)
     memcpy(lengths, info.dims, ORDER * sizeof *lengths);
     sluice_store_close(store);
     return info.nnz;
+}
+
+/* A store of 3000 generated entries, to which those of `text` were appended. */
+static void expect_origin(const char *path, const char *text, uint64_t nnz)
+{
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_appended appended = {.struct_bytes = sizeof appended};
+    struct sluice_store *store = NULL;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.appended, 1);
+    CU_ASSERT(info.entries == 3002 && info.nnz == nnz && info.nnz + info.duplicates == 3002);
+    CU_ASSERT_STRING_EQUAL(info.dialect, "generate");
+    CU_ASSERT_STRING_EQUAL(info.transforms, "");
+    CU_ASSERT_PTR_NOT_NULL(strstr(info.writer, sluice_version()));
+    /* Of a further layout, too. */
+    CU_ASSERT(info.total_bytes > info.store_bytes && info.tile_count > 0 && info.key_bits >= 24);
+    CU_ASSERT_EQUAL(info.named_modes, 0);
+    SLC_ASSERT_OK(sluice_store_appended(store, 0, &appended, &err), &err);
+    CU_ASSERT_STRING_EQUAL(appended.source, text);
+    CU_ASSERT_EQUAL(appended.entries, 2);
+    SLC_ASSERT_FAILS(sluice_store_appended(store, 1, &appended, &err), SLC_ERR_USAGE, &err,
+                     "1 of 1");
+    sluice_store_close(store);
 }
 
 static void appends_once(void)
@@ -298,6 +396,7 @@ static void appends_once(void)
         CU_ASSERT_EQUAL(memcmp(report.dims, lengths, sizeof lengths), 0);
     }
     CU_ASSERT_EQUAL(report.nnz_before, report.nnz);
+    expect_origin(path, text, report.nnz);
     options.fixed_modes = 0;
     options.again = 1;
     options.drop_layouts = 1;
@@ -383,6 +482,7 @@ int main(int argc, char **argv)
         {"what is no entry is refused", refuses_what_is_no_entry},
         {"lengths, orders and budgets that do not do", needs_lengths_without_entries},
         {"layouts are added, listed and dropped", adds_and_drops_layouts},
+        {"layouts move to other folders, and back", stripes_and_gathers},
         {"what is appended is appended once", appends_once},
         {"slices and permutations", slices_and_permutes},
         {"the plan of an MTTKRP", plans_an_mttkrp},
