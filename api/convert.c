@@ -1,9 +1,8 @@
 /*
- * Public API: making stores from text or random numbers, and text from stores.
+ * Public API: making stores from text or random numbers.
  */
 #include "convert/convert.h"
 #include "api/internal.h"
-#include "convert/export.h"
 #include "convert/generate.h"
 
 #include <string.h>
@@ -219,36 +218,4 @@ enum slc_status sluice_generate(const char *output,
     stop.flag = known.stop;
     generate.stop = &stop;
     return slc_generate(&generate, &report, err);
-}
-
-enum slc_status sluice_export(const char *path,
-                              const char *output,
-                              const struct sluice_export_options *options,
-                              uint64_t *ret_lines,
-                              struct slc_error *err)
-{
-    struct sluice_export_options known;
-    struct slc_export_options export = {.store = path, .output = output};
-    struct slc_stop stop = {.flag = NULL};
-    uint64_t lines = 0;
-    enum slc_status status;
-
-    sluice_export_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_export_options", err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    export.index_base = known.index_base;
-    export.memory_bytes = api_memory_bytes(known.memory_bytes);
-    export.threads = api_threads(known.threads);
-    export.overwrite = known.overwrite != 0;
-    export.progress = known.progress;
-    export.context = known.context;
-    stop.flag = known.stop;
-    export.stop = &stop;
-    status = slc_export_tns(&export, &lines, err);
-    if (status == SLC_OK && ret_lines != NULL) {
-        *ret_lines = lines;
-    }
-    return status;
 }

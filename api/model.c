@@ -198,9 +198,14 @@ enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
                                 struct slc_error *err)
 {
     const struct slc_model_view view = api_model_view(model);
-    char *record = api_record_path(form, path);
-    enum slc_status status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
+    char *record;
+    enum slc_status status;
 
+    if ((unsigned)form >= SLUICE_MODEL_AUTO) {
+        return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
+    }
+    record = api_record_path(form, path);
+    status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
     if (status == SLC_OK) {
         status = slc_model_write(NULL, (enum slc_model_form)form, path, &view, err);
     }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "base/words.h"
 #include "convert/builder.h"
 #include "convert/convert.h"
 #include "convert/fibers.h"
@@ -200,6 +201,25 @@ void api_tell_blocks(void *blocks, uint64_t done, uint64_t total, uint64_t bytes
 
     (void)bytes_read;
     to->progress(to->context, to->phase, done, total);
+}
+
+/* Before main, and so before any call: messages name fields where the command's name options. */
+__attribute__((constructor)) static void name_fields(void)
+{
+    static const struct slc_word words[] = {
+        {"the same command line", "the same call"},
+        {"--memory", "memory_bytes"},
+        {"--max-temp", "max_temp_bytes"},
+        {"--temp-dir", "temp_folder"},
+        {"--device-memory", "device_memory_bytes"},
+        {"--checkpoint DIR", "checkpoint_folder"},
+        {"--checkpoint none", "no checkpoint_folder"},
+        {"--checkpoint", "checkpoint_folder"},
+        {"--grow-modes", "fixed_modes"},
+        {"--fast", "fast"},
+    };
+
+    slc_words_set(words, sizeof words / sizeof words[0]);
 }
 
 uint64_t api_memory_bytes(uint64_t bytes)

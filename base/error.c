@@ -1,6 +1,8 @@
 /* The error record: first fault wins, messages are cut rather than lost. */
 #include "base/error.h"
 
+#include "base/words.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -80,6 +82,7 @@ enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const ch
         va_start(args, format);
         (void)vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        slc_words_apply(err->message, sizeof err->message);
     }
     return status;
 }
@@ -110,6 +113,7 @@ slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const 
             (void)snprintf(err->message + length, sizeof err->message - (size_t)length, ": %s",
                            strerror_r(system_errno, reason, sizeof reason));
         }
+        slc_words_apply(err->message, sizeof err->message);
         slc_error_locate_file(err, file);
     }
     return status;

@@ -1,6 +1,8 @@
 /* The message sink. A mutex keeps lines whole when several threads speak. */
 #include "base/log.h"
 
+#include "base/words.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@ void slc_log(enum slc_log_level level, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    slc_words_apply(message, sizeof message);
     pthread_mutex_lock(&lock);
     if (sink) {
         sink(sink_context, level, message);

@@ -148,7 +148,15 @@ enum slc_status slc_model_rows(const struct slc_model_view *model,
                                struct slc_error *err)
 {
     const struct slc_matrix *factor = model->factors[mode];
+    struct slc_model_work *work = model->work;
 
+    if (work != NULL && slc_stop_check(work->stop, err) != SLC_OK) {
+        return SLC_ERR_INTERRUPTED;
+    }
+    if (work != NULL && work->progress != NULL) {
+        work->done = slc_min_u64(work->done + count * model->rank, work->total);
+        work->progress(work->context, "export", work->done, work->total);
+    }
     if (factor == NULL) {
         return slc_npy_rows_read(model->files[mode], first, count, values, err);
     }

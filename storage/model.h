@@ -9,12 +9,21 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/matrix.h"
+#include "base/stop.h"
 #include "storage/files.h"
 #include "storage/names.h"
 #include "storage/npy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How far the writing of a model has come, in numbers of its factors, and what may end it. */
+struct slc_model_work {
+    const struct slc_stop *stop; /* SLC_ERR_INTERRUPTED; may be NULL */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context;
+    uint64_t done, total;
+};
 
 /* A Kruskal tensor: sum over r of lambda[r] times the outer product of columns r. Borrowed parts.
  */
@@ -26,6 +35,7 @@ struct slc_model_view {
                                                         not for SLC_MODEL_NPY */
     const double *lambda;                            /* rank */
     struct slc_names *names[SLC_MAX_ORDER];          /* of indices, which CSV tells; NULL: none */
+    struct slc_model_work *work;                     /* of text forms and MATLAB's; may be NULL */
 };
 
 enum slc_model_form {

@@ -7,6 +7,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/export.h"
+#include "convert/export_form.h"
 #include "convert/export_lists.h"
 #include "export_run.h"
 #include "forecast_ahead.h"
@@ -36,31 +37,6 @@ struct arguments {
     bool quiet;
     struct forecast_options forecast;
 };
-
-/* What can be written, of a store (tensor) or of a run (model). */
-static const struct form {
-    const char *name;
-    const char *ending; /* of an output that is meant without saying so; NULL: none is */
-    bool of_store, of_run;
-    enum slc_model_form model;
-    bool text;                /* of a store */
-    enum slc_list_form lists; /* of one that is not */
-} forms[] = {
-    {.name = "tns", .ending = ".tns", .of_store = true, .text = true},
-    {.name = "splatt-bin", .ending = ".bin", .of_store = true, .lists = SLC_LISTS_SPLATT_BIN},
-    {.name = "npz", .ending = ".npz", .of_store = true, .lists = SLC_LISTS_NPZ},
-    {.name = "scipy", .of_store = true, .lists = SLC_LISTS_SCIPY},
-    {.name = "matlab",
-     .ending = ".mat",
-     .of_store = true,
-     .of_run = true,
-     .model = SLC_MODEL_MATLAB,
-     .lists = SLC_LISTS_MATLAB},
-    {.name = "ktensor", .ending = ".ktensor", .of_run = true, .model = SLC_MODEL_KTENSOR},
-    {.name = "splatt", .of_run = true, .model = SLC_MODEL_SPLATT},
-    {.name = "csv", .of_run = true, .model = SLC_MODEL_CSV},
-};
-enum { FORMS = sizeof forms / sizeof forms[0] };
 
 static const char *const format_choices[] = {"auto",   "tns",     "splatt-bin", "npz", "scipy",
                                              "matlab", "ktensor", "splatt",     "csv", NULL};
@@ -92,50 +68,29 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text);
-
-    return ending != NULL && length > strlen(ending) &&
-           strcmp(text + length - strlen(ending), ending) == 0;
-}
-
 /* The form that is asked for, or that the name of the output means. */
 static enum slc_status choose_form(const struct arguments *args,
                                    const char *output,
                                    bool run,
-                                   const struct form **chosen,
+                                   const struct slc_export_form **form,
                                    struct slc_error *err)
 {
     const bool by_name = strcmp(args->format, "auto") == 0;
+    const enum slc_status status =
+        slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
+                               by_name ? NULL : args->format, output, form, by_name ? NULL : err);
 
-    *chosen = NULL;
-    for (size_t i = 0; i < FORMS && *chosen == NULL; i++) {
-        if (by_name
-                ? ends_with(output, forms[i].ending) && (run ? forms[i].of_run : forms[i].of_store)
-                : strcmp(args->format, forms[i].name) == 0) {
-            *chosen = &forms[i];
-        }
-    }
-    if (*chosen == NULL && !run) {
-        *chosen = &forms[0];
-    }
-    if (*chosen == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the name %s does not say in which form the factors are wanted: give "
-                        "--format matlab, ktensor, splatt or csv",
-                        output);
-    }
-    if (run ? !(*chosen)->of_run : !(*chosen)->of_store) {
-        return slc_fail(err, SLC_ERR_USAGE, "--format %s: there is no such form of a %s",
-                        (*chosen)->name, run ? "run's factors" : "tensor");
-    }
-    return SLC_OK;
+    return status != SLC_OK && by_name
+               ? slc_fail(err, SLC_ERR_USAGE,
+                          "the name %s does not say in which form the factors are wanted: give "
+                          "--format matlab, ktensor, splatt or csv",
+                          output)
+               : status;
 }
 
 static enum slc_status export_model(const struct arguments *args,
                                     const struct operands *operands,
-                                    const struct form *form,
+                                    const struct slc_export_form *form,
                                     struct slc_error *err)
 {
     const struct export_run_options export_options = {.run = operands->text[0],
@@ -153,7 +108,7 @@ static enum slc_status export_model(const struct arguments *args,
 struct tensor_job {
     const struct arguments *args;
     const struct slc_export_options *asked;
-    const struct form *form;
+    const struct slc_export_form *form;
 };
 
 static void judge_time(const struct tensor_job *job,
@@ -243,7 +198,7 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
 
 static enum slc_status export_tensor(const struct arguments *args,
                                      const struct operands *operands,
-                                     const struct form *form,
+                                     const struct slc_export_form *form,
                                      struct slc_error *err)
 {
     const struct slc_export_options export_options = {
@@ -294,7 +249,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.index_base = NULL};
     struct slc_error err = SLC_ERROR_INIT;
-    const struct form *form;
+    const struct slc_export_form *form;
     struct operands operands;
     enum slc_status status;
     bool is_run;

@@ -1,4 +1,4 @@
-/* The factors of a finished run in another form, so that nobody has to repeat it. */
+/* The factors of a finished run in another form (results/export_run.h), as the command does it. */
 #ifndef SLC_TOOLS_EXPORT_RUN_H
 #define SLC_TOOLS_EXPORT_RUN_H
 
@@ -21,8 +21,7 @@ struct export_run_options {
 
 /*
  * Streams the factors from their files into the form. A signal leaves no unfinished file. Errors:
- * those of reading the run and of writing; SLC_ERR_BUDGET, of a dry run also where the disk has no
- * room.
+ * those of slc_export_run; SLC_ERR_BUDGET of a dry run also where the disk has no room.
  */
 enum slc_status export_run(const struct export_run_options *options,
                            struct slc_error *err) SLC_NODISCARD;

@@ -174,9 +174,11 @@ SLC_API uint64_t sluice_cpd_rows(const struct sluice_cpd *model, uint32_t mode);
 /* Copies the factor of `mode` (below the order) into factor[rows * rank]. */
 SLC_API void sluice_cpd_factor(const struct sluice_cpd *model, uint32_t mode, double *factor);
 /*
- * Writes the model; each file is replaced atomically. Behind them comes the record of its run
- * (sluice/report.h), where it has one: run.json in the folder, STEMrun.json or PATH.run.json; that
- * of an earlier run goes first. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
+ * Writes the model, without names in CSV (see sluice_cpd_export); each file is replaced atomically.
+ * Behind them comes the record of its run (sluice/report.h), where it has one: run.json in the
+ * folder, STEMrun.json or PATH.run.json; that of an earlier run goes first. Errors: SLC_ERR_USAGE
+ * for another form, SLC_ERR_UNSUPPORTED for one that cannot hold it, SLC_ERR_IO, SLC_ERR_NOSPACE,
+ * SLC_ERR_MEMORY.
  */
 SLC_API enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
                                         enum sluice_model_form form,

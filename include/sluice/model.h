@@ -23,6 +23,43 @@ SLC_API enum slc_status sluice_cpd_from_factors(uint32_t order,
                                                 struct sluice_cpd **ret_model,
                                                 struct slc_error *err);
 
+struct sluice_model_export_options {
+    uint64_t struct_bytes;
+    enum sluice_model_form form; /* default SLUICE_MODEL_AUTO */
+    uint32_t overwrite;          /* non-zero: files are replaced */
+    /* Whose names of indices CSV has; NULL: the store that a run was made of, if it is there. */
+    const char *store;
+    uint64_t memory_bytes; /* 0: 80 % of memory */
+    volatile int *stop;    /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
+    /* Called now and then from one thread at a time; NULL: nobody is. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context;
+};
+
+SLC_API void sluice_model_export_options_init(struct sluice_model_export_options *options,
+                                              uint64_t bytes);
+
+/*
+ * Writes the factors and weights of a run, or of any folder with mode-1.npy, .., in another form
+ * than .npy, as `sluice export` does: to one file (SLUICE_MODEL_KTENSOR, SLUICE_MODEL_MATLAB), to a
+ * folder of files (SLUICE_MODEL_CSV) or to files whose names begin with `output`
+ * (SLUICE_MODEL_SPLATT). Factors are streamed from their files. The weights are written last; after
+ * an error nothing is left, unless files of an earlier model were to be replaced: then its weights
+ * are gone. Errors: SLC_ERR_USAGE, SLC_ERR_UNSUPPORTED where the form cannot hold the model,
+ * SLC_ERR_INPUT where `folder` is none of a run, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_NOSPACE,
+ * SLC_ERR_INTERRUPTED, SLC_ERR_MEMORY.
+ */
+SLC_API enum slc_status sluice_model_export(const char *folder,
+                                            const char *output,
+                                            const struct sluice_model_export_options *options,
+                                            struct slc_error *err);
+
+/* The same of a model in memory, which has names where options->store says whose. */
+SLC_API enum slc_status sluice_cpd_export(const struct sluice_cpd *model,
+                                          const char *output,
+                                          const struct sluice_model_export_options *options,
+                                          struct slc_error *err);
+
 enum sluice_predict_form {
     SLUICE_PREDICT_NONE, /* nothing but the report */
     SLUICE_PREDICT_TEXT, /* a line per row: indices, value, model, residual */

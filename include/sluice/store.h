@@ -513,7 +513,7 @@ struct sluice_export_options {
     uint32_t threads;
     uint64_t memory_bytes;
     uint32_t overwrite;
-    uint32_t reserved;
+    enum sluice_export_form form;
     volatile int *stop; /* non-zero stops the call: SLC_ERR_INTERRUPTED; NULL: nobody does */
     /* Called now and then from one thread at a time; NULL: nobody is. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -523,8 +523,12 @@ struct sluice_export_options {
 SLC_API void sluice_export_options_init(struct sluice_export_options *options, uint64_t bytes);
 
 /*
- * Writes a store as FROSTT text (`output` "-": standard output), values with the fewest digits that
- * read back to the same bits. *ret_lines (may be NULL): rows written.
+ * Writes a store in a form that others read, as `sluice export` does. FROSTT text has values with
+ * the fewest digits that read back to the same bits, and may go to "-", standard output; other
+ * forms are written in many places at once, and `output` is a file. It is whole or not there.
+ * *ret_lines (may be NULL): nonzeros written. Errors: SLC_ERR_UNSUPPORTED where the form cannot
+ * hold the tensor; SLC_ERR_USAGE, SLC_ERR_BUDGET, SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_INTERRUPTED,
+ * those of the store.
  */
 SLC_API enum slc_status sluice_export(const char *path,
                                       const char *output,

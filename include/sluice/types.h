@@ -99,9 +99,21 @@ enum sluice_distribution {
     SLUICE_DIST_WORST          /* no index of any mode twice */
 };
 enum sluice_model_form {
-    SLUICE_MODEL_NPY,    /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
-    SLUICE_MODEL_SPLATT, /* STEMmode1.mat, .. and STEMlambda.mat */
-    SLUICE_MODEL_KTENSOR /* one text file, Tensor Toolbox */
+    SLUICE_MODEL_NPY,     /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
+    SLUICE_MODEL_SPLATT,  /* STEMmode1.mat, .. and STEMlambda.mat */
+    SLUICE_MODEL_KTENSOR, /* one text file, Tensor Toolbox */
+    SLUICE_MODEL_CSV,     /* a folder with mode-1.csv, .. and lambda.csv, with names of indices */
+    SLUICE_MODEL_MATLAB,  /* one .mat file of version 5: a struct `model` of lambda and U */
+    SLUICE_MODEL_AUTO     /* of exports: as the output ends, .mat or .ktensor */
+};
+/* What a tensor is written as. */
+enum sluice_export_form {
+    SLUICE_EXPORT_AUTO,       /* as the output ends: .bin, .npz, .mat; text by any other name */
+    SLUICE_EXPORT_TNS,        /* FROSTT text */
+    SLUICE_EXPORT_SPLATT_BIN, /* SPLATT's .bin */
+    SLUICE_EXPORT_NPZ,        /* pydata/sparse's .npz, whose rows ascend */
+    SLUICE_EXPORT_SCIPY,      /* scipy.sparse's COO in an .npz, of two modes */
+    SLUICE_EXPORT_MATLAB      /* .mat of version 5: a struct `tensor` of subs, vals, size */
 };
 /* Whether a decomposition holds a copy of the tensor per mode where memory allows. */
 enum sluice_copies {

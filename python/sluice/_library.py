@@ -19,7 +19,7 @@ from ._structs import NAMES, PROGRESS, Error
 Progress = Callable[[str, int, Optional[int]], Any]
 NOWHERE = 2**64 - 1
 CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
-           "budget": BudgetError, "io": StorageError, "nospace": StorageError, "damaged": StorageError}
+           "budget": BudgetError, "io": StorageError, "no-space": StorageError, "damaged": StorageError}
 VERSION = "0.1."
 
 
@@ -164,6 +164,9 @@ class Run:
         function, args, answer, done = task
         try:
             answer.append(function(*args))
+        except BaseException:  # before the library goes on
+            self.stop.value = 1
+            raise
         finally:
             done.set()
         return True

@@ -17,6 +17,9 @@ DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
 # Of files, by the names that the command has.
 FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
            "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
+# What tensors and models are written as; None: as the output ends.
+EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
+MODELS = {"npy": 0, "splatt": 1, "ktensor": 2, "csv": 3, "matlab": 4, None: 5}
 MISSING = {"error": 0, "skip": 1, "name": 2}
 FIBERS = {"auto": 0, "none": 1}
 Fibers = Union[str, int, "tuple[int, int]"]
@@ -32,9 +35,9 @@ CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0
            "schedule": {"auto": 0, "largest": 1, "file": 2}}
 
 
-def choose(name: str, choices: Dict[str, int], given: str) -> int:
+def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
     if given not in choices:
-        raise UsageError(f"{name} {given!r} is none of {', '.join(choices)}")
+        raise UsageError(f"{name} {given!r} is none of {', '.join(map(str, choices))}")
     return choices[given]
 
 

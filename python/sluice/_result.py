@@ -14,9 +14,9 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
+from ._options import MODELS, choose
 
 STOPS = ("tol", "iterations", "time", "stopped")
-FORMS = ("npy", "splatt", "ktensor")
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,30 @@ class Result:
             LIB.sluice_cpd_destroy(model)
         return out
 
+    def export(self, output: Any, *, form: Optional[str] = None, store: Any = None, overwrite: bool = False,
+               memory: Any = None, progress: Optional[Progress] = None) -> None:
+        """
+        Writes factors and weights in a form that others read: "matlab", one .mat; "ktensor", the text of the Tensor
+        Toolbox and pyttb; "splatt", text files whose names begin with `output`; "csv", a folder of tables, with names of
+        indices: those of `store`, of the one that was factorized if None; "npy", a folder. None: as `output` ends,
+        .mat or .ktensor.
+        """
+        known = options(c.ModelExportOptions)
+        known.form = choose("form", MODELS, form)
+        known.overwrite, known.memory_bytes = overwrite, size(memory)
+        where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
+        known.store = None if where is None else path_bytes(where)
+        run = Run()
+        run.watch(known, progress)
+        if self.folder is not None and form != "npy":
+            run.call("sluice_model_export", path_bytes(self.folder), path_bytes(output), byref(known))
+            return
+        model = self._model()
+        try:
+            run.call("sluice_cpd_export", model, path_bytes(output), byref(known))
+        finally:
+            LIB.sluice_cpd_destroy(model)
+
     def to_pyttb(self) -> Any:
         """A pyttb.ktensor with copies of the numbers."""
         import pyttb
@@ -283,8 +307,6 @@ def report_options(components: int, rows: int, store: Any, overwrite: bool, memo
     return known
 
 
-def save(model: Any, path: Any, form: str = "npy") -> None:
-    """Writes a model of the library."""
-    if form not in FORMS:
-        raise UsageError(f"form {form!r} is none of {', '.join(FORMS)}")
-    call("sluice_cpd_save", model, ctypes.c_int(FORMS.index(form)), path_bytes(path))
+def save(model: Any, path: Any) -> None:
+    """Writes a model of the library as .npy files."""
+    call("sluice_cpd_save", model, ctypes.c_int(MODELS["npy"]), path_bytes(path))

@@ -13,7 +13,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, size
-from ._options import CODECS, DUPLICATES, FORMATS, LAYOUTS, RELABELS, Fibers, PathLike, choose, keep_fibers, sort_beyond
+from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, PathLike, choose, keep_fibers, sort_beyond
 
 Self = TypeVar("Self", bound="Stored")
 
@@ -197,10 +197,15 @@ class Stored:
         run.watch(known, progress)
         run.call("sluice_check", path_bytes(self.path), byref(known), None)
 
-    def export(self, output: PathLike, *, index_base: int = 1, overwrite: bool = False, threads: int = 0,
-               memory: Any = None, progress: Optional[Progress] = None) -> int:
-        """Writes FROSTT text that reads back to the same bits; returns the number of rows."""
+    def export(self, output: PathLike, *, form: Optional[str] = None, index_base: int = 1, overwrite: bool = False,
+               threads: int = 0, memory: Any = None, progress: Optional[Progress] = None) -> int:
+        """
+        Writes a form that others read: "tns", FROSTT text that reads back to the same bits, with indices from
+        `index_base`; "splatt-bin", SPLATT's .bin; "npz", pydata/sparse's, or "scipy", scipy.sparse's; "matlab", a .mat.
+        None: as `output` ends, .bin, .npz or .mat, text by any other name. Returns the number of nonzeros.
+        """
         known = options(c.ExportOptions)
+        known.form = choose("form", EXPORTS, form)
         known.index_base, known.overwrite = index_base, overwrite
         known.threads, known.memory_bytes = threads, size(memory)
         lines = c_uint64()

@@ -109,7 +109,12 @@ class CheckOptions(Structure):
 
 class ExportOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("index_base", U32), ("threads", U32), ("memory_bytes", U64),
-                ("overwrite", U32), ("reserved", U32), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+                ("overwrite", U32), ("form", ENUM), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+
+
+class ModelExportOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("form", ENUM), ("overwrite", U32), ("store", c_char_p), ("memory_bytes", U64),
+                ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
 
 
 class ComputeOptions(Structure):
@@ -246,6 +251,7 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_appended": Appended,
            "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
            "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
+           "sluice_model_export_options": ModelExportOptions,
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
            "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions,
            "sluice_ttm_report": TtmReport, "sluice_cpd_iteration": CpdIteration,

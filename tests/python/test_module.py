@@ -232,10 +232,10 @@ def products(folder):
 def no_device(folder):
     """Without a GPU: who insists is told, who does not gets the CPU."""
     tensor = small(folder)
-    fails(sluice.SluiceError, "--device gpu", tensor.cpd, 2, device="gpu")
+    fails(sluice.SluiceError, "device gpu", tensor.cpd, 2, device="gpu")
     check(tensor.cpd(2, 2, device="auto").device_nnz == 0, "a GPU computed")
     fails(sluice.UsageError, "none of cpu, auto, gpu", tensor.plan, 2, device="tape")
-    fails(sluice.UsageError, "device-memory", tensor.plan, 2, device_memory="1GiB")
+    fails(sluice.UsageError, "device_memory", tensor.plan, 2, device_memory="1GiB")
     fails(sluice.UsageError, "go with device='gpu'", tensor.plan, 2, devices=[0, 1])
     plan = tensor.plan(2, devices=2, split="nnz", threads=1)
     check(plan["device_count"] == 2 and plan["device_name"] == "", str(plan))
@@ -393,7 +393,7 @@ def strongest(folder):
         lowest = result.top(2, 100, modes=[1], by="value")
         check(len(lowest) == 1 and [row.value for row in lowest[0]] == sorted(result.factors[1][:, 2], reverse=True), lowest)
         fails(sluice.UsageError, "component 3", result.top, 3)
-        fails(sluice.BudgetError, "--memory", result.top, 0, memory="1MiB")
+        fails(sluice.BudgetError, "memory_bytes", result.top, 0, memory="1MiB")
     os.rename(store, store + ".moved")
     check(results[0].top(0, 1)[0][0].name is None, "names of a store that is not there")
 
@@ -529,7 +529,7 @@ def faults(folder):
     fault = fails(sluice.StorageError, "none.slc", sluice.open, os.path.join(folder, "none.slc"))
     check(fault.status == "io" and fault.errno == 2, vars(fault))
     tensor = small(folder)
-    fails(sluice.BudgetError, "--memory", tensor.cpd, 3, memory="1MiB")
+    fails(sluice.BudgetError, "memory_bytes", tensor.cpd, 3, memory="1MiB")
     fails(sluice.UsageError, "none of", tensor.cpd, 3, io="tape")
     tensor.add_layout("sorted", 1)
     check([(layout.kind, layout.mode) for layout in tensor.layouts] == [("blco", 0), ("sorted", 1)], tensor.layouts)

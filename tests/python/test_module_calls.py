@@ -122,6 +122,56 @@ def striped(folder):
         pass
 
 
+def same_files(one, other):
+    """Files, or folders of them."""
+    names = [""] if os.path.isfile(one) else sorted(os.listdir(one))
+    check(os.path.isfile(one) or names == sorted(os.listdir(other)), (one, other))
+    for name in names:
+        with open(os.path.join(one, name) if name else one, "rb") as ours, \
+             open(os.path.join(other, name) if name else other, "rb") as theirs:
+            check(ours.read() == theirs.read(), f"{one}, {other}: {name}")
+
+
+def exported(folder):
+    """Tensors and models in every form are those of the command."""
+    text = os.path.join(folder, "in.tns")
+    with open(text, "w") as file:
+        file.write("".join(f"{i % 6 + 1} {i % 5 + 1} {i % 7 + 1} {i}\n" for i in range(1, 100)))
+    tensor = sluice.convert(text, os.path.join(folder, "in.slc"), labels=None)
+    flat = tensor.ttv({2: np.ones(7)}, os.path.join(folder, "flat.slc"))
+    for of, name, form in ((tensor, "out.tns", None), (tensor, "out.bin", None), (tensor, "out.npz", None),
+                           (tensor, "out.mat", None), (flat, "scipy.npz", "scipy"), (tensor, "named", "splatt-bin")):
+        ours, theirs = os.path.join(folder, name), os.path.join(folder, "command-" + name)
+        check(of.export(ours, form=form) == of.nnz, name)
+        command("export", of.path, theirs, *(["--format", form] if form else []), "-q")
+        if not name.endswith(".mat"):  # which has the time in it
+            same_files(ours, theirs)
+    stay = tensor.cpd(2, 5, output=os.path.join(folder, "run"))
+    alone = tensor.cpd(2, 5)
+    for name, form in (("m.mat", None), ("m.ktensor", None), ("m-csv", "csv")):
+        paths = [os.path.join(folder, who + name) for who in ("stay-", "alone-", "command-")]
+        stay.export(paths[0], form=form)
+        alone.export(paths[1], form=form)
+        command("export", stay.folder, paths[2], *(["--format", form] if form else []), "-q")
+        if not name.endswith(".mat"):
+            same_files(paths[0], paths[1])
+            same_files(paths[0], paths[2])
+        check(all(map(os.path.exists, paths)), paths)
+        try:
+            alone.export(paths[1], form=form)
+            check(False, "written over")
+        except sluice.StorageError as fault:
+            check("exists" in str(fault) and "--" not in str(fault), fault)
+    alone.export(os.path.join(folder, "npy"), form="npy")
+    check(np.array_equal(tensor.load(os.path.join(folder, "npy")).factors[0], alone.factors[0]), "npy")
+    for what in (lambda: alone.export(text + "x"), lambda: alone.export("x", form="tns"), lambda: tensor.export("x", form="csv")):
+        try:
+            what()
+            check(False, "no such form")
+        except sluice.UsageError:
+            pass
+
+
 def wanted_no_more(folder):
     """A progress that returns True ends the call as an error that says so."""
     try:
@@ -151,6 +201,7 @@ run([
     ("Ctrl-C ends every call that takes long", interrupted),
     ("a store tells what the command tells", asked),
     ("layouts move to other folders", striped),
+    ("exports are the command's", exported),
     ("a progress ends a call", wanted_no_more),
     ("Ctrl-C ends a call soon", prompt),
 ])

@@ -280,11 +280,11 @@ static void plans_and_budgets(void)
     compute.memory_bytes = 1 << 20;
     plan.minimum_bytes = 0;
     SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &compute, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "needs --memory");
+                     "needs memory_bytes");
     CU_ASSERT_TRUE(plan.minimum_bytes > (1 << 20));
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_BUDGET, &err,
-                     "needs --memory");
+                     "needs memory_bytes");
     CU_ASSERT_PTR_NULL(model);
     sluice_store_close(store);
 }

@@ -197,7 +197,7 @@ static void needs_lengths_without_entries(void)
     sluice_convert_options_init(&options, sizeof options);
     options.memory_bytes = 1 << 20;
     SLC_ASSERT_FAILS(sluice_builder_create(path, 2, &options, &builder, &err), SLC_ERR_BUDGET, &err,
-                     "--memory");
+                     "memory_bytes");
     memset(&err, 0, sizeof err);
     CU_ASSERT_PTR_NULL(builder);
     SLC_ASSERT_OK(sluice_builder_create(path, 2, NULL, &builder, &err), &err);
@@ -457,6 +457,66 @@ static void slices_and_permutes(void)
                      "transform");
 }
 
+/* Every form of a tensor of `order` modes makes the same store again. */
+static void export_and_back(const char *path, const char *const *names, unsigned count)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    uint64_t lengths[SLUICE_MAX_ORDER], lines = 0;
+    const uint64_t nnz = nnz_of(path, lengths);
+
+    for (unsigned k = 0; k < count; k++) {
+        struct sluice_export_options options;
+        char output[600], back[600];
+
+        sluice_export_options_init(&options, sizeof options);
+        options.form =
+            strcmp(names[k], "scipy.npz") == 0 ? SLUICE_EXPORT_SCIPY : SLUICE_EXPORT_AUTO;
+        snprintf(output, sizeof output, "%s.%s", path, names[k]);
+        snprintf(back, sizeof back, "%s.%s.slc", path, names[k]);
+        SLC_ASSERT_OK(sluice_export(path, output, &options, &lines, &err), &err);
+        CU_ASSERT_EQUAL(lines, nnz);
+        if (strcmp(names[k], "mat") != 0) {
+            SLC_ASSERT_OK(sluice_convert(output, back, NULL, &report, &err), &err);
+            CU_ASSERT_EQUAL(report.nnz, nnz);
+        }
+        SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_IO, &err,
+                         "exists");
+        memset(&err, 0, sizeof err);
+    }
+}
+
+static void exports_in_every_form(void)
+{
+    static const char *const three[] = {"tns", "bin", "npz", "mat"}, *const two[] = {"scipy.npz"};
+    static const uint64_t square[] = {50, 60};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_export_options options;
+    char path[600], output[600];
+
+    snprintf(path, sizeof path, "%s/three", slc_test_folder());
+    snprintf(output, sizeof output, "%s/three.slc", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(output, ORDER, dims, 3000, NULL, &err), &err);
+    CU_ASSERT_EQUAL(rename(output, path), 0);
+    export_and_back(path, three, SLC_COUNT(three));
+    sluice_export_options_init(&options, sizeof options);
+    options.form = SLUICE_EXPORT_NPZ;
+    SLC_ASSERT_FAILS(sluice_export(path, "-", &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "name a file");
+    memset(&err, 0, sizeof err);
+    options.form = SLUICE_EXPORT_SCIPY;
+    SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_UNSUPPORTED, &err,
+                     "");
+    memset(&err, 0, sizeof err);
+    options.form = (enum sluice_export_form)9;
+    SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_USAGE, &err,
+                     "form 9");
+    memset(&err, 0, sizeof err);
+    snprintf(path, sizeof path, "%s/two.slc", slc_test_folder());
+    SLC_ASSERT_OK(sluice_generate(path, 2, square, 600, NULL, &err), &err);
+    export_and_back(path, two, SLC_COUNT(two));
+}
+
 static void plans_an_mttkrp(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -485,6 +545,7 @@ int main(int argc, char **argv)
         {"layouts move to other folders, and back", stripes_and_gathers},
         {"what is appended is appended once", appends_once},
         {"slices and permutations", slices_and_permutes},
+        {"stores in every form", exports_in_every_form},
         {"the plan of an MTTKRP", plans_an_mttkrp},
     };
 

@@ -185,7 +185,7 @@ static void refuses_what_does_not_go_together(void)
     REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "a GPU");
     options = on(SLUICE_DEVICE_CPU, NULL);
     options.device_memory_bytes = 1 << 20;
-    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "device-memory");
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "device_memory");
     options = on(SLUICE_DEVICE_GPU, NULL);
     options.device_count = SLUICE_MAX_DEVICES + 1;
     REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "(17)");
@@ -265,8 +265,8 @@ static void forms_products_on_a_gpu(void)
     CU_ASSERT_DOUBLE_EQUAL(vectors.number, vectors_cpu.number, 1e-9);
     CU_ASSERT_EQUAL(matrix.fibers, matrix_cpu.fibers);
     options.device_memory_bytes = 1;
-    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_BUDGET, "device-memory");
-    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_BUDGET, "device-memory");
+    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_BUDGET, "device_memory");
+    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_BUDGET, "device_memory");
     options.device = SLUICE_DEVICE_AUTO;
     sluice_log_to(keep_line, NULL);
     for (unsigned k = 0; k < 2; k++) {
@@ -294,9 +294,9 @@ static void does_without_a_gpu(void)
     struct sluice_cpd_report model;
     static double output[ROWS * RANK];
 
-    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_SYSTEM, "--device gpu");
-    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_SYSTEM, "--device gpu");
-    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_SYSTEM, "--device gpu");
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_SYSTEM, "device gpu");
+    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_SYSTEM, "device gpu");
+    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_SYSTEM, "device gpu");
     options.device = SLUICE_DEVICE_AUTO;
     sluice_log_to(keep_line, NULL);
     for (unsigned k = 0; k < 4; k++) {

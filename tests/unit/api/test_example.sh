@@ -1,12 +1,13 @@
 #!/bin/sh
 # One example converts a tiny tensor, factorizes it and writes the factors; another sums over a mode, a third
-# tells of the model, a fourth the names of a table, one chooses a rank, and one writes a page.
-# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN
+# tells of the model, a fourth the names of a table, one chooses a rank, one writes a page, and one writes
+# for NumPy.
+# usage: test_example.sh FACTORIZE SUM_MODE EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN PUBLISH
 # (in a cross build meson names its emulator in MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..9
+echo 1..10
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -68,5 +69,11 @@ out=$($MESON_EXE_WRAPPER "$6" "$folder/tiny.tns.slc" 2 "$folder/told" "$folder/p
     grep -q 'sluice cpd .*tiny.tns.slc --rank 2 ' "$folder/page.html" &&
     echo "ok 9 - writes the page of a run" || {
     echo "not ok 9 - writes the page of a run"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$7" "$folder/tiny.tns" "$folder/published.slc" "$folder/published.npz" 2>/dev/null) &&
+    [ "$out" = "3 nonzeros in $folder/published.npz" ] && [ "$(head -c 2 "$folder/published.npz")" = PK ] &&
+    echo "ok 10 - writes for NumPy" || {
+    echo "not ok 10 - writes for NumPy"
     echo "$out" | sed 's/^/# /'
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RANK = 3, ORDER = 3, ENTRIES = 2000 };
 
@@ -327,6 +328,142 @@ static void tells_the_strongest(void)
     sluice_cpd_destroy(made.model);
 }
 
+/* The whole file, of less than `room` bytes, as text; its bytes. */
+static size_t read_file(const char *path, char *text, size_t room)
+{
+    FILE *file = fopen(path, "rb");
+    size_t bytes;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    bytes = fread(text, 1, room - 1, file);
+    CU_ASSERT_FATAL(fclose(file) == 0 && bytes > 0 && bytes < room - 1);
+    text[bytes] = '\0';
+    return bytes;
+}
+
+/* A store of the model's shape whose first mode has names. */
+static void make_named_store(const char *folder, char *store, size_t room)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    char text[600], names[700], label[710];
+    const char *labels[] = {label};
+    FILE *file;
+
+    snprintf(text, sizeof text, "%s/named.tns", folder);
+    snprintf(names, sizeof names, "%s/names.map", folder);
+    snprintf(label, sizeof label, "1=%s", names);
+    snprintf(store, room, "%s/named.slc", folder);
+    file = fopen(text, "w");
+    CU_ASSERT_FATAL(file != NULL && fputs("1 1 1 1\n7 5 4 1\n", file) >= 0 && fclose(file) == 0);
+    file = fopen(names, "w");
+    CU_ASSERT_FATAL(file != NULL && fputs("a\nb\nc\nd\ne\nf\ng\n", file) >= 0 && fclose(file) == 0);
+    sluice_convert_options_init(&options, sizeof options);
+    options.labels = labels;
+    options.label_count = 1;
+    SLC_ASSERT_OK(sluice_convert(text, store, &options, NULL, &err), &err);
+}
+
+/* Each form of a model in memory and of its folder: the same bytes. */
+static void exports_models(void)
+{
+    static const struct {
+        enum sluice_model_form form;
+        const char *output; /* and that of its first file */
+        const char *first;
+    } cases[] = {{SLUICE_MODEL_CSV, "csv", "csv/mode-1.csv"},
+                 {SLUICE_MODEL_SPLATT, "stem-", "stem-mode1.mat"},
+                 {SLUICE_MODEL_AUTO, "m.ktensor", "m.ktensor"},
+                 {SLUICE_MODEL_AUTO, "m.mat", "m.mat"}};
+    const char *folder = slc_test_folder();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_model_export_options options;
+    struct made made;
+    char run[600], store[600];
+    static char text[2][16384];
+
+    make(&made);
+    make_named_store(folder, store, sizeof store);
+    snprintf(run, sizeof run, "%s/run", folder);
+    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
+    for (unsigned c = 0; c < SLC_COUNT(cases); c++) {
+        size_t bytes[2];
+
+        sluice_model_export_options_init(&options, sizeof options);
+        options.form = cases[c].form;
+        options.store = store;
+        for (unsigned k = 0; k < 2; k++) {
+            char output[600], first[600];
+
+            snprintf(output, sizeof output, "%s/%s%s", folder, k == 0 ? "memory-" : "folder-",
+                     cases[c].output);
+            snprintf(first, sizeof first, "%s/%s%s", folder, k == 0 ? "memory-" : "folder-",
+                     cases[c].first);
+            if (k == 0) {
+                SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
+                SLC_ASSERT_FAILS(sluice_cpd_export(made.model, output, &options, &err), SLC_ERR_IO,
+                                 &err, "exists");
+                memset(&err, 0, sizeof err);
+                options.overwrite = 1;
+            }
+            SLC_ASSERT_OK(sluice_model_export(run, output, &options, &err), &err);
+            if (k == 0) {
+                SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
+            }
+            bytes[k] = read_file(first, text[k], sizeof text[k]);
+        }
+        CU_ASSERT(bytes[0] == bytes[1] && memcmp(text[0], text[1], bytes[0]) == 0);
+        CU_ASSERT(cases[c].form != SLUICE_MODEL_CSV || strstr(text[0], "2,\"b\",") != NULL);
+        CU_ASSERT(c != 2 || strncmp(text[0], "ktensor\n3\n7 5 4\n3\n", 18) == 0);
+    }
+    sluice_cpd_destroy(made.model);
+}
+
+static void refuses_exports(void)
+{
+    const char *folder = slc_test_folder();
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_model_export_options options;
+    struct made made;
+    char output[600], run[600], store[600];
+    volatile int stop = 1;
+
+    make(&made);
+    make_named_store(folder, store, sizeof store);
+    snprintf(output, sizeof output, "%s/out", folder);
+    snprintf(run, sizeof run, "%s/run", folder);
+    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
+    SLC_ASSERT_FAILS(sluice_model_export(run, output, NULL, &err), SLC_ERR_USAGE, &err,
+                     "does not say in which form");
+    memset(&err, 0, sizeof err);
+    sluice_model_export_options_init(&options, sizeof options);
+    options.form = SLUICE_MODEL_NPY;
+    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_USAGE, &err,
+                     ".npy already");
+    memset(&err, 0, sizeof err);
+    SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
+    SLC_ASSERT_FAILS(sluice_cpd_save(made.model, SLUICE_MODEL_AUTO, output, &err), SLC_ERR_USAGE,
+                     &err, "form 5");
+    memset(&err, 0, sizeof err);
+    options.form = (enum sluice_model_form)9;
+    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_USAGE, &err,
+                     "form 9");
+    memset(&err, 0, sizeof err);
+    options.form = SLUICE_MODEL_CSV;
+    options.memory_bytes = 1;
+    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_BUDGET, &err, "");
+    memset(&err, 0, sizeof err);
+    options.memory_bytes = 0;
+    SLC_ASSERT_FAILS(sluice_model_export(store, output, &options, &err), SLC_ERR_INPUT, &err, "");
+    memset(&err, 0, sizeof err);
+    options.stop = &stop;
+    snprintf(output, sizeof output, "%s/stopped", folder);
+    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_INTERRUPTED, &err,
+                     "");
+    CU_ASSERT_NOT_EQUAL(access(output, F_OK), 0);
+    sluice_cpd_destroy(made.model);
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -334,6 +471,8 @@ int main(int argc, char **argv)
         {"values at coordinates in memory", predicts_in_memory},
         {"values at the coordinates of a text", predicts_a_text},
         {"the strongest rows", tells_the_strongest},
+        {"models in every form, of memory and of folders", exports_models},
+        {"exports of models that are refused", refuses_exports},
     };
 
     return slc_test_main("api: model", tests, SLC_COUNT(tests), argc, argv);

@@ -11,6 +11,7 @@
 #include "base/plain_text.h"
 #include "base/random.h"
 #include "base/team.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <math.h>
@@ -52,6 +53,45 @@ static void first_fault_wins(void)
     (void)slc_error_format(&err, text, sizeof text);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "x.blk: block 3, offset 4096: writing: "));
     CU_ASSERT_EQUAL(slc_fail(NULL, SLC_ERR_IO, "no record"), SLC_ERR_IO);
+}
+
+static void words_are_replaced(void)
+{
+    static const struct slc_word words[] = {{"--memory", "memory_bytes"},
+                                            {"the same command line", "the same call"}};
+    static const struct {
+        const char *said, *want;
+    } cases[] = {
+        {"needs --memory 3MiB", "needs memory_bytes 3MiB"},
+        {"--memory-map and ---memory", "memory_map and ---memory"},
+        {"give --index-base 0 or --dims", "give index_base 0 or dims"},
+        {"--", "--"},
+        {"a--b, -x, -- y", "a--b, -x, -- y"},
+        {"(sluice layout x --sorted 2) and --io", "(sluice layout x --sorted 2) and io"},
+        {"run 'sluice x --gather' first", "run 'sluice x --gather' first"},
+        {"the same command line goes on", "the same call goes on"},
+        {"the same command lines", "the same command lines"},
+        {"", ""},
+    };
+    struct slc_error err = SLC_ERROR_INIT;
+    char text[256], small[12] = "--memory x";
+
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        (void)strcpy(text, cases[i].said);
+        slc_words_apply(text, sizeof text);
+        CU_ASSERT_STRING_EQUAL(text, cases[i].said);
+        slc_words_set(words, SLC_COUNT(words));
+        slc_words_apply(text, sizeof text);
+        CU_ASSERT_STRING_EQUAL(text, cases[i].want);
+        slc_words_set(NULL, 0);
+    }
+    slc_words_set(words, SLC_COUNT(words));
+    slc_words_apply(small, sizeof small);
+    CU_ASSERT_STRING_EQUAL(small, "memory_byte");
+    (void)slc_fail_budget(&err, 1 << 20, 3 << 20, "sorting");
+    CU_ASSERT_STRING_EQUAL(err.message,
+                           "sorting needs memory_bytes 3MiB or more; the budget is 1.0 MiB");
+    slc_words_set(NULL, 0);
 }
 
 static void long_paths_keep_their_end(void)
@@ -431,6 +471,7 @@ static const struct slc_test tests[] = {
     {"first fault wins", first_fault_wins},
     {"long paths keep their end", long_paths_keep_their_end},
     {"exit codes", exit_codes},
+    {"options are called what a library calls them", words_are_replaced},
     {"texts are made plain", texts_are_made_plain},
     {"checked arithmetic", checked_arithmetic},
     {"bytes are little-endian", bytes_are_little_endian},

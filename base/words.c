@@ -1,0 +1,103 @@
+/* See base/words.h. */
+#include "base/words.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 1024 };
+
+static const struct slc_word *replaced;
+static size_t replaced_count;
+
+void slc_words_set(const struct slc_word *words, size_t count)
+{
+    replaced = words;
+    replaced_count = words != NULL ? count : 0;
+}
+
+static bool is_letter(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+/* Bytes of a command line in brackets or quotes that begins behind `at`; 0: there is none. */
+static size_t command_bytes(const char *at)
+{
+    if ((*at != '(' && *at != '\'') || strncmp(at + 1, "sluice ", 7) != 0) {
+        return 0;
+    }
+    return 1 + strcspn(at + 1, *at == '(' ? ")" : "'");
+}
+
+/* The word that stands at `at`, or NULL. */
+static const struct slc_word *find(const char *at)
+{
+    for (size_t i = 0; i < replaced_count; i++) {
+        const size_t bytes = strlen(replaced[i].said);
+
+        if (strncmp(at, replaced[i].said, bytes) == 0 && !is_letter(at[bytes]) &&
+            at[bytes] != '-') {
+            return &replaced[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where the option at `at` begins behind its dashes, or `at` where there is none. */
+static const char *option_at(const char *text, const char *at)
+{
+    const bool begins = at == text || (at[-1] != '-' && !is_letter(at[-1]));
+
+    return begins && at[0] == '-' && at[1] == '-' && is_letter(at[2]) ? at + 2 : at;
+}
+
+struct rewriting {
+    char text[MESSAGE_BYTES];
+    size_t used, room;
+};
+
+static void put(struct rewriting *to, const char *from, size_t bytes)
+{
+    if (bytes > to->room - to->used) {
+        bytes = to->room - to->used;
+    }
+    memcpy(to->text + to->used, from, bytes);
+    to->used += bytes;
+}
+
+/* An option without dashes; returns what is behind it. */
+static const char *put_option(struct rewriting *to, const char *at)
+{
+    for (; is_letter(*at) || (*at == '-' && is_letter(at[1])); at++) {
+        put(to, *at == '-' ? "_" : at, 1);
+    }
+    return at;
+}
+
+void slc_words_apply(char *text, size_t bytes)
+{
+    struct rewriting to = {.used = 0};
+    const char *at = text;
+
+    if (replaced == NULL || bytes < 2) {
+        return;
+    }
+    to.room = bytes < sizeof to.text ? bytes - 1 : sizeof to.text - 1;
+    while (*at != '\0' && to.used < to.room) {
+        const size_t command = command_bytes(at);
+        const struct slc_word *word = command > 0 ? NULL : find(at);
+        const char *option = option_at(text, at);
+
+        if (word != NULL) {
+            put(&to, word->instead, strlen(word->instead));
+            at += strlen(word->said);
+        } else if (command == 0 && option != at) {
+            at = put_option(&to, option);
+        } else {
+            put(&to, at, command > 0 ? command : 1);
+            at += command > 0 ? command : 1;
+        }
+    }
+    memcpy(text, to.text, to.used);
+    text[to.used] = '\0';
+}
