@@ -67,6 +67,11 @@ static enum slc_status take_table(const struct sluice_convert_options *known,
                                    "they go with columns")
                         : SLC_OK;
     }
+    if (known->values != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "values are of coordinates in an .npy file; those of a table are in its "
+                        "value_column");
+    }
     if (known->dialect != SLUICE_DIALECT_AUTO || known->index_base != -1 || known->dims_order > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "dialect, index_base and dims do not go with columns of a table");
@@ -80,17 +85,18 @@ static enum slc_status take_table(const struct sluice_convert_options *known,
                               known->no_header != 0, (enum slc_sheet_missing)known->missing, err);
 }
 
-static enum slc_status take_labels(const struct sluice_convert_options *known,
-                                   struct slc_convert_options *convert,
-                                   struct slc_name_maps *names,
-                                   struct slc_error *err)
+enum slc_status api_take_labels(const char *const *labels,
+                                uint32_t count,
+                                struct slc_name_maps *names,
+                                const struct slc_name_maps **names_of,
+                                struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
-    for (uint32_t i = 0; i < known->label_count && status == SLC_OK; i++) {
-        status = slc_name_maps_add(names, NULL, known->labels[i], err);
+    for (uint32_t i = 0; i < count && status == SLC_OK; i++) {
+        status = slc_name_maps_add(names, NULL, labels[i], err);
     }
-    convert->names = known->label_count > 0 ? names : NULL;
+    *names_of = count > 0 ? names : NULL;
     return status;
 }
 
@@ -157,7 +163,7 @@ enum slc_status sluice_convert(const char *input,
         status = take_table(&known, &convert, &sheet, err);
     }
     if (status == SLC_OK) {
-        status = take_labels(&known, &convert, &names, err);
+        status = api_take_labels(known.labels, known.label_count, &names, &convert.names, err);
     }
     stop.flag = known.stop;
     convert.stop = &stop;

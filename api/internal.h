@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "convert/builder.h"
+#include "convert/name_maps.h"
 #include "convert/transform.h"
 #include "engine/plan.h"
 #include "engine/session.h"
@@ -82,6 +83,16 @@ struct api_blocks {
 };
 /* Hands on to a struct api_blocks whose progress is not NULL. */
 void api_tell_blocks(void *blocks, uint64_t done, uint64_t total, uint64_t bytes_read);
+
+/*
+ * What options name as labels: *names_of is `names`, all zero before, or NULL where there are none.
+ * Owns: slc_name_maps_destroy, also after an error.
+ */
+enum slc_status api_take_labels(const char *const *labels,
+                                uint32_t count,
+                                struct slc_name_maps *names,
+                                const struct slc_name_maps **names_of,
+                                struct slc_error *err) SLC_NODISCARD;
 
 /* A memory budget: `bytes`, or 80 % of memory for 0. */
 uint64_t api_memory_bytes(uint64_t bytes);

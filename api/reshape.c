@@ -49,6 +49,7 @@ enum slc_status sluice_append(const char *path,
     struct sluice_append_options known;
     struct slc_convert_options append = {.input = input, .output = path, .append = true};
     struct slc_convert_report made = {0};
+    struct slc_name_maps names = {.files = NULL};
     struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
@@ -58,9 +59,16 @@ enum slc_status sluice_append(const char *path,
         status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &append.fibers,
                                  &append.run, err);
     }
+    if (status == SLC_OK && known.table != 0 &&
+        (known.dialect != SLUICE_DIALECT_AUTO || known.index_base != -1 || known.values != NULL)) {
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "dialect, index_base and values do not go with a table");
+    }
     if (status != SLC_OK) {
         return status;
     }
+    append.table = known.table != 0;
+    append.values = known.values;
     append.dialect = (enum slc_dialect)known.dialect;
     append.index_base = known.index_base;
     append.duplicates = (enum slc_duplicates)known.duplicates;
@@ -79,7 +87,11 @@ enum slc_status sluice_append(const char *path,
     append.context = known.context;
     stop.flag = known.stop;
     append.stop = &stop;
-    status = slc_convert(&append, &made, err);
+    status = api_take_labels(known.labels, known.label_count, &names, &append.names, err);
+    if (status == SLC_OK) {
+        status = slc_convert(&append, &made, err);
+    }
+    slc_name_maps_destroy(&names);
     return status == SLC_OK && report != NULL ? give_append_report(report, &made, err) : status;
 }
 

@@ -16,7 +16,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "convert/build_folder.h"
-#include "convert/names_carry.h"
+#include "convert/names_append.h"
 #include "convert/sheet.h"
 #include "convert/sheet_remember.h"
 #include "convert/store_push.h"
@@ -30,7 +30,7 @@ struct slc_appending {
     struct slc_conversion *conversion;
     uint64_t content; /* what tells the store from others */
     struct slc_store_origin origin;
-    struct slc_names_carry names;
+    struct slc_names_append names;
     struct slc_store_appended added;
 };
 
@@ -71,13 +71,17 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
                           a->push.store.manifest.origin.transforms);
         slc_error_locate_file(err, c->options->output);
     }
+    if (status == SLC_OK && c->options->names != NULL) {
+        status = slc_name_maps_check_order(c->options->names, a->push.info->order, err);
+    }
     if (status == SLC_OK) {
         const struct slc_manifest *manifest = &a->push.store.manifest;
 
         a->content = a->push.info->header_hash;
         a->origin = manifest->origin;
-        slc_names_carry_init(&a->names, c->options->files, c->options->output, manifest);
-        c->build.attach = slc_names_carry;
+        slc_names_carry_init(&a->names.old, c->options->files, c->options->output, manifest);
+        a->names.maps = c->options->names;
+        c->build.attach = slc_names_append;
         c->build.attached = &a->names;
         a->added.input = input_of(c);
         (void)snprintf(a->added.source, sizeof a->added.source, "%s", c->options->input);
@@ -155,6 +159,9 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, st
 {
     enum slc_status status;
 
+    if (c->options->names != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "a table has the names of its indices in its columns");
+    }
     old->store = c->options->output;
     old->manifest = &c->appending->push.store.manifest;
     status = slc_conversion_old_is_table(c)
@@ -260,7 +267,7 @@ enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc
 uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned workers)
 {
     return c->appending != NULL ? slc_store_push_bytes(&c->appending->push, workers) +
-                                      slc_names_carry_bytes(&c->appending->names)
+                                      slc_names_carry_bytes(&c->appending->names.old)
                                 : 0;
 }
 

@@ -194,6 +194,7 @@ struct reading {
     uint64_t line;  /* of the last name, from 1 */
     uint64_t count; /* of names that there should be */
     unsigned mode;
+    struct slc_names *old; /* that the store has; NULL: none */
     struct slc_names_writer *writer;
 };
 
@@ -210,6 +211,30 @@ static enum slc_status wrong_count(const struct reading *reading, bool more, str
                         reading->line, reading->mode + 1, reading->count);
 
     slc_error_locate_text(err, reading->path, more ? reading->line + 1 : reading->line, 1);
+    return status;
+}
+
+/* Whether the name of an index is the one that it has, if it has one. */
+static enum slc_status check_old(const struct reading *reading,
+                                 uint64_t index,
+                                 const char *name,
+                                 size_t bytes,
+                                 struct slc_error *err)
+{
+    const char *old = NULL;
+    size_t old_bytes = 0;
+    enum slc_status status = SLC_OK;
+
+    if (reading->old == NULL || index >= slc_names_count(reading->old)) {
+        return SLC_OK;
+    }
+    status = slc_names_get(reading->old, index, &old, &old_bytes, err);
+    if (status == SLC_OK && old != NULL && (old_bytes != bytes || memcmp(old, name, bytes) != 0)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "index %" PRIu64 " of mode %u is called '%.*s' here and '%.60s' in the "
+                          "store: names that the store has stay",
+                          index + 1, reading->mode + 1, (int)slc_min_u64(bytes, 60), name, old);
+    }
     return status;
 }
 
@@ -232,7 +257,10 @@ add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_er
             return wrong_count(reading, true, err);
         }
         reading->line++;
-        status = slc_names_writer_add(reading->writer, text, (size_t)(last - text), err);
+        status = check_old(reading, reading->line - 1, text, (size_t)(last - text), err);
+        if (status == SLC_OK) {
+            status = slc_names_writer_add(reading->writer, text, (size_t)(last - text), err);
+        }
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT) {
                 slc_error_locate_text(err, reading->path, reading->line, 1);
@@ -268,14 +296,15 @@ read_lines(struct reading *reading, struct slc_input *input, struct slc_error *e
                                                               : status;
 }
 
-static enum slc_status attach_mode(const struct slc_name_maps *maps,
-                                   unsigned mode,
-                                   const char *folder,
-                                   struct slc_manifest *manifest,
-                                   struct slc_error *err)
+enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
+                                          unsigned mode,
+                                          struct slc_names *old,
+                                          const char *folder,
+                                          struct slc_manifest *manifest,
+                                          struct slc_error *err)
 {
     struct reading reading = {
-        .path = maps->path[mode], .count = manifest->dims[mode], .mode = mode};
+        .path = maps->path[mode], .count = manifest->dims[mode], .mode = mode, .old = old};
     struct slc_input *input;
     enum slc_status status = slc_input_open(maps->files, reading.path, &input, err);
 
@@ -310,7 +339,7 @@ enum slc_status slc_name_maps_attach(void *maps,
 
     for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
         if (all->path[mode] != NULL) {
-            status = attach_mode(all, mode, folder, manifest, err);
+            status = slc_name_maps_attach_mode(all, mode, NULL, folder, manifest, err);
         }
     }
     return status;

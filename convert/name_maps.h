@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+struct slc_names;
+
 struct slc_name_maps {
     const struct slc_files *files;
     char *path[SLC_MAX_ORDER]; /* NULL: none for that mode */
@@ -35,6 +37,17 @@ void slc_name_maps_destroy(struct slc_name_maps *maps);
 /* Errors: SLC_ERR_USAGE where there are names for a mode that a tensor of this order has not. */
 enum slc_status slc_name_maps_check_order(const struct slc_name_maps *maps,
                                           unsigned order,
+                                          struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The same of one mode that has a map; where `old` is not NULL the names that it has are those of
+ * its indices. Errors: SLC_ERR_INPUT where the map has another name for one of these.
+ */
+enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
+                                          unsigned mode,
+                                          struct slc_names *old,
+                                          const char *folder,
+                                          struct slc_manifest *manifest,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /*

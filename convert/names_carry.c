@@ -31,7 +31,8 @@ uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry)
     return 2 * most; /* a reader, and a writer */
 }
 
-static const struct slc_store_names *find(const struct slc_names_carry *carry, unsigned mode)
+const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,
+                                                   unsigned mode)
 {
     for (unsigned i = 0; i < carry->names_count; i++) {
         if (carry->names[i].mode == mode) {
@@ -111,6 +112,19 @@ static enum slc_status carry_mode(const struct slc_names_carry *carry,
     return status;
 }
 
+enum slc_status slc_names_carry_mode(const struct slc_names_carry *carry,
+                                     unsigned mode,
+                                     const char *folder,
+                                     struct slc_manifest *manifest,
+                                     struct slc_error *err)
+{
+    const struct slc_store_names *listed = slc_names_carry_find(carry, carry->modes[mode]);
+
+    memcpy(manifest->titles[mode], carry->titles[carry->modes[mode]],
+           sizeof manifest->titles[mode]);
+    return listed != NULL ? carry_mode(carry, listed, folder, mode, manifest, err) : SLC_OK;
+}
+
 enum slc_status slc_names_carry(void *context,
                                 const char *folder,
                                 struct slc_manifest *manifest,
@@ -119,13 +133,8 @@ enum slc_status slc_names_carry(void *context,
     const struct slc_names_carry *carry = context;
     enum slc_status status = SLC_OK;
 
-    for (unsigned k = 0; k < manifest->order && status == SLC_OK; k++) {
-        const struct slc_store_names *listed = find(carry, carry->modes[k]);
-
-        memcpy(manifest->titles[k], carry->titles[carry->modes[k]], sizeof manifest->titles[k]);
-        if (listed != NULL) {
-            status = carry_mode(carry, listed, folder, k, manifest, err);
-        }
+    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
+        status = slc_names_carry_mode(carry, mode, folder, manifest, err);
     }
     return status;
 }

@@ -28,6 +28,17 @@ void slc_names_carry_init(struct slc_names_carry *carry,
 /* Bytes that slc_names_carry takes. */
 uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry);
 
+/* The names that the store has of a mode of its own; NULL: none. Borrowed. */
+const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,
+                                                   unsigned mode);
+
+/* Title and names of mode `mode` of the new store, as the following does of all. */
+enum slc_status slc_names_carry_mode(const struct slc_names_carry *carry,
+                                     unsigned mode,
+                                     const char *folder,
+                                     struct slc_manifest *manifest,
+                                     struct slc_error *err) SLC_NODISCARD;
+
 /*
  * The builder's `attach`, with a struct slc_names_carry as its context: writes the names to the new
  * store, and lists them. Errors: those of slc_names_open, slc_names_get and of writing.

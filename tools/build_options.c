@@ -62,6 +62,18 @@ enum slc_relabel build_relabel(const struct build_options *options)
     return options->relabel == build_relabel_choices[0] ? SLC_RELABEL_NONE : SLC_RELABEL_FREQUENCY;
 }
 
+enum slc_status build_labels(const struct option_strings *labels,
+                             struct slc_name_maps *names,
+                             struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < labels->count && status == SLC_OK; i++) {
+        status = slc_name_maps_add(names, NULL, labels->text[i], err);
+    }
+    return status;
+}
+
 unsigned build_threads(const struct build_options *options)
 {
     return options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers();

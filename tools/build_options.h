@@ -4,6 +4,7 @@
 
 #include "common_options.h"
 #include "convert/builder.h"
+#include "convert/name_maps.h"
 #include "progress.h"
 
 #include <stdbool.h>
@@ -87,6 +88,14 @@ enum slc_status build_fibers(const struct build_options *options,
 
 /* How indices are numbered. */
 enum slc_relabel build_relabel(const struct build_options *options);
+
+/*
+ * What the option --labels names, all of it; `names` is all zero before. Owns:
+ * slc_name_maps_destroy, also after an error. Errors: those of slc_name_maps_add.
+ */
+enum slc_status build_labels(const struct option_strings *labels,
+                             struct slc_name_maps *names,
+                             struct slc_error *err) SLC_NODISCARD;
 
 /* Threads to use: as asked, or one per processor. */
 unsigned build_threads(const struct build_options *options);

@@ -20,6 +20,7 @@ struct arguments {
     struct input_options input;
     const char *grow_modes;
     const char *layouts;
+    struct option_strings labels;
     bool again;
     bool table;
     struct forecast_options forecast;
@@ -41,6 +42,12 @@ static const struct option options[] = {
     INPUT_OPTION_ROW_DUPLICATES(arguments,
                                 "entries with equal coordinates, those of the store first: sum, "
                                 "error, keep-first or keep-last"),
+    {.name = "labels",
+     .kind = OPTION_MORE_STRINGS,
+     .value = "DIR|K=FILE",
+     .help = "names of indices, as of sluice convert: of modes with such a file, a line for every "
+             "index that there is then; names that the store has stay",
+     .offset = offsetof(struct arguments, labels)},
     {.name = "grow-modes",
      .kind = OPTION_STRING,
      .value = "K,L,..",
@@ -189,14 +196,65 @@ static void print_report(const struct slc_convert_report *report,
     build_report_memory(args->build.memory);
 }
 
+/* What became of it, on standard output. */
+static void tell(const struct slc_convert_report *report,
+                 const struct arguments *args,
+                 const struct slc_convert_options *append)
+{
+    const unsigned dropped = report->layouts_dropped;
+
+    if (report->appended_before) {
+        struct format_text count;
+
+        console_note(
+            "note: %s has been appended to %s before, %s entries: nothing is done; --again "
+            "appends them once more",
+            append->input, append->output, format_count(&count, report->entries));
+        return;
+    }
+    if (dropped > 0) {
+        console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
+                     "sluice layout builds %s again",
+                     dropped, dropped == 1 ? "" : "s", dropped == 1 ? "has" : "have",
+                     dropped == 1 ? "is" : "are", dropped == 1 ? "it" : "them");
+    }
+    if (!args->build.quiet) {
+        print_report(report, args, append);
+    }
+}
+
+/* Appends, or tells what it would take. */
+static enum slc_status
+perform(const struct arguments *args, struct slc_convert_options *append, struct slc_error *err)
+{
+    struct slc_convert_report report = {.order = 0};
+    struct forecast_ahead ahead;
+    enum slc_status status;
+
+    if (args->forecast.dry_run) {
+        return forecast_convert(&args->forecast, append, err);
+    }
+    forecast_convert_ahead(append, args->build.quiet, &ahead);
+    status = slc_convert(append, &report, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    console_settle();
+    tell(&report, args, append);
+    if (!report.appended_before && !report.build.completed) {
+        forecast_compare(&ahead, args->build.quiet, append->output);
+    }
+    return SLC_OK;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.input = {.format = NULL}};
     struct slc_convert_options append = {.files = NULL};
-    struct slc_convert_report report = {.order = 0};
-    struct forecast_ahead ahead;
+    struct slc_name_maps names = {.files = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
+    enum slc_status status;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -205,42 +263,19 @@ static int run(const struct command *command, int argc, char **argv)
     append.output = operands.text[0];
     append.input = operands.text[1];
     append.values = operands.count == 3 ? operands.text[2] : NULL;
-    if (build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err) != SLC_OK ||
-        fill_options(&args, &append, &err) != SLC_OK) {
-        return console_error(&err);
+    append.names = args.labels.count > 0 ? &names : NULL;
+    status = build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
+    if (status == SLC_OK) {
+        status = fill_options(&args, &append, &err);
     }
-    if (args.forecast.dry_run) {
-        return forecast_convert(&args.forecast, &append, &err) == SLC_OK ? 0 : console_error(&err);
+    if (status == SLC_OK) {
+        status = build_labels(&args.labels, &names, &err);
     }
-    forecast_convert_ahead(&append, args.build.quiet, &ahead);
-    if (slc_convert(&append, &report, &err) != SLC_OK) {
-        return console_error(&err);
+    if (status == SLC_OK) {
+        status = perform(&args, &append, &err);
     }
-    console_settle();
-    if (report.appended_before) {
-        struct format_text count;
-
-        console_note(
-            "note: %s has been appended to %s before, %s entries: nothing is done; --again "
-            "appends them once more",
-            append.input, append.output, format_count(&count, report.entries));
-        return 0;
-    }
-    if (report.layouts_dropped > 0) {
-        console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
-                     "sluice layout builds %s again",
-                     report.layouts_dropped, report.layouts_dropped == 1 ? "" : "s",
-                     report.layouts_dropped == 1 ? "has" : "have",
-                     report.layouts_dropped == 1 ? "is" : "are",
-                     report.layouts_dropped == 1 ? "it" : "them");
-    }
-    if (!args.build.quiet) {
-        print_report(&report, &args, &append);
-    }
-    if (!report.build.completed) {
-        forecast_compare(&ahead, args.build.quiet, append.output);
-    }
-    return 0;
+    slc_name_maps_destroy(&names);
+    return status == SLC_OK ? 0 : console_error(&err);
 }
 
 const struct command command_append = {

@@ -277,17 +277,6 @@ static void print_report(const struct slc_convert_report *report,
     build_report_memory(args->build.memory);
 }
 
-static enum slc_status
-find_labels(const struct option_strings *labels, struct slc_name_maps *names, struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    for (unsigned i = 0; i < labels->count && status == SLC_OK; i++) {
-        status = slc_name_maps_add(names, NULL, labels->text[i], err);
-    }
-    return status;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.input = {.format = NULL}};
@@ -310,7 +299,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (build_start(&args.build, args.forecast.dry_run ? "-" : convert.output, &err) != SLC_OK ||
         fill_options(&args, &convert, &err) != SLC_OK ||
         fill_sheet(&args, &convert, &sheet, &err) != SLC_OK ||
-        find_labels(&args.labels, &names, &err) != SLC_OK) {
+        build_labels(&args.labels, &names, &err) != SLC_OK) {
         slc_name_maps_destroy(&names);
         return console_error(&err);
     }

@@ -177,6 +177,16 @@ struct sluice_append_options {
     uint32_t fiber_mode;
     uint32_t fiber_bits;
     uint32_t reserved2;
+    /*
+     * Names of indices, as of sluice_convert_options: of a mode that has some a line for every
+     * index that there is then. Names that the store has stay.
+     */
+    const char *const *labels;
+    uint32_t label_count;
+    /* Non-zero: `input` is a table with the columns that the store was made of, whatever its name
+     * (.csv, .tsv and .tab are without being told). */
+    uint32_t table;
+    const char *values; /* the values of coordinates in an .npy file; NULL: none */
 };
 
 struct sluice_append_report {
@@ -194,11 +204,11 @@ struct sluice_append_report {
 SLC_API void sluice_append_options_init(struct sluice_append_options *options, uint64_t bytes);
 
 /*
- * Adds the nonzeros of the tensor `input`, as of sluice_convert, to the store at `path`, as if both
- * texts had been converted one behind the other; modes get as long as is needed, codec and
- * numbering stay, further layouts are built again as far as they fit into memory. What was appended
- * is remembered by its entries, and is not appended again. `report` may be NULL. Whatever ends it,
- * the store is the old or the new one. A store that is open stays as it was. Errors: as
+ * Adds the nonzeros of the tensor or table `input`, as of sluice_convert, to the store at `path`,
+ * as if both texts had been converted one behind the other; modes get as long as is needed, codec
+ * and numbering stay, further layouts are built again as far as they fit into memory. What was
+ * appended is remembered by its entries, and is not appended again. `report` may be NULL. Whatever
+ * ends it, the store is the old or the new one. A store that is open stays as it was. Errors: as
  * sluice_convert, and those of the store.
  */
 SLC_API enum slc_status sluice_append(const char *path,

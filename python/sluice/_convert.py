@@ -12,12 +12,11 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
-from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, PathLike, choose,
-                       keep_fibers, sort_beyond)
+from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
+                       keep_fibers, name_files, sort_beyond)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # entries that are converted to the library's types at a time
-Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
 
 
 def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
@@ -124,12 +123,7 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
     if delimiter is not None:
         known.delimiter = delimiter.encode()
     known.no_header, known.missing = not header, choose("missing", MISSING, missing)
-    where = []
-    if isinstance(labels, dict):
-        where = [b"%d=%s" % (mode + 1, path_bytes(path)) for mode, path in labels.items()]
-    elif labels is not None:
-        where = [path_bytes(path) for path in ([labels] if isinstance(labels, (str, os.PathLike)) else labels)]
-    known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
+    name_files(known, labels)
     run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
@@ -11,6 +12,7 @@ from ._errors import UsageError
 from ._library import Progress, Run, options, size
 
 PathLike = Union[str, "os.PathLike[str]"]
+Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
 CODECS = {"packed": 1, "lz4": 2, "blco": 3}
 VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
@@ -39,6 +41,16 @@ def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
     if given not in choices:
         raise UsageError(f"{name} {given!r} is none of {', '.join(map(str, choices))}")
     return choices[given]
+
+
+def name_files(known: Any, labels: Labels) -> None:
+    """The files with names of indices: a folder or several, or {mode: file}."""
+    where = []
+    if isinstance(labels, dict):
+        where = [b"%d=%s" % (mode + 1, os.fsencode(path)) for mode, path in labels.items()]
+    elif labels is not None:
+        where = [os.fsencode(path) for path in ([labels] if isinstance(labels, (str, os.PathLike)) else labels)]
+    known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
 
 
 def keep_fibers(known: Any, given: Fibers) -> None:

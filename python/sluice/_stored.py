@@ -13,7 +13,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, size
-from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, PathLike, choose, keep_fibers, sort_beyond
+from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose, keep_fibers, name_files, sort_beyond
 
 Self = TypeVar("Self", bound="Stored")
 
@@ -255,21 +255,26 @@ class Stored:
         """Moves a layout back into the store, and opens that anew."""
         self._move("sluice_layout_gather", (), kind, mode, progress)
 
-    def append(self, source: PathLike, *, index_base: Optional[int] = None, duplicates: str = "sum",
+    def append(self, source: PathLike, values: Optional[PathLike] = None, *, labels: Labels = None, table: bool = False, index_base: Optional[int] = None, duplicates: str = "sum",
                fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
                progress: Optional[Progress] = None) -> bool:
         """
         Adds the nonzeros of a file, and opens the store anew; False where it has had them already, unless `again`.
-        Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error.
+        Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error. A store that was
+        made of a table takes another one, with the same columns; `table` says so of a file whose name does not. `labels`,
+        as of convert, have a line for every index that there is then; names that the store has stay. Of coordinates in an
+        .npy file `values` is the file of their values.
         """
         known = options(c.AppendOptions)
         known.index_base = -1 if index_base is None else index_base
         known.duplicates = choose("duplicates", DUPLICATES, duplicates)
         known.fixed_modes = sum(1 << self._mode(mode) for mode in set(fixed_modes))
         known.again, known.drop_layouts, known.threads, known.memory_bytes = again, drop_layouts, threads, size(memory)
-        known.dialect = choose("format", FORMATS, format)
+        known.dialect, known.table = choose("format", FORMATS, format), table
+        known.values = None if values is None else path_bytes(values)
+        name_files(known, labels)
         sort_beyond(known, block_bytes, temp_folder, max_temp)
         report = options(c.AppendReport)
         keep_fibers(known, fibers)

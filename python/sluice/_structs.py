@@ -46,7 +46,8 @@ class AppendOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("duplicates", ENUM),
                 ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32), ("threads", U32), ("reserved", U32),
                 ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved2")]
+                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved2"),
+                ("labels", POINTER(c_char_p)), ("label_count", U32), ("table", U32), ("values", c_char_p)]
 
 
 class AppendReport(Structure):

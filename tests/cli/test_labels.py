@@ -120,6 +120,25 @@ def refused(folder):
     check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
 
 
+def grown(folder):
+    """append --labels: a map of all indices names those that are new, and may not rename others."""
+    store, _ = made(folder, "-q")
+    more, maps = os.path.join(folder, "more.tns"), os.path.join(folder, "new-maps")
+    with open(more, "w") as file:
+        file.write("7 1 1 3\n8 3000 2 1\n")
+    os.mkdir(maps)
+    for users, status, part in ((USERS + ["g", "h", "i"], 3, "more lines than the 8 indices of mode 1"),
+                                (["zoe"] + USERS[1:] + ["g", "h"], 3, "called 'zoe' here and 'ann"), (USERS + ["g", "h"], 0, "")):
+        with open(os.path.join(maps, "mode-1-people.map"), "w", encoding="utf-8") as file:
+            file.write("".join(user + "\n" for user in users))
+        _, messages = sluice("append", store, more, "--labels", maps, "-q", status=status)
+        check(part in messages, messages)
+        told = json.loads(sluice("info", store, "--json")[0])
+        check(told["modes"][0] == ({"title": "people", "names": 8} if status == 0 else {"title": "users", "names": 6}), told["modes"])
+        check(told["modes"][1] == {"title": "", "names": 3000}, told["modes"])
+    sluice("check", store)
+
+
 def budget(folder):
     """Within the smallest budget that is accepted, the same store."""
     store, _ = made(folder, "-q")
@@ -132,4 +151,4 @@ def budget(folder):
     check(load_json(os.path.join(small, "tensor.json"))["names"][1]["count"] == 3000, "the manifest")
 
 
-run([("kept", kept), ("told", told), ("refused", refused), ("budget", budget)])
+run([("kept", kept), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])

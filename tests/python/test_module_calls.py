@@ -102,6 +102,36 @@ def asked(folder):
     check(made[1].info().codec == "lz4" and made[0].info().appended == ((text, 5000),), made[0].info())
 
 
+def named(folder):
+    """Names come with what is appended, be it a tensor with labels or a table; values are no column's."""
+    def text(name, said):
+        path = os.path.join(folder, name)
+        with open(path, "w") as file:
+            file.write(said)
+        return path
+
+    tensor = sluice.convert(text("in.tns", "1 1 2\n2 2 3\n"), os.path.join(folder, "in.slc"), labels={0: text("old", "a\nb\n")})
+    more = text("more.tns", "3 1 5\n")
+    try:
+        tensor.append(more, labels={0: text("wrong", "a\nx\nc\n")})
+        check(False, "a name has changed")
+    except sluice.InputError as fault:
+        check(fault.line == 2 and list(tensor.labels(0)) == ["a", "b"], fault)
+    check(tensor.append(more, labels={0: text("new", "a\nb\nc\n")}) and list(tensor.labels(0)) == ["a", "b", "c"], tensor.labels(0))
+    rows = sluice.convert(text("in.csv", "who,what\nann,tea\n"), os.path.join(folder, "rows.slc"), columns="who,what")
+    check(rows.append(text("rows.txt", "who,what\nbob,tea\n"), table=True) and list(rows.labels(0)) == ["ann", "bob"], rows)
+    for wrong in (lambda: sluice.convert(os.path.join(folder, "in.csv"), os.path.join(folder, "x.slc"), "v.npy", columns="who"),
+                  lambda: rows.append(os.path.join(folder, "in.csv"), "v.npy", table=True)):
+        try:
+            wrong()
+            check(False, "values of a table")
+        except sluice.UsageError as fault:
+            check("values" in str(fault), fault)
+    np.save(os.path.join(folder, "c.npy"), np.array([[0, 1], [1, 0]]))
+    np.save(os.path.join(folder, "v.npy"), np.array([2.5, 4]))
+    check(tensor.append(os.path.join(folder, "c.npy"), os.path.join(folder, "v.npy"), format="npy-rows") and tensor.nnz == 5, tensor)
+
+
 def striped(folder):
     """A layout in two other folders is read from there, and comes back."""
     tensor = sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000)
@@ -200,6 +230,7 @@ def prompt(folder):
 run([
     ("Ctrl-C ends every call that takes long", interrupted),
     ("a store tells what the command tells", asked),
+    ("names come with what is appended", named),
     ("layouts move to other folders", striped),
     ("exports are the command's", exported),
     ("a progress ends a call", wanted_no_more),

@@ -24,9 +24,9 @@ static const char table[] = "who;when;fare;count\n"
 
 static const char *place(const char *folder, const char *name)
 {
-    static char paths[4][600];
+    static char paths[16][600];
     static unsigned next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 16];
 
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
@@ -154,6 +154,93 @@ static void reads_labels(void)
     REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_IO, "cannot open");
 }
 
+/* A tensor of two named modes that grows by an index: its name comes with it, others stay. */
+static void appends_with_labels(void)
+{
+    static const char *const before[] = {"ann", "bob", NULL};
+    static const char *const after[] = {"ann", "bob", "cyd", NULL};
+    const char *folder = slc_test_folder();
+    const char *output = place(folder, "out.slc"), *more = written(folder, "more.tns", "3 1 7\n");
+    const char *labels[] = {folder}, *bad[] = {"1=", "2="};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_append_options append;
+    struct sluice_store *store;
+    char wrong[700];
+
+    (void)written(folder, "mode-1-users.map", "ann\nbob\n");
+    sluice_convert_options_init(&options, sizeof options);
+    options.labels = labels;
+    options.label_count = 1;
+    SLC_ASSERT_OK(
+        sluice_convert(written(folder, "in.tns", "1 1 2\n2 3 4\n"), output, &options, NULL, &err),
+        &err);
+    sluice_append_options_init(&append, sizeof append);
+    append.labels = bad;
+    append.label_count = 1;
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "K=FILE");
+    snprintf(wrong, sizeof wrong, "1=%s", written(folder, "wrong.map", "ann\nbo\ncyd\n"));
+    bad[0] = wrong;
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_INPUT,
+            "index 2 of mode 1 is called 'bo' here and 'bob' in the store");
+    snprintf(wrong, sizeof wrong, "1=%s", written(folder, "short.map", "ann\nbob\n"));
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_INPUT,
+            "2 names end here, but mode 1 has 3");
+    snprintf(wrong, sizeof wrong, "3=%s", written(folder, "third.map", "a\n"));
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "has 2 modes");
+    store = opened(output);
+    expect_names(store, 0, "users", before);
+    sluice_store_close(store);
+    (void)written(folder, "mode-1-users.map", "ann\nbob\ncyd\n");
+    append.labels = labels;
+    SLC_ASSERT_OK(sluice_append(output, more, &append, NULL, &err), &err);
+    store = opened(output);
+    expect_names(store, 0, "users", after);
+    sluice_store_close(store);
+    SLC_ASSERT_OK(sluice_check(output, NULL, NULL, &err), &err);
+}
+
+/* Rows of a table are read as the store remembers it, whatever the file is called. */
+static void appends_tables(void)
+{
+    static const char *const who[] = {"ann", "b;b", "cyd", NULL};
+    const char *folder = slc_test_folder();
+    const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
+    const char *more =
+        written(folder, "more.txt", "who;when;fare;count\ncyd;2023-04-01 01:00:00;5;2\n");
+    const char *labels[] = {folder};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_append_options append;
+    struct sluice_append_report report = {.struct_bytes = sizeof report};
+    struct sluice_store *store;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.columns = "who,hour(when)";
+    options.value_column = "count";
+    options.delimiter = ";";
+    options.missing = SLUICE_MISSING_SKIP;
+    options.values = "values.npy";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "value_column");
+    options.values = NULL;
+    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
+    sluice_append_options_init(&append, sizeof append);
+    append.table = 1;
+    append.index_base = 0;
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "go with a table");
+    append.index_base = -1;
+    append.labels = labels;
+    append.label_count = 1;
+    (void)written(folder, "mode-1.map", "x\n");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "in its columns");
+    append.label_count = 0;
+    SLC_ASSERT_OK(sluice_append(output, more, &append, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.entries, 1);
+    store = opened(output);
+    expect_names(store, 0, "who", who);
+    sluice_store_close(store);
+}
+
 static const char *give_name(void *context, uint32_t mode, uint64_t index)
 {
     static const char *const names[] = {"red", "green"};
@@ -204,6 +291,8 @@ int main(int argc, char **argv)
         {"tables", reads_tables},
         {"tables that are refused", refuses_tables},
         {"names from files", reads_labels},
+        {"names come along with what is appended", appends_with_labels},
+        {"rows of a table are appended", appends_tables},
         {"names of what is pushed", names_what_is_pushed},
     };
 
