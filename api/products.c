@@ -42,6 +42,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     contract->files = store->store.files;
     contract->store = store->store.path;
     contract->dots = slc_fiber_dots;
+    contract->names = true;
     contract->codec = (enum slc_codec)known->codec;
     contract->relabel = (enum slc_relabel)known->relabel;
     contract->sort = known->sort != 0 || compute->schedule == SLUICE_SCHEDULE_LARGEST;

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum {
     /* Records, paths, the scratch memory of reading an array. */
@@ -100,7 +101,8 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
 {
     uint64_t bytes;
 
-    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES, operand_bytes(c), &bytes)
+    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES + slc_names_carry_bytes(&c->names),
+                       operand_bytes(c), &bytes)
                ? bytes
                : UINT64_MAX / 2;
 }
@@ -520,6 +522,10 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
         return status;
     }
     find_used(c);
+    if (c->options->names && c->job.kept_count > 0) {
+        slc_names_carry_init(&c->names, c->options->files, c->store.path, &c->store.manifest);
+        memcpy(c->names.modes, c->job.kept_mode, c->job.kept_count * sizeof c->names.modes[0]);
+    }
     c->report->sums_most = most_sums(c);
     c->report->process_bytes = slc_memory_resident();
     c->fixed_bytes = fixed_bytes(c);

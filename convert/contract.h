@@ -39,7 +39,8 @@ struct slc_contract_options {
     /* AUTO: sums that come in order stay in that order; others in the one the nonzeros suggest. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
-    bool sort; /* sums that come in order, too */
+    bool sort;  /* sums that come in order, too */
+    bool names; /* of modes and indices that are left go along */
     uint64_t block_bytes;
     uint64_t memory_bytes; /* 0: 80 % of slc_memory_total() */
     const char *temp_folder;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "convert/contract.h"
 #include "convert/contract_tile.h"
+#include "convert/names_carry.h"
 #include "storage/labels.h"
 #include "storage/store.h"
 
@@ -45,6 +46,7 @@ struct slc_contract_run {
     struct slc_buffer sums;   /* f64 of every tile, where the result is a number */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
     uint64_t tiles_done;
+    struct slc_names_carry names; /* of what is left, where the options want them */
 };
 
 /* What the scan takes at least with run->workers, beside fixed_bytes. */

@@ -291,15 +291,17 @@ static enum slc_status finish(struct ordering *ordering, struct slc_error *err)
     report->write_seconds += slc_seconds_since(start_ns);
     (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
     if (status == SLC_OK) {
-        status =
-            slc_build_manifest_write(&(struct slc_build_manifest){.files = ordering->folder.files,
-                                                                  .folder = ordering->folder.part,
-                                                                  .order = ordering->layout->order,
-                                                                  .dims = run->report->dims,
-                                                                  .codec = run->options->codec,
-                                                                  .duplicates = SLC_DUPLICATES_SUM,
-                                                                  .report = report},
-                                     &origin, err);
+        status = slc_build_manifest_write(
+            &(struct slc_build_manifest){.files = ordering->folder.files,
+                                         .folder = ordering->folder.part,
+                                         .order = ordering->layout->order,
+                                         .dims = run->report->dims,
+                                         .codec = run->options->codec,
+                                         .duplicates = SLC_DUPLICATES_SUM,
+                                         .attach = run->options->names ? slc_names_carry : NULL,
+                                         .attached = &run->names,
+                                         .report = report},
+            &origin, err);
     }
     if (status == SLC_OK && run->options->publishing != NULL) {
         run->options->publishing();

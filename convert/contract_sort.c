@@ -172,6 +172,8 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
                                         .output = options->output,
                                         .publishing = options->publishing,
                                         .stop = options->stop,
+                                        .attach = options->names ? slc_names_carry : NULL,
+                                        .attached = &run->names,
                                         .progress = options->progress,
                                         .context = options->context,
                                         .temp_folder = options->temp_folder,

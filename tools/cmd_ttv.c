@@ -150,6 +150,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
         out->vectors[k].path = args->vectors.text[k];
     }
     out->dots = slc_fiber_dots;
+    out->names = true;
     out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
     out->memory_bytes = args->build.memory;

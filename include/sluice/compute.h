@@ -168,10 +168,9 @@ struct sluice_ttv_report {
  * Math: Y = X x_n v, y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n) (Kolda and
  * Bader, SIAM Review 2009, section 2.5: the contracted product), for each mode that has a vector.
  * Shapes: vectors[n] is NULL, for a mode that is left, or has dims[n] finite numbers.
- * `output` is a store of the modes that are left, in their order; NULL where every mode has a
- * vector: the result is then report->number. Else `report` may be NULL.
- * Needs: `output` does not exist, unless options->overwrite.
- * Owns: vectors are the caller's, and copied.
+ * `output` is a store of the modes that are left, in their order and with their names; NULL where
+ * every mode has a vector: the result is then report->number. Else `report` may be NULL. Needs:
+ * `output` does not exist, unless options->overwrite. Owns: vectors are the caller's, and copied.
  * Order: sums in f64 in the order of the layout that is read: the same bits for any threads,
  * memory, I/O and schedule. That is the layout with whole fibers of the first mode with a vector
  * that has one (sluice layout --fiber), from which nothing has to be sorted.

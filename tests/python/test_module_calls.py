@@ -118,6 +118,9 @@ def named(folder):
     except sluice.InputError as fault:
         check(fault.line == 2 and list(tensor.labels(0)) == ["a", "b"], fault)
     check(tensor.append(more, labels={0: text("new", "a\nb\nc\n")}) and list(tensor.labels(0)) == ["a", "b", "c"], tensor.labels(0))
+    for sort in (False, True):
+        left = tensor.ttv({1: [1, 1]}, os.path.join(folder, f"left-{sort}.slc"), sort=sort)
+        check(list(left.labels(0)) == ["a", "b", "c"] and left.titles == tensor.titles[:1], left.labels(0))
     rows = sluice.convert(text("in.csv", "who,what\nann,tea\n"), os.path.join(folder, "rows.slc"), columns="who,what")
     check(rows.append(text("rows.txt", "who,what\nbob,tea\n"), table=True) and list(rows.labels(0)) == ["ann", "bob"], rows)
     for wrong in (lambda: sluice.convert(os.path.join(folder, "in.csv"), os.path.join(folder, "x.slc"), "v.npy", columns="who"),

@@ -6,8 +6,12 @@
 
 #include <sluice/sluice.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A call that fails; `err` is fresh again. */
 #define REFUSED(call, want, part)                                                                  \
@@ -285,6 +289,60 @@ static void names_what_is_pushed(void)
     REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "of files");
 }
 
+/* Names of a length that depends on *context. */
+static const char *give_long_name(void *context, uint32_t mode, uint64_t index)
+{
+    static char name[8000];
+    const size_t bytes = *(const size_t *)context;
+
+    (void)mode;
+    (void)index;
+    memset(name, 'x', bytes);
+    name[bytes] = '\0';
+    return name;
+}
+
+/* A file of names that cannot be written, and a name that is none: nothing is left. */
+static void names_that_fail(void)
+{
+    static const uint64_t first[] = {0, 3999}, second[] = {0, 1};
+    static const double values[] = {1, 2};
+    static const struct {
+        size_t bytes;
+        rlim_t limit; /* of a file */
+        enum slc_status want;
+        const char *part;
+    } cases[] = {{3000, 1 << 20, SLC_ERR_NOSPACE, "File too large"},
+                 {5000, RLIM_INFINITY, SLC_ERR_INPUT, "4095"}};
+    const uint64_t *const coords[] = {first, second};
+    const char *folder = slc_test_folder(), *output = place(folder, "out.slc");
+    struct rlimit before;
+
+    CU_ASSERT_EQUAL(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    for (unsigned c = 0; c < SLC_COUNT(cases); c++) {
+        struct rlimit limit = {.rlim_cur = cases[c].limit, .rlim_max = before.rlim_max};
+        struct sluice_convert_options options;
+        struct sluice_builder *builder = NULL;
+        struct slc_error err = SLC_ERROR_INIT;
+        size_t bytes = cases[c].bytes;
+
+        sluice_convert_options_init(&options, sizeof options);
+        options.named_modes = 1;
+        options.name = give_long_name;
+        options.context = &bytes;
+        SLC_ASSERT_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
+        SLC_ASSERT_OK(sluice_builder_push(builder, 2, coords, values, &err), &err);
+        limit.rlim_cur = limit.rlim_cur < before.rlim_max ? limit.rlim_cur : before.rlim_max;
+        CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        REFUSED(sluice_builder_finish(builder, NULL, &err), cases[c].want, cases[c].part);
+        CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
+        /* Of the test's folder nothing but the folder. */
+        CU_ASSERT_EQUAL(rmdir(folder), 0);
+        CU_ASSERT_EQUAL(mkdir(folder, 0777), 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
@@ -294,6 +352,7 @@ int main(int argc, char **argv)
         {"names come along with what is appended", appends_with_labels},
         {"rows of a table are appended", appends_tables},
         {"names of what is pushed", names_what_is_pushed},
+        {"names that cannot be written", names_that_fail},
     };
 
     return slc_test_main("api tables", tests, SLC_COUNT(tests), argc, argv);
