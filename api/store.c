@@ -80,22 +80,6 @@ void sluice_store_close(struct sluice_store *store)
     }
 }
 
-static uint64_t total_bytes(const struct slc_manifest *manifest)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < manifest->layout_count; i++) {
-        bytes += manifest->layouts[i].file_bytes;
-    }
-    for (unsigned i = 0; i < manifest->permutation_count; i++) {
-        bytes += manifest->permutations[i].file_bytes;
-    }
-    for (unsigned i = 0; i < manifest->names_count; i++) {
-        bytes += manifest->names[i].file_bytes;
-    }
-    return bytes;
-}
-
 static void fill_origin(const struct slc_store_origin *origin, struct sluice_store_info *known)
 {
     known->entries = origin->entries_read;
@@ -149,7 +133,7 @@ enum slc_status sluice_store_info(const struct sluice_store *store,
                                       .key_bits = layout->keys.bits,
                                       .tile_count = layout->tile_count,
                                       .max_block_bytes = layout->max_block_bytes,
-                                      .total_bytes = total_bytes(manifest)};
+                                      .total_bytes = slc_manifest_file_bytes(manifest)};
 
     fill_origin(&manifest->origin, &known);
     for (unsigned i = 0; i < manifest->names_count; i++) {

@@ -2,6 +2,7 @@
 #include "storage/store.h"
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/memory.h"
 
 #include <fcntl.h>
@@ -15,6 +16,23 @@ const char *slc_layout_name(enum slc_layout_kind layout)
     static const char *const names[] = {"?", "blco", "sorted", "fiber"};
 
     return layout >= SLC_LAYOUT_BLCO && layout <= SLC_LAYOUT_FIBER ? names[layout] : names[0];
+}
+
+uint64_t slc_manifest_file_bytes(const struct slc_manifest *manifest)
+{
+    uint64_t bytes = 0;
+    bool fits = true;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        fits = slc_add_u64(bytes, manifest->layouts[i].file_bytes, &bytes) && fits;
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        fits = slc_add_u64(bytes, manifest->permutations[i].file_bytes, &bytes) && fits;
+    }
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        fits = slc_add_u64(bytes, manifest->names[i].file_bytes, &bytes) && fits;
+    }
+    return fits ? bytes : UINT64_MAX;
 }
 
 const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *manifest,

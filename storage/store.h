@@ -128,6 +128,9 @@ enum slc_status slc_manifest_read(const struct slc_files *files,
                                   struct slc_manifest *manifest,
                                   struct slc_error *err) SLC_NODISCARD;
 
+/* Bytes of all files that the manifest lists; UINT64_MAX where no drive holds them. */
+uint64_t slc_manifest_file_bytes(const struct slc_manifest *manifest);
+
 /* The layout of that kind and 0-based mode (0 for blco) in the manifest, or NULL. Borrowed. */
 const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *manifest,
                                                  enum slc_layout_kind layout,

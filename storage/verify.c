@@ -169,30 +169,6 @@ check_tiles(struct file_check *check, const struct slc_block_view *view, struct 
     return nnz;
 }
 
-/* Bytes of all files that the manifest lists; 0 without one. */
-static uint64_t files_bytes(const struct verifier *verifier)
-{
-    const struct slc_manifest *manifest = &verifier->manifest;
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; verifier->have_manifest && i < manifest->layout_count; i++) {
-        if (!slc_add_u64(bytes, manifest->layouts[i].file_bytes, &bytes)) {
-            return 0;
-        }
-    }
-    for (unsigned i = 0; verifier->have_manifest && i < manifest->permutation_count; i++) {
-        if (!slc_add_u64(bytes, manifest->permutations[i].file_bytes, &bytes)) {
-            return 0;
-        }
-    }
-    for (unsigned i = 0; verifier->have_manifest && i < manifest->names_count; i++) {
-        if (!slc_add_u64(bytes, manifest->names[i].file_bytes, &bytes)) {
-            return 0;
-        }
-    }
-    return bytes;
-}
-
 static void check_block(struct file_check *check, uint64_t block, struct worker *worker)
 {
     struct verifier *verifier = check->verifier;
@@ -220,7 +196,8 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     verifier->report.bytes += entry.padded_bytes;
     verifier->report.nnz += nnz;
     if (verifier->options->progress != NULL) {
-        const uint64_t total = files_bytes(verifier);
+        const uint64_t total =
+            verifier->have_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
 
         /* Bytes of the manifest are among those that were checked. */
         verifier->options->progress(

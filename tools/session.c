@@ -142,18 +142,7 @@ void session_close(struct slc_session *session)
 
 uint64_t session_store_bytes(const struct slc_manifest *manifest)
 {
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < manifest->layout_count; i++) {
-        bytes += manifest->layouts[i].file_bytes;
-    }
-    for (unsigned i = 0; i < manifest->permutation_count; i++) {
-        bytes += manifest->permutations[i].file_bytes;
-    }
-    for (unsigned i = 0; i < manifest->names_count; i++) {
-        bytes += manifest->names[i].file_bytes;
-    }
-    return bytes;
+    return slc_manifest_file_bytes(manifest);
 }
 
 const char *session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode)
