@@ -276,6 +276,10 @@ static enum slc_status run(struct finish *finish, struct slc_error *err)
     const struct slc_bucket *bucket;
 
     while (status == SLC_OK && (bucket = slc_build_queue_front(&finish->queue)) != NULL) {
+        status = slc_stop_check(finish->plan.stop, err);
+        if (status != SLC_OK) {
+            break;
+        }
         if (need_of(finish, bucket) > finish->memory.area_bytes) {
             status = split_front(finish, 1, err);
         } else {

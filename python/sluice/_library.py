@@ -84,7 +84,7 @@ def size(text: Any) -> int:
     return out.value
 
 
-def _fault(status: int, err: Error) -> SluiceError:
+def fault(status: int, err: Error) -> SluiceError:
     text = ctypes.create_string_buffer(2048)
     LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
     name = LIB.sluice_status_name(status).decode()
@@ -102,7 +102,7 @@ def call(name: str, *args: Any) -> None:
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:
-        raise _fault(status, err)
+        raise fault(status, err)
 
 
 class Run:
@@ -148,8 +148,8 @@ class Run:
     def _work(self, name: str, args: tuple, end: list) -> None:
         try:
             call(name, *args)
-        except BaseException as fault:  # goes to the caller
-            end.append(fault)
+        except BaseException as raised:  # goes to the caller
+            end.append(raised)
         finally:
             self._tasks.put(None)
 
@@ -183,9 +183,9 @@ class Run:
                     going = self._serve(thread)
                 else:
                     thread.join()
-            except BaseException as fault:  # of a callback, or Ctrl-C, which may come twice
+            except BaseException as raised:  # of a callback, or Ctrl-C, which may come twice
                 self.stop.value = 1
-                self.fault = self.fault or fault
+                self.fault = self.fault or raised
         if self.fault is not None:
             raise self.fault
         if end:

@@ -14,7 +14,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
-from ._options import MODELS, choose
+from ._options import FORMATS, MODELS, choose
 
 STOPS = ("tol", "iterations", "time", "stopped")
 
@@ -200,7 +200,7 @@ class Result:
             LIB.sluice_cpd_destroy(model)
         return out
 
-    def predict_file(self, path: Any, output: Any = None, *, index_base: Optional[int] = None, overwrite: bool = False,
+    def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None, overwrite: bool = False,
                      threads: int = 0, progress: Optional[Progress] = None) -> Prediction:
         """
         The model's error on the entries of a text, in any format of one. `output` gets indices, values, the model's and
@@ -208,6 +208,7 @@ class Result:
         """
         run = Run()
         known = options(c.PredictOptions)
+        known.dialect = choose("format", FORMATS, format)
         known.index_base = -1 if index_base is None else index_base
         known.overwrite, known.threads = overwrite, threads
         run.watch(known, progress)

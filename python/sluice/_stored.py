@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
 import numpy as np
 
 from . import _structs as c
-from ._errors import UsageError
-from ._library import LIB, Progress, Run, call, options, path_bytes, size
+from ._errors import SluiceError, UsageError
+from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
 from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose, keep_fibers, name_files, sort_beyond
 
 Self = TypeVar("Self", bound="Stored")
@@ -196,6 +196,22 @@ class Stored:
         run = Run()
         run.watch(known, progress)
         run.call("sluice_check", path_bytes(self.path), byref(known), None)
+
+    def faults(self, *, fast: bool = False, most: int = 64, threads: int = 0, memory: Any = None,
+               progress: Optional[Progress] = None) -> List[SluiceError]:
+        """Verifies the store as check does, and returns the faults that it finds, `most` of them: [] where it is sound."""
+        known = options(c.CheckOptions)
+        known.fast, known.threads, known.memory_bytes, known.max_findings = fast, threads, size(memory), most
+        found: List[SluiceError] = []
+        known.found = c.ON_FOUND(lambda _, given: found.append(fault(given.contents.status, given.contents)))
+        run = Run()
+        run.watch(known, progress)
+        try:
+            run.call("sluice_check", path_bytes(self.path), byref(known), None)
+        except SluiceError as first:
+            if not found:
+                raise first
+        return found
 
     def export(self, output: PathLike, *, form: Optional[str] = None, index_base: int = 1, overwrite: bool = False,
                threads: int = 0, memory: Any = None, progress: Optional[Progress] = None) -> int:
