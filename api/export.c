@@ -98,11 +98,12 @@ static enum slc_status choose_model_form(enum sluice_model_form wanted,
     return status;
 }
 
-/* Of the folder or the model in `export`. */
-static enum slc_status export_model(struct slc_export_run_options *export,
+/* The folder or the model that `of` names. */
+static enum slc_status export_model(const struct slc_export_run_options *of,
                                     const struct sluice_model_export_options *options,
                                     struct slc_error *err)
 {
+    struct slc_export_run_options export = *of;
     struct sluice_model_export_options known;
     struct slc_export_run_report report;
     struct slc_stop stop = {.flag = NULL};
@@ -111,19 +112,19 @@ static enum slc_status export_model(struct slc_export_run_options *export,
     sluice_model_export_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_model_export_options", err);
     if (status == SLC_OK) {
-        status = choose_model_form(known.form, export->output, &export->form, err);
+        status = choose_model_form(known.form, export.output, &export.form, err);
     }
     if (status != SLC_OK) {
         return status;
     }
-    export->store = known.store;
-    export->memory_bytes = api_memory_bytes(known.memory_bytes);
-    export->overwrite = known.overwrite != 0;
-    export->progress = known.progress;
-    export->context = known.context;
+    export.store = known.store;
+    export.memory_bytes = api_memory_bytes(known.memory_bytes);
+    export.overwrite = known.overwrite != 0;
+    export.progress = known.progress;
+    export.context = known.context;
     stop.flag = known.stop;
-    export->stop = &stop;
-    return slc_export_run(export, &report, err);
+    export.stop = &stop;
+    return slc_export_run(&export, &report, err);
 }
 
 enum slc_status sluice_model_export(const char *folder,
@@ -131,7 +132,7 @@ enum slc_status sluice_model_export(const char *folder,
                                     const struct sluice_model_export_options *options,
                                     struct slc_error *err)
 {
-    struct slc_export_run_options export = {.run = folder, .output = output};
+    const struct slc_export_run_options export = {.run = folder, .output = output};
 
     return export_model(&export, options, err);
 }
@@ -142,7 +143,7 @@ enum slc_status sluice_cpd_export(const struct sluice_cpd *model,
                                   struct slc_error *err)
 {
     const struct slc_model_view view = api_model_view(model);
-    struct slc_export_run_options export = {.model = &view, .output = output};
+    const struct slc_export_run_options export = {.model = &view, .output = output};
 
     return export_model(&export, options, err);
 }

@@ -95,11 +95,12 @@ enum slc_status sluice_append(const char *path,
     return status == SLC_OK && report != NULL ? give_append_report(report, &made, err) : status;
 }
 
-static enum slc_status reshape(struct slc_reshape_options *given,
+static enum slc_status reshape(const struct slc_reshape_options *of,
                                const struct sluice_reshape_options *options,
                                struct sluice_convert_report *report,
                                struct slc_error *err)
 {
+    struct slc_reshape_options given = *of;
     struct sluice_reshape_options known;
     struct slc_reshape_report made;
     struct slc_stop stop = {.flag = NULL};
@@ -108,30 +109,30 @@ static enum slc_status reshape(struct slc_reshape_options *given,
     sluice_reshape_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_reshape_options", err);
     if (status == SLC_OK) {
-        status = api_take_transforms(known.transform, &given->transforms, err);
+        status = api_take_transforms(known.transform, &given.transforms, err);
     }
     if (status == SLC_OK) {
-        status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &given->fibers,
-                                 &given->run, err);
+        status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &given.fibers,
+                                 &given.run, err);
     }
     if (status != SLC_OK) {
         return status;
     }
-    given->keep_indices = known.keep_indices != 0;
-    given->codec = (enum slc_codec)known.codec;
-    given->relabel = (enum slc_relabel)known.relabel;
-    given->keep_numbering = known.relabel_given == 0;
-    given->overwrite = known.overwrite != 0;
-    given->threads = api_threads(known.threads);
-    given->block_bytes = known.block_bytes;
-    given->memory_bytes = api_memory_bytes(known.memory_bytes);
-    given->temp_folder = known.temp_folder;
-    given->max_temp = known.max_temp_bytes;
-    given->progress = known.progress;
-    given->context = known.context;
+    given.keep_indices = known.keep_indices != 0;
+    given.codec = (enum slc_codec)known.codec;
+    given.relabel = (enum slc_relabel)known.relabel;
+    given.keep_numbering = known.relabel_given == 0;
+    given.overwrite = known.overwrite != 0;
+    given.threads = api_threads(known.threads);
+    given.block_bytes = known.block_bytes;
+    given.memory_bytes = api_memory_bytes(known.memory_bytes);
+    given.temp_folder = known.temp_folder;
+    given.max_temp = known.max_temp_bytes;
+    given.progress = known.progress;
+    given.context = known.context;
     stop.flag = known.stop;
-    given->stop = &stop;
-    status = slc_reshape(given, &made, err);
+    given.stop = &stop;
+    status = slc_reshape(&given, &made, err);
     if (status == SLC_OK && report != NULL) {
         struct sluice_convert_report told = {.struct_bytes = sizeof told,
                                              .order = made.order,
