@@ -524,6 +524,7 @@ static enum slc_status contract(struct slc_contract_run *c, struct slc_error *er
     find_used(c);
     if (c->options->names && c->job.kept_count > 0) {
         slc_names_carry_init(&c->names, c->options->files, c->store.path, &c->store.manifest);
+        c->names.stop = c->options->stop;
         memcpy(c->names.modes, c->job.kept_mode, c->job.kept_count * sizeof c->names.modes[0]);
     }
     c->report->sums_most = most_sums(c);

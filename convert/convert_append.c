@@ -80,6 +80,7 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
         a->content = a->push.info->header_hash;
         a->origin = manifest->origin;
         slc_names_carry_init(&a->names.old, c->options->files, c->options->output, manifest);
+        a->names.old.stop = c->options->stop;
         a->names.maps = c->options->names;
         c->build.attach = slc_names_append;
         c->build.attached = &a->names;

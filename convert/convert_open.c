@@ -89,6 +89,7 @@ static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *er
                                         .room_bytes = SLC_PIECE_BYTES,
                                         .threads = options->threads ? options->threads
                                                                     : slc_team_default_workers(),
+                                        .stop = options->stop,
                                         .progress = options->progress,
                                         .context = options->context};
     struct slc_sheet_report report;

@@ -43,7 +43,8 @@ const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry 
 }
 
 /* The names of first .. last, as far as there are any. */
-static enum slc_status copy_range(struct slc_names *names,
+static enum slc_status copy_range(const struct slc_stop *stop,
+                                  struct slc_names *names,
                                   struct slc_names_writer *writer,
                                   uint64_t first,
                                   uint64_t last,
@@ -56,7 +57,10 @@ static enum slc_status copy_range(struct slc_names *names,
         const char *name = NULL;
         size_t bytes = 0;
 
-        status = slc_names_get(names, i, &name, &bytes, err);
+        status = slc_stop_check(stop, err);
+        if (status == SLC_OK) {
+            status = slc_names_get(names, i, &name, &bytes, err);
+        }
         if (status == SLC_OK && name != NULL) {
             status = slc_names_writer_add(writer, name, bytes, err);
         }
@@ -64,7 +68,8 @@ static enum slc_status copy_range(struct slc_names *names,
     return status;
 }
 
-static enum slc_status copy_names(struct slc_names *names,
+static enum slc_status copy_names(const struct slc_stop *stop,
+                                  struct slc_names *names,
                                   struct slc_names_writer *writer,
                                   const struct slc_ranges *ranges,
                                   struct slc_error *err)
@@ -75,10 +80,11 @@ static enum slc_status copy_names(struct slc_names *names,
         return SLC_OK;
     }
     if (ranges == NULL || ranges->count == 0) {
-        return copy_range(names, writer, 0, UINT64_MAX, err);
+        return copy_range(stop, names, writer, 0, UINT64_MAX, err);
     }
     for (unsigned i = 0; i < ranges->count && status == SLC_OK; i++) {
-        status = copy_range(names, writer, ranges->range[i].first, ranges->range[i].last, err);
+        status =
+            copy_range(stop, names, writer, ranges->range[i].first, ranges->range[i].last, err);
     }
     return status;
 }
@@ -100,7 +106,7 @@ static enum slc_status carry_mode(const struct slc_names_carry *carry,
         status = slc_names_writer_open(carry->files, folder, mode, &writer, err);
     }
     if (status == SLC_OK) {
-        status = copy_names(names, writer, ranges, err);
+        status = copy_names(carry->stop, names, writer, ranges, err);
     }
     if (status == SLC_OK && slc_names_writer_count(writer) > 0) {
         status = slc_names_writer_finish(writer, &manifest->names[manifest->names_count], err);

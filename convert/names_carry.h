@@ -10,7 +10,8 @@
 
 struct slc_names_carry {
     const struct slc_files *files;
-    const char *store; /* the folder with the names; borrowed */
+    const char *store;           /* the folder with the names; borrowed */
+    const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     unsigned names_count;
     struct slc_store_names names[SLC_MAX_ORDER];
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];

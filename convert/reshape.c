@@ -302,6 +302,7 @@ static enum slc_status prepare_build(struct reshaping *r,
     enum slc_status status;
 
     slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
+    r->names.stop = options->stop;
     memcpy(r->names.modes, r->modes, r->report->order * sizeof r->modes[0]);
     r->names.ranges = options->keep_indices ? NULL : r->ranges;
     build.attach = slc_names_carry;

@@ -361,6 +361,7 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a table");
     }
     (*sheet)->spec = request->spec;
+    (*sheet)->stop = request->stop;
     (*sheet)->files = slc_files_or_system(request->spool.files);
     slc_input_info(request->input, &info);
     reading->request = request;

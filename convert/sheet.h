@@ -31,6 +31,7 @@ struct slc_sheet_request {
     size_t room_bytes;
     uint64_t memory_bytes; /* for dictionaries, and threads beyond the first */
     unsigned threads;      /* that read, where that leaves most of it to dictionaries; at least 1 */
+    const struct slc_stop *stop; /* also of slc_sheet_attach: SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
 };

@@ -8,9 +8,19 @@
 /* Integers that are kept get names where the mode is not longer. */
 enum { NAMED_INTEGERS_MAX = 1 << 20 };
 
-static enum slc_status add_name(void *writer, const char *text, size_t bytes, struct slc_error *err)
+/* Where the names of a dictionary go. */
+struct naming {
+    const struct slc_stop *stop;
+    struct slc_names_writer *writer;
+};
+
+static enum slc_status
+add_name(void *context, const char *text, size_t bytes, struct slc_error *err)
 {
-    return slc_names_writer_add(writer, text, bytes, err);
+    const struct naming *naming = context;
+    const enum slc_status status = slc_stop_check(naming->stop, err);
+
+    return status == SLC_OK ? slc_names_writer_add(naming->writer, text, bytes, err) : status;
 }
 
 static enum slc_status add_names(const struct slc_sheet *sheet,
@@ -22,7 +32,9 @@ static enum slc_status add_names(const struct slc_sheet *sheet,
     enum slc_status status = SLC_OK;
 
     if (item->rule == SLC_SHEET_STRINGS) {
-        return slc_dictionary_walk(sheet->dictionaries[m], add_name, writer, err);
+        struct naming naming = {sheet->stop, writer};
+
+        return slc_dictionary_walk(sheet->dictionaries[m], add_name, &naming, err);
     }
     for (uint64_t i = 0; i < sheet->dims[m] && status == SLC_OK; i++) {
         const int64_t bin = sheet->lowest[m] + (int64_t)i;
@@ -36,7 +48,10 @@ static enum slc_status add_names(const struct slc_sheet *sheet,
         } else {
             bytes = slc_sheet_bin_name(item, bin, name);
         }
-        status = slc_names_writer_add(writer, name, bytes, err);
+        status = slc_stop_check(sheet->stop, err);
+        if (status == SLC_OK) {
+            status = slc_names_writer_add(writer, name, bytes, err);
+        }
     }
     return status;
 }

@@ -8,6 +8,7 @@
 struct slc_sheet {
     const struct slc_sheet_spec *spec;
     const struct slc_files *files;
+    const struct slc_stop *stop;
     struct slc_dictionary *dictionaries[SLC_MAX_ORDER];
     uint64_t dims[SLC_MAX_ORDER];
     int64_t lowest[SLC_MAX_ORDER]; /* of consecutive bins */

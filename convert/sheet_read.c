@@ -88,8 +88,9 @@ static void fill(struct crew *crew, struct piece *piece, size_t wanted)
     wanted += filled;
     while (cut == 0 && got > 0 && filled <= SLC_SHEET_RECORD_BYTES_MAX) {
         while (filled < wanted && got > 0) {
-            if (slc_input_read(input, part->text + filled, wanted - filled, &got, &piece->fault) !=
-                SLC_OK) {
+            if (slc_stop_check(crew->reading->request->stop, &piece->fault) != SLC_OK ||
+                slc_input_read(input, part->text + filled, wanted - filled, &got, &piece->fault) !=
+                    SLC_OK) {
                 got = 0;
             }
             filled += got;
