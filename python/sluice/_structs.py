@@ -169,6 +169,11 @@ class CpdCheckpoint(Structure):
                 ("past", POINTER(CpdIteration))]
 
 
+class CpdProgress(Structure):
+    _fields_ = [("iteration", U32), ("mode", U32), ("blocks_done", U64), ("blocks", U64)]
+
+
+ON_CPD_PROGRESS = CFUNCTYPE(c_int, c_void_p, POINTER(CpdProgress))
 ON_ITERATION = CFUNCTYPE(c_int, c_void_p, POINTER(CpdIteration))
 ON_CHECKPOINT = CFUNCTYPE(None, c_void_p, POINTER(CpdCheckpoint))
 
@@ -176,7 +181,7 @@ ON_CHECKPOINT = CFUNCTYPE(None, c_void_p, POINTER(CpdCheckpoint))
 class CpdOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("iterations", U32), ("mode_order_set", U32), ("tolerance", F64),
                 ("max_seconds", F64), ("regularization", F64), ("seed", U64), ("init_folder", c_char_p),
-                ("mode_order", U32 * MAX_ORDER), ("iteration", ON_ITERATION), ("progress", c_void_p),
+                ("mode_order", U32 * MAX_ORDER), ("iteration", ON_ITERATION), ("progress", ON_CPD_PROGRESS),
                 ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT), ("context", c_void_p),
                 ("compute", POINTER(ComputeOptions)), ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64),
                 ("restart", U32), ("reserved", U32), ("holdout", F64), ("holdout_seed", U64)]
@@ -256,7 +261,7 @@ STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice
            "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
            "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions,
            "sluice_ttm_report": TtmReport, "sluice_cpd_iteration": CpdIteration,
-           "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
+           "sluice_cpd_progress": CpdProgress, "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
            "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
            "sluice_sweep_run": SweepRun, "sluice_sweep_rank": SweepRank,
            "sluice_sweep_suggestion": SweepSuggestion, "sluice_sweep_options": SweepOptions,

@@ -158,7 +158,7 @@ class Tensor(Stored):
             layouts: str = "auto", passes: str = "auto", device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, devices: Union[None, int, Sequence[int]] = None, streams: int = 0,
             holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
-            io_limit: Any = None) -> Result:
+            io_limit: Any = None, progress: Optional[Progress] = None) -> Result:
         """
         CP decomposition by alternating least squares.
 
@@ -192,6 +192,12 @@ class Tensor(Stored):
         with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
             if init is not None:
                 known.init_folder = path_bytes(self._start(init, folder))
+            if progress is not None:
+                def on_progress(_: Any, given: Any) -> int:
+                    at = given.contents
+                    return int(run.ask(progress, f"iteration {at.iteration}, mode {at.mode}", at.blocks_done, at.blocks))
+
+                known.progress = c.ON_CPD_PROGRESS(on_progress)
             return self._cpd(run, rank, known, callback, output, kept)
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:

@@ -55,6 +55,8 @@ def long_calls(folder):
         ("ttv", lambda to, tell: tensor.ttv({0: np.ones(SHAPE[0])}, to, progress=tell)),
         ("ttm", lambda to, tell: tensor.ttm(matrix, 1, to, progress=tell)),
         ("mttkrp", lambda to, tell: tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 1, progress=tell)),
+        ("export_model", lambda to, tell: model.export(to, form="csv", progress=tell)),
+        ("cpd", lambda to, tell: tensor.cpd(3, 200, tol=0, threads=1, progress=tell)),
         ("predict_file", lambda to, tell: model.predict_file(text, to, progress=tell)),
     ]
 
@@ -72,7 +74,7 @@ def interrupted(folder):
         before = tree(folder)
         try:
             call(output, interrupt)
-            check(name == "mttkrp" or not told, f"{name} went on after {told}")
+            check(name in ("mttkrp", "cpd") or not told, f"{name} went on after {told}")
         except KeyboardInterrupt:
             check(isinstance(told[0][1], int), f"{name}: {told}")
             after = tree(folder)
@@ -225,7 +227,7 @@ PARITY = {
     "ttm": (sluice.Tensor.ttm, {"kernel": "elements"} | BUILT),
     "mttkrp": (sluice.Tensor.mttkrp, {"output": ""} | COMPUTED),
     "plan": (sluice.Tensor.plan, {"iters": "", "mode-order": ""} | COMPUTED),
-    "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval", "progress": "callback",
+    "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
                                 "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": ""}),

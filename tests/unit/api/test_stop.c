@@ -192,6 +192,19 @@ static enum slc_status export(struct place *place, struct halt *halt, struct slc
     return sluice_export(place->store, place->output, &options, NULL, err);
 }
 
+/* To several files, one after the other. */
+static enum slc_status export_model(struct place *place, struct halt *halt, struct slc_error *err)
+{
+    struct sluice_model_export_options options;
+
+    sluice_model_export_options_init(&options, sizeof options);
+    options.form = SLUICE_MODEL_CSV;
+    options.stop = &halt->stop;
+    options.progress = tell;
+    options.context = halt;
+    return sluice_cpd_export(place->model, place->output, &options, err);
+}
+
 static enum slc_status verify(struct place *place, struct halt *halt, struct slc_error *err)
 {
     struct sluice_check_options options;
@@ -401,6 +414,7 @@ static void stop_each(void)
                  {"slice", slice, 2},
                  {"permute", permute, 2},
                  {"export", export, 1},
+                 {"export-model", export_model, 2},
                  {"check", verify, 1},
                  {"ttv-sorted", ttv_sorted, 2},
                  {"ttv-ordered", ttv_ordered, 1},
