@@ -29,10 +29,16 @@ static size_t command_bytes(const char *at)
     return 1 + strcspn(at + 1, *at == '(' ? ")" : "'");
 }
 
-/* The word that stands at `at`, or NULL. */
-static const struct slc_word *find(const char *at)
+/* Whether a word may begin at `at`: not within another. */
+static bool begins(const char *text, const char *at)
 {
-    for (size_t i = 0; i < replaced_count; i++) {
+    return at == text || (at[-1] != '-' && !is_letter(at[-1]));
+}
+
+/* The word that stands at `at`, or NULL. */
+static const struct slc_word *find(const char *text, const char *at)
+{
+    for (size_t i = 0; begins(text, at) && i < replaced_count; i++) {
         const size_t bytes = strlen(replaced[i].said);
 
         if (strncmp(at, replaced[i].said, bytes) == 0 && !is_letter(at[bytes]) &&
@@ -46,9 +52,7 @@ static const struct slc_word *find(const char *at)
 /* Where the option at `at` begins behind its dashes, or `at` where there is none. */
 static const char *option_at(const char *text, const char *at)
 {
-    const bool begins = at == text || (at[-1] != '-' && !is_letter(at[-1]));
-
-    return begins && at[0] == '-' && at[1] == '-' && is_letter(at[2]) ? at + 2 : at;
+    return begins(text, at) && at[0] == '-' && at[1] == '-' && is_letter(at[2]) ? at + 2 : at;
 }
 
 struct rewriting {
@@ -85,7 +89,7 @@ void slc_words_apply(char *text, size_t bytes)
     to.room = bytes < sizeof to.text ? bytes - 1 : sizeof to.text - 1;
     while (*at != '\0' && to.used < to.room) {
         const size_t command = command_bytes(at);
-        const struct slc_word *word = command > 0 ? NULL : find(at);
+        const struct slc_word *word = command > 0 ? NULL : find(text, at);
         const char *option = option_at(text, at);
 
         if (word != NULL) {

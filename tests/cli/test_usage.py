@@ -116,7 +116,7 @@ def mistaken_folders(folder):
             ("results of a run: name the store", 3, "cpd", out, "-r", 2),
             ("runs of a sweep: name the store", 3, "info", sweep),
             ("a store, of which sluice cpd makes a run", 3, "top", store),
-            ("name the folder of one of them", 3, "report", sweep, "-o", os.path.join(folder, "r.html")),
+            ("name the folder of one of them", 3, "top", sweep),
             ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
             ("results of a run", 3, "predict", out, out),
             ("--columns names those", 3, "convert", table, os.path.join(folder, "y.slc")),
