@@ -1,11 +1,15 @@
-/* Counting distinct numbers, and the mode whose fibers lie in the fewest pieces. */
+/* Counting distinct numbers, all or those of a sample, and the mode whose fibers lie in the fewest
+ * pieces. */
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "convert/fiber_guess.h"
 #include "convert/fibers.h"
 #include "convert/key_tables.h"
+#include "convert/unseen.h"
 #include "slc_test.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { WORKERS = 3 };
@@ -321,6 +325,126 @@ static void test_guess_without_memory(void)
     free(memory);
 }
 
+/* What row `row` of a file has. */
+typedef uint64_t thing_fn(uint64_t row);
+
+static uint64_t always_new(uint64_t row)
+{
+    return row;
+}
+
+static uint64_t one_of_twenty(uint64_t row)
+{
+    return slc_random_below(3, 0, row, 20);
+}
+
+static uint64_t as_likely_each(uint64_t row)
+{
+    return slc_random_below(3, 1, row, 80000);
+}
+
+/* Runs of 600, which most pieces are within. */
+static uint64_t in_long_runs(uint64_t row)
+{
+    return row / 600;
+}
+
+/* As words come in a text: the k-th of a law of powers. */
+static uint64_t as_words(uint64_t row)
+{
+    return (uint64_t)pow(1 - slc_random_f64(3, 2, row), -1 / 0.7);
+}
+
+static uint64_t some_common(uint64_t row)
+{
+    return slc_random_below(3, 4, row, 4) == 0 ? slc_random_below(3, 5, row, 8)
+                                               : 8 + slc_random_below(3, 6, row, 400000);
+}
+
+enum { FILE_ROWS = 400000, PIECES = 64, PIECE_ROWS = 200 };
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double count_all(thing_fn *thing)
+{
+    uint64_t *all = malloc(FILE_ROWS * sizeof *all);
+    double count = 1;
+
+    for (uint64_t row = 0; row < FILE_ROWS; row++) {
+        all[row] = thing(row);
+    }
+    qsort(all, FILE_ROWS, sizeof *all, compare_numbers);
+    for (uint64_t row = 1; row < FILE_ROWS; row++) {
+        count += all[row] != all[row - 1];
+    }
+    free(all);
+    return count;
+}
+
+/* What 3 % of a file say of it is within a share of the truth, and what they allow for holds it. */
+static void check_unseen(thing_fn *thing, double within)
+{
+    const double truth = count_all(thing);
+    struct slc_unseen unseen;
+    struct slc_unseen_estimate found;
+
+    SLC_ASSERT_OK(slc_unseen_create(&unseen, NULL), NULL);
+    for (uint64_t p = 0; p < PIECES; p++) {
+        const uint64_t begin = p * (FILE_ROWS - PIECE_ROWS) / (PIECES - 1);
+
+        slc_unseen_piece(&unseen, p == 0);
+        for (uint64_t row = begin; row < begin + PIECE_ROWS; row++) {
+            const uint64_t what = thing(row);
+
+            slc_unseen_add(&unseen, slc_hash64(&what, sizeof what), 7 + what % 2);
+        }
+    }
+    slc_unseen_judge(&unseen, (double)FILE_ROWS / (PIECES * PIECE_ROWS), &found);
+    CU_ASSERT(fabs(found.count - truth) <= within * truth);
+    CU_ASSERT(found.least <= truth && truth <= found.most);
+    CU_ASSERT(found.seen <= found.count && found.bytes_each >= 7 && found.new_bytes_each <= 8);
+    slc_unseen_destroy(&unseen);
+}
+
+static void test_unseen(void)
+{
+    check_unseen(always_new, 0.02);
+    check_unseen(one_of_twenty, 0);
+    check_unseen(as_likely_each, 0.1);
+    check_unseen(in_long_runs, 0.25);
+    check_unseen(as_words, 0.25);
+    check_unseen(some_common, 0.25);
+}
+
+/* All of a file is no sample: what is counted is what there is, while it is few. */
+static void test_unseen_of_all(void)
+{
+    struct slc_unseen unseen;
+    struct slc_unseen_estimate found;
+
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
+    CU_ASSERT_EQUAL(slc_unseen_create(&unseen, NULL), SLC_ERR_MEMORY);
+    slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
+    SLC_ASSERT_OK(slc_unseen_create(&unseen, NULL), NULL);
+    slc_unseen_judge(&unseen, 1, &found);
+    CU_ASSERT_EQUAL(found.most, 3 * found.seen);
+    slc_unseen_piece(&unseen, true);
+    for (uint64_t i = 0; i < 30000; i++) {
+        const uint64_t what = i % 10000;
+
+        slc_unseen_add(&unseen, slc_hash64(&what, sizeof what), 100000);
+    }
+    slc_unseen_judge(&unseen, 1, &found);
+    CU_ASSERT_EQUAL(found.count, 10000);
+    CU_ASSERT(found.least == 10000 && found.most == 10000 && found.bytes_each == 65535);
+    slc_unseen_destroy(&unseen);
+}
+
 static const struct slc_test tests[] = {
     {"distinct: exact while small", test_distinct_is_exact_while_small},
     {"distinct: small numbers", test_distinct_of_small_numbers},
@@ -331,6 +455,8 @@ static const struct slc_test tests[] = {
     {"guess from a sample", test_guess},
     {"guess of short pieces", test_guess_of_short_pieces},
     {"guess without memory", test_guess_without_memory},
+    {"unseen things of a file", test_unseen},
+    {"none unseen of all of it", test_unseen_of_all},
 };
 
 int main(int argc, char **argv)
