@@ -479,8 +479,11 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                struct slc_convert_report *report,
                                struct slc_error *err)
 {
-    struct slc_conversion c = {
-        .options = options, .report = report, .forecast = forecast, .start_ns = slc_clock_ns()};
+    struct slc_conversion c = {.options = options,
+                               .report = report,
+                               .forecast = forecast,
+                               .brief = forecast != NULL && forecast->brief,
+                               .start_ns = slc_clock_ns()};
     enum slc_status status = check_options(options, err);
 
     if (status != SLC_OK) {
@@ -535,6 +538,7 @@ done:
     destroy_parsers(&c.job);
     slc_row_source_close(c.job.source);
     slc_sheet_destroy(c.sheet);
+    slc_conversion_drop_table(&c);
     slc_input_close(c.values);
     slc_input_close(c.input);
     return status;
@@ -573,11 +577,12 @@ enum slc_status slc_convert_scan(const struct slc_convert_options *options,
 }
 
 enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
+                                     bool brief,
                                      struct slc_convert_forecast *forecast,
                                      struct slc_error *err)
 {
     struct slc_convert_report report;
 
-    *forecast = (struct slc_convert_forecast){.order = 0};
+    *forecast = (struct slc_convert_forecast){.brief = brief};
     return perform(options, run_forecast, forecast, &report, err);
 }

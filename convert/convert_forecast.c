@@ -21,6 +21,8 @@ enum {
 
 /* What every conversion takes beside: begin, sample and syncs. */
 #define ALWAYS_SECONDS 0.1
+/* Of a row of a table that is read back from its temporary file: measured. */
+#define ROW_SECONDS 15e-9
 /* Of memory for pieces and parsers, that is touched. */
 #define PIECES_FILLED 0.5
 
@@ -44,28 +46,23 @@ static double parsing_of_byte(const struct slc_conversion *c, struct slc_text_ro
     return at > piece->position ? slc_seconds_since(start_ns) / (double)(at - piece->position) : 0;
 }
 
-/* By how much the input shrank, and what unpacking a byte of text takes the thread that reads. */
+/* How much text there is, and what unpacking a byte of it takes the thread that reads. */
 static enum slc_status try_unpacking(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_convert_forecast *f = c->forecast;
-    const uint64_t start_ns = slc_clock_ns(), first = slc_row_source_consumed(c->job.source);
+    const uint64_t start_ns = slc_clock_ns();
     struct slc_piece *piece = &c->job.pieces[1];
-    uint64_t text = 0, stored;
+    uint64_t text = 0;
     enum slc_status status = SLC_OK;
 
     for (unsigned k = 0; k < UNPACKED_PIECES && status == SLC_OK; k++) {
         status = slc_row_source_next(c->job.source, piece, err);
         text += status == SLC_OK ? piece->bytes : 0;
     }
-    stored = slc_row_source_consumed(c->job.source) - first;
     if (status == SLC_OK && text > 0) {
         f->unpack_seconds = slc_seconds_since(start_ns) / (double)text;
     }
-    if (stored > 0 && text > 0) {
-        f->text_bytes = (uint64_t)((double)f->input_bytes * (double)text / (double)stored);
-    } else if (piece->bytes == 0) {
-        f->text_bytes = c->job.pieces[0].bytes + text; /* that was all */
-    }
+    f->text_bytes = slc_input_text_bytes(c->input);
     return status;
 }
 
@@ -82,6 +79,12 @@ judge_input(struct slc_conversion *c, struct slc_conversion_sample *sample, stru
     f->workers = c->job.workers;
     f->input_bytes = c->info.stored_bytes;
     f->sample_bytes = sample->read_bytes;
+    if (c->table != NULL) {
+        memcpy(f->dims, c->header.dims, sizeof f->dims);
+        f->text_bytes = sample->text_bytes;
+        f->entries = sample->expected;
+        return SLC_OK;
+    }
     for (unsigned m = 0; m < f->order; m++) {
         const uint64_t seen = sample->rows.count > 0 ? sample->rows.largest[m] : 0;
 
@@ -109,8 +112,13 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     struct slc_conversion_sample sample;
     struct slc_build_job job = {.build = &c->build, .sample = &sample.entries, .dims = f->dims};
     struct slc_build_forecast built = {.store_bytes = 0};
-    enum slc_status status = slc_conversion_sample(c, &sample, err);
+    enum slc_status status = SLC_OK;
 
+    if (c->table != NULL) {
+        slc_conversion_table_rows(c, &sample);
+    } else {
+        status = slc_conversion_sample(c, &sample, err);
+    }
     if (status == SLC_OK) {
         status = judge_input(c, &sample, err);
     }
@@ -124,14 +132,16 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     if (status != SLC_OK || built.store_bytes == 0) {
         return status;
     }
-    f->store_bytes = built.store_bytes;
+    f->store_bytes = built.store_bytes + f->names_bytes;
     f->spill_bytes = built.spill_bytes;
     f->parse_bytes =
         c->resident_bytes +
         (uint64_t)(PIECES_FILLED * (double)(c->build.beside_bytes - c->resident_bytes));
     f->push_bytes = f->parse_bytes + built.push_bytes;
     f->sort_bytes = c->resident_bytes + built.sort_bytes;
-    f->parse_seconds = parsing_of_byte(c, &sample.rows) * (double)f->text_bytes / f->workers;
+    f->parse_seconds = c->table == NULL
+                           ? parsing_of_byte(c, &sample.rows) * (double)f->text_bytes / f->workers
+                           : ROW_SECONDS * (double)f->entries / f->workers;
     f->unpack_seconds *= (double)f->text_bytes;
     f->always_seconds = ALWAYS_SECONDS;
     f->scatter_seconds = built.scatter_seconds;

@@ -11,12 +11,15 @@
 struct slc_appending;
 struct slc_sheet;
 struct slc_sheet_old;
+struct slc_sheet_request;
+struct slc_sheet_sample;
 
 struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
     struct slc_input *input;
     struct slc_sheet *sheet;        /* of a table, or NULL */
+    struct slc_sheet_sample *table; /* the same of a forecast, which reads no more of it */
     uint64_t sheet_bytes;           /* of its text, decompressed */
     struct slc_sheet_spec recalled; /* of a table that is appended: as the store remembers it */
     struct slc_input *values;       /* of .npy coordinates, or NULL */
@@ -29,6 +32,7 @@ struct slc_conversion {
     uint64_t start_ns;
     struct slc_convert_forecast *forecast; /* NULL: it is a conversion */
     struct slc_appending *appending;       /* NULL: a store of the input alone */
+    bool brief;                            /* the forecast is of a run that begins */
     bool complete;                         /* the first piece is the whole input */
     char reason[sizeof((struct slc_convert_report *)NULL)->base_reason];
 };
@@ -50,6 +54,24 @@ enum slc_status slc_conversion_blame(const struct slc_conversion *conversion,
                                      enum slc_status status,
                                      struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * How a table is read: fills the request, but for what old stores add. Errors: SLC_ERR_BUDGET;
+ * SLC_ERR_INPUT where the store that is appended to was not made of a table.
+ */
+enum slc_status slc_conversion_ask_sheet(struct slc_conversion *conversion,
+                                         struct slc_sheet_request *request,
+                                         struct slc_sheet_old *old,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * convert_forecast_table.c: of a forecast, takes a sample of a table in place of the rows of
+ * slc_conversion_open_rows, and fills in what it says of reading the table. Errors: those of
+ * slc_conversion_ask_sheet and slc_sheet_sample.
+ */
+enum slc_status slc_conversion_sample_table(struct slc_conversion *conversion,
+                                            struct slc_error *err) SLC_NODISCARD;
+void slc_conversion_drop_table(struct slc_conversion *conversion);
+
 /* Rows from all over the input, in the third piece. */
 struct slc_conversion_sample {
     struct slc_text_rows rows;
@@ -66,6 +88,10 @@ struct slc_conversion_sample {
 enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
                                       struct slc_conversion_sample *sample,
                                       struct slc_error *err) SLC_NODISCARD;
+
+/* The rows of the sample that slc_conversion_sample_table took: borrowed from it. */
+void slc_conversion_table_rows(struct slc_conversion *conversion,
+                               struct slc_conversion_sample *sample);
 
 /* convert_forecast.c: what slc_convert_forecast tells, once there are parsers. */
 enum slc_status slc_conversion_forecast(struct slc_conversion *conversion,

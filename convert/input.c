@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -180,6 +181,53 @@ uint64_t slc_input_lines(const struct slc_input *input)
 bool slc_input_at_end(const struct slc_input *input)
 {
     return input->at_end && input->carry_bytes == 0;
+}
+
+/* Text of a block of bzip2, all of which comes out when its last stored byte is there. */
+static uint64_t block_bytes(const struct slc_input *input)
+{
+    return input->compression == SLC_COMPRESSION_BZIP2
+               ? (uint64_t)(input->source.head[3] - '0') * 100000
+               : 1;
+}
+
+uint64_t slc_input_text_bytes(const struct slc_input *input)
+{
+    const uint64_t text = input->delivered + input->carry_bytes;
+    uint64_t used, said;
+    double expected;
+
+    if (input->at_end) {
+        return text;
+    }
+    if (input->decoder == NULL || input->stored_bytes == 0) {
+        return input->stored_bytes;
+    }
+    used = input->source.consumed - input->decoder->held(input->decoder);
+    if (text == 0 || used == 0) {
+        return 0;
+    }
+    said = slc_compression_length(&input->source, input->compression, input->stored_bytes);
+    if (input->compression == SLC_COMPRESSION_XZ && said >= text) {
+        return said;
+    }
+    expected = (double)(slc_div_up_u64(text, block_bytes(input)) * block_bytes(input)) *
+               (double)input->stored_bytes / (double)used;
+    if (input->compression == SLC_COMPRESSION_GZIP) {
+        const double lengths = floor(expected / 0x1p32);
+
+        /* The nearest number that ends so. */
+        for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && said > 0; more++) {
+            const double length = (double)said + more * 0x1p32;
+
+            if (length >= (double)text && length >= expected / 2 && length <= 2 * expected) {
+                return (uint64_t)length;
+            }
+        }
+    } else if (said >= text && (double)said >= expected / 2 && (double)said <= 2 * expected) {
+        return said;
+    }
+    return (uint64_t)fmax(expected, (double)text);
 }
 
 /* A plain sum, which compilers turn into vector code: several bytes a cycle. */

@@ -109,6 +109,12 @@ enum slc_status slc_input_check(const struct slc_input *input, struct slc_error 
 /* Bytes of the stored input consumed so far, for progress. */
 uint64_t slc_input_consumed(const struct slc_input *input);
 
+/*
+ * About how many bytes of text there are in all: as the file says where that goes with what was
+ * read so far, else by how much that had shrunk, which some MiB tell well. 0: not known.
+ */
+uint64_t slc_input_text_bytes(const struct slc_input *input);
+
 /* True when all of the input has been delivered. */
 bool slc_input_at_end(const struct slc_input *input);
 

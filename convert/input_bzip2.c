@@ -56,6 +56,11 @@ static void open_stream(struct bzip2_decoder *in)
     in->open = in->code == BZ_OK;
 }
 
+static uint64_t held_bzip2(const struct slc_input_decoder *decoder)
+{
+    return ((const struct bzip2_decoder *)decoder)->stream.avail_in;
+}
+
 static void close_bzip2(struct slc_input_decoder *decoder)
 {
     struct bzip2_decoder *in = (struct bzip2_decoder *)decoder;
@@ -143,6 +148,7 @@ enum slc_status slc_input_bzip2_open(struct slc_input_source *source,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     }
     in->decoder.read = read_bzip2;
+    in->decoder.held = held_bzip2;
     in->decoder.close = close_bzip2;
     in->source = source;
     in->stream = (bz_stream){.bzalloc = allocate, .bzfree = release};

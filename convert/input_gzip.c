@@ -38,6 +38,11 @@ static void release(voidpf context, voidpf memory)
     slc_free(memory);
 }
 
+static uint64_t held_gzip(const struct slc_input_decoder *decoder)
+{
+    return ((const struct gzip_decoder *)decoder)->stream.avail_in;
+}
+
 static void close_gzip(struct slc_input_decoder *decoder)
 {
     struct gzip_decoder *in = (struct gzip_decoder *)decoder;
@@ -120,6 +125,7 @@ enum slc_status slc_input_gzip_open(struct slc_input_source *source,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     }
     in->decoder.read = read_gzip;
+    in->decoder.held = held_gzip;
     in->decoder.close = close_gzip;
     in->source = source;
     in->at_end = false;

@@ -64,6 +64,16 @@ static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *er
     return slc_input_damaged(in->source, archive_error_string(in->archive), err);
 }
 
+static uint64_t held_lz4(const struct slc_input_decoder *decoder)
+{
+    const struct lz4_decoder *in = (const struct lz4_decoder *)decoder;
+    const int64_t looked_at = archive_filter_bytes(in->archive, -1);
+
+    return looked_at > 0 && (uint64_t)looked_at < in->source->consumed
+               ? in->source->consumed - (uint64_t)looked_at
+               : 0;
+}
+
 static void close_lz4(struct slc_input_decoder *decoder)
 {
     struct lz4_decoder *in = (struct lz4_decoder *)decoder;
@@ -178,6 +188,7 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     }
     in->decoder.read = read_lz4;
+    in->decoder.held = held_lz4;
     in->decoder.close = close_lz4;
     in->source = source;
     in->empty = false;

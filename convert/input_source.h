@@ -1,7 +1,7 @@
 /*
  * The stored bytes of an input, before decompression, and the decoders. Internal to convert/input.c
  * (pieces), input_source.c (bytes, recognition of compressions) and the decoders, input_gzip.c,
- * input_bzip2.c, input_xz.c, input_zstd.c and input_lz4.c.
+ * input_bzip2.c, input_xz.c, input_zstd.c and input_lz4.c, and input_length.c.
  */
 #ifndef SLC_CONVERT_INPUT_SOURCE_H
 #define SLC_CONVERT_INPUT_SOURCE_H
@@ -66,9 +66,19 @@ uint64_t
 slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes);
 
 /*
+ * Bytes of text that the file, `stored_bytes` long, says it holds: all of it (xz), those of its
+ * last part modulo 2^32 (gzip) or of its first (zstd); 0: it says nothing. A hint, for any file may
+ * lie.
+ */
+uint64_t slc_compression_length(const struct slc_input_source *source,
+                                enum slc_compression compression,
+                                uint64_t stored_bytes);
+
+/*
  * A decompressed view of a source. `read` is as slc_input_source_read and fails with SLC_ERR_INPUT
  * for a damaged or truncated stream, once all that could be decompressed before it has been given
- * out: faults of lines there are then told first; `close` frees.
+ * out: faults of lines there are then told first; `held` tells how many stored bytes were read and
+ * not looked at yet; `close` frees.
  */
 struct slc_input_decoder {
     enum slc_status (*read)(struct slc_input_decoder *decoder,
@@ -76,6 +86,7 @@ struct slc_input_decoder {
                             size_t bytes,
                             size_t *got,
                             struct slc_error *err);
+    uint64_t (*held)(const struct slc_input_decoder *decoder);
     void (*close)(struct slc_input_decoder *decoder);
 };
 

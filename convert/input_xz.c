@@ -36,6 +36,11 @@ static void release(void *context, void *memory)
     slc_free(memory);
 }
 
+static uint64_t held_xz(const struct slc_input_decoder *decoder)
+{
+    return ((const struct xz_decoder *)decoder)->stream.avail_in;
+}
+
 static void close_xz(struct slc_input_decoder *decoder)
 {
     struct xz_decoder *in = (struct xz_decoder *)decoder;
@@ -111,6 +116,7 @@ enum slc_status slc_input_xz_open(struct slc_input_source *source,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     }
     in->decoder.read = read_xz;
+    in->decoder.held = held_xz;
     in->decoder.close = close_xz;
     in->source = source;
     in->allocator = (lzma_allocator){.alloc = allocate, .free = release};

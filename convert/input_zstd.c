@@ -33,6 +33,13 @@ struct zstd_decoder {
     unsigned char data[READ_BYTES];
 };
 
+static uint64_t held_zstd(const struct slc_input_decoder *decoder)
+{
+    const struct zstd_decoder *in = (const struct zstd_decoder *)decoder;
+
+    return in->stored.size - in->stored.pos;
+}
+
 static void close_zstd(struct slc_input_decoder *decoder)
 {
     struct zstd_decoder *in = (struct zstd_decoder *)decoder;
@@ -130,6 +137,7 @@ enum slc_status slc_input_zstd_open(struct slc_input_source *source,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     }
     in->decoder.read = read_zstd;
+    in->decoder.held = held_zstd;
     in->decoder.close = close_zstd;
     in->source = source;
     in->stored = (ZSTD_inBuffer){.src = in->data};

@@ -95,12 +95,11 @@ static enum slc_status no_column(const struct slc_sheet_spec *spec,
                     m == spec->order ? "; without --value rows are counted" : "");
 }
 
-/* Finds the columns by the first record. */
-static enum slc_status take_header(struct slc_sheet_table *table,
-                                   const struct slc_sheet_field *fields,
-                                   unsigned count,
-                                   uint64_t line,
-                                   struct slc_error *err)
+enum slc_status slc_sheet_take_header(struct slc_sheet_table *table,
+                                      const struct slc_sheet_field *fields,
+                                      unsigned count,
+                                      uint64_t line,
+                                      struct slc_error *err)
 {
     const struct slc_sheet_spec *spec = table->spec;
 
@@ -151,6 +150,18 @@ static bool is_tab_separated(const char *name)
 bool slc_sheet_is_name(const char *name)
 {
     return has_suffix(name, ".csv") || is_tab_separated(name);
+}
+
+void slc_sheet_table_init(struct slc_sheet_table *table,
+                          const struct slc_sheet_spec *spec,
+                          const char *name)
+{
+    *table = (struct slc_sheet_table){.spec = spec,
+                                      .name = name,
+                                      .delimiter = spec->delimiter          ? spec->delimiter
+                                                   : is_tab_separated(name) ? '\t'
+                                                                            : ',',
+                                      .index = slc_sheet_index_by(NULL)};
 }
 
 void slc_sheet_tell(const struct slc_sheet *sheet, char text[SLC_TABLE_BYTES])
@@ -309,23 +320,33 @@ static enum slc_status open_rows(struct opening *opening,
                                   opening->reading.stored_bytes, header, source, err);
 }
 
+void slc_sheet_divide(const struct slc_sheet_request *request,
+                      unsigned workers,
+                      uint64_t *text_bytes,
+                      uint64_t *room_bytes)
+{
+    const struct slc_sheet_spec *spec = request->spec;
+    const uint64_t memory_bytes = request->memory_bytes - (workers - 1) * slc_sheet_worker_bytes();
+    unsigned strings = 0;
+
+    for (unsigned m = 0; m < spec->order; m++) {
+        strings += spec->items[m].rule == SLC_SHEET_STRINGS;
+    }
+    *text_bytes = strings > 0 ? memory_bytes / 4 / strings : 0;
+    *text_bytes = slc_max_u64(*text_bytes, SLC_DICTIONARY_BESIDE_BYTES);
+    *room_bytes = memory_bytes / 4 * 3;
+}
+
 /* Files and memory for all there will be. */
 static enum slc_status prepare(struct opening *opening, struct slc_error *err)
 {
     const struct slc_sheet_spec *spec = opening->request->spec;
     struct slc_dictionary_options options = {.spool = opening->request->spool,
                                              .room_bytes = &opening->room_bytes};
-    const uint64_t memory_bytes =
-        opening->request->memory_bytes - (opening->reading.workers - 1) * slc_sheet_worker_bytes();
-    unsigned strings = 0;
     enum slc_status status = slc_spool_create(&options.spool, &opening->reading.spool, err);
 
-    for (unsigned m = 0; m < spec->order; m++) {
-        strings += spec->items[m].rule == SLC_SHEET_STRINGS;
-    }
-    options.text_bytes = strings > 0 ? memory_bytes / 4 / strings : 0;
-    options.text_bytes = slc_max_u64(options.text_bytes, SLC_DICTIONARY_BESIDE_BYTES);
-    opening->room_bytes = memory_bytes / 4 * 3;
+    slc_sheet_divide(opening->request, opening->reading.workers, &options.text_bytes,
+                     &opening->room_bytes);
     for (unsigned m = 0; m < spec->order && status == SLC_OK; m++) {
         if (spec->items[m].rule == SLC_SHEET_STRINGS) {
             status = slc_dictionary_create(&options, &opening->sheet->dictionaries[m], err);
@@ -334,8 +355,7 @@ static enum slc_status prepare(struct opening *opening, struct slc_error *err)
     return status;
 }
 
-/* As many workers as are asked for, while those beside the first take no more than a quarter. */
-static unsigned worker_count(const struct slc_sheet_request *request)
+unsigned slc_sheet_workers(const struct slc_sheet_request *request)
 {
     const uint64_t most = 1 + request->memory_bytes / 4 / slc_sheet_worker_bytes();
 
@@ -365,23 +385,17 @@ enum slc_status slc_sheet_open(const struct slc_sheet_request *request,
     (*sheet)->files = slc_files_or_system(request->spool.files);
     slc_input_info(request->input, &info);
     reading->request = request;
-    reading->workers = worker_count(request);
+    reading->workers = slc_sheet_workers(request);
     reading->stored_bytes = info.stored_bytes;
-    reading->table =
-        (struct slc_sheet_table){.spec = request->spec,
-                                 .name = info.name,
-                                 .dictionaries = (*sheet)->dictionaries,
-                                 .index = slc_sheet_index_by(NULL),
-                                 .delimiter = request->spec->delimiter ? request->spec->delimiter
-                                              : is_tab_separated(info.name) ? '\t'
-                                                                            : ','};
+    slc_sheet_table_init(&reading->table, request->spec, info.name);
     slc_sheet_lay_out_rows(&reading->table, request->memory_bytes);
+    reading->table.dictionaries = (*sheet)->dictionaries;
     status = prepare(&opening, err);
     if (status == SLC_OK) {
         status = recall_modes(&opening, err);
     }
     if (status == SLC_OK) {
-        status = slc_sheet_read(reading, take_header, err);
+        status = slc_sheet_read(reading, slc_sheet_take_header, err);
     }
     if (status == SLC_OK) {
         add_old_bins(&opening);

@@ -5,9 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Integers that are kept get names where the mode is not longer. */
-enum { NAMED_INTEGERS_MAX = 1 << 20 };
-
 /* Where the names of a dictionary go. */
 struct naming {
     const struct slc_stop *stop;
@@ -70,7 +67,7 @@ enum slc_status slc_sheet_attach(void *context,
         (void)snprintf(manifest->titles[m], sizeof manifest->titles[m], "%s",
                        sheet->spec->items[m].title);
         if (sheet->spec->items[m].rule == SLC_SHEET_INTEGER &&
-            sheet->dims[m] > NAMED_INTEGERS_MAX) {
+            sheet->dims[m] > SLC_SHEET_NAMED_INTEGERS_MAX) {
             continue;
         }
         status = slc_names_writer_open(sheet->files, folder, m, &writer, err);

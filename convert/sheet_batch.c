@@ -339,8 +339,8 @@ static void take_strings(struct batch *batch)
             continue;
         }
         find_strings(batch, m);
-        slc_dictionary_look_up(table->dictionaries[m], batch->part->text,
-                               batch->part->strings + m * SLC_SHEET_BATCH, batch->count, numbers);
+        slc_sheet_look_up(table, m, batch->part->text, batch->part->strings + m * SLC_SHEET_BATCH,
+                          batch->count, numbers);
         for (unsigned i = 0; i < batch->count; i++, to += row_bytes) {
             slc_sheet_put(to, width, numbers[i]);
             unknown[i] |= (uint32_t)(numbers[i] == UINT64_MAX) << m;

@@ -1,9 +1,16 @@
-/* What a table came to, shared by sheet.c (reading it) and sheet_attach.c (names). */
+/*
+ * What a table came to, and how its reading is divided: shared by sheet.c (reading it),
+ * sheet_attach.c (names), sheet_sample.c and sheet_forecast.c (what it will come to).
+ */
 #ifndef SLC_CONVERT_SHEET_INTERNAL_H
 #define SLC_CONVERT_SHEET_INTERNAL_H
 
 #include "convert/sheet.h"
 #include "convert/sheet_names.h"
+#include "convert/sheet_rows.h"
+
+/* Integers that are kept get names where the mode is not longer. */
+enum { SLC_SHEET_NAMED_INTEGERS_MAX = 1 << 20 };
 
 struct slc_sheet {
     const struct slc_sheet_spec *spec;
@@ -13,5 +20,26 @@ struct slc_sheet {
     uint64_t dims[SLC_MAX_ORDER];
     int64_t lowest[SLC_MAX_ORDER]; /* of consecutive bins */
 };
+
+/* A table of that name and its delimiter, without columns and dictionaries. Borrows both. */
+void slc_sheet_table_init(struct slc_sheet_table *table,
+                          const struct slc_sheet_spec *spec,
+                          const char *name);
+
+/* Finds the columns by the first record, in that line. Errors: SLC_ERR_USAGE, located. */
+enum slc_status slc_sheet_take_header(struct slc_sheet_table *table,
+                                      const struct slc_sheet_field *fields,
+                                      unsigned count,
+                                      uint64_t line,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Threads that read: those asked for, while all but the first take no more than a quarter. */
+unsigned slc_sheet_workers(const struct slc_sheet_request *request);
+
+/* What each dictionary has for its strings, and all of them for their tables. */
+void slc_sheet_divide(const struct slc_sheet_request *request,
+                      unsigned workers,
+                      uint64_t *text_bytes,
+                      uint64_t *room_bytes);
 
 #endif

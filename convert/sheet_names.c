@@ -412,6 +412,28 @@ enum slc_status slc_dictionary_finish(struct slc_dictionary *self, struct slc_er
     return flush(self, err);
 }
 
+uint64_t slc_dictionary_table_bytes(uint64_t count)
+{
+    uint64_t slots = FIRST_SLOTS;
+
+    while (count > slots / 4 * 3) {
+        slots *= 2;
+    }
+    return slots * sizeof(struct slot);
+}
+
+uint64_t slc_dictionary_grows_at(uint64_t table_bytes)
+{
+    const uint64_t slots = table_bytes / sizeof(struct slot);
+
+    return slots > FIRST_SLOTS ? slots / 8 * 3 : 0;
+}
+
+double slc_dictionary_text_bytes(double count, double bytes)
+{
+    return bytes + HEAD_BYTES * count;
+}
+
 uint64_t slc_dictionary_count(const struct slc_dictionary *self)
 {
     return self->count;

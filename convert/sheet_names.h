@@ -118,6 +118,13 @@ void slc_dictionary_expect(const struct slc_dictionary *dictionary,
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/* What the table of so many strings takes; its last growth began at half as many slots. */
+uint64_t slc_dictionary_table_bytes(uint64_t count);
+/* Strings at which the table grows to that many bytes; 0 of the first. */
+uint64_t slc_dictionary_grows_at(uint64_t table_bytes);
+/* Of the temporary file, and of memory, for strings of so many bytes. */
+double slc_dictionary_text_bytes(double count, double bytes);
+
 uint64_t slc_dictionary_count(const struct slc_dictionary *dictionary);
 /* Of the temporary file. */
 uint64_t slc_dictionary_bytes(const struct slc_dictionary *dictionary);

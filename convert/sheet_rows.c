@@ -181,6 +181,22 @@ put_number(const struct slc_sheet_part *part, const struct slc_sheet_key *key, u
                   table->widths[key->mode], number);
 }
 
+void slc_sheet_look_up(const struct slc_sheet_table *table,
+                       unsigned m,
+                       const char *text,
+                       const struct slc_dictionary_key *keys,
+                       unsigned count,
+                       uint64_t *numbers)
+{
+    if (table->dictionaries != NULL) {
+        slc_dictionary_look_up(table->dictionaries[m], text, keys, count, numbers);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        numbers[i] = UINT64_MAX;
+    }
+}
+
 /* Looks up a string, and notes it where it is not there. */
 static void look_up(struct slc_sheet_part *part, unsigned m, struct slc_sheet_field *field)
 {
@@ -199,7 +215,7 @@ static void look_up(struct slc_sheet_part *part, unsigned m, struct slc_sheet_fi
     key.key = (struct slc_dictionary_key){.hash = slc_dictionary_hash(field->text, field->bytes),
                                           .at = (uint32_t)(field->text - part->text),
                                           .bytes = (uint32_t)field->bytes};
-    slc_dictionary_look_up(part->table->dictionaries[m], part->text, &key.key, 1, &number);
+    slc_sheet_look_up(part->table, m, part->text, &key.key, 1, &number);
     if (number == UINT64_MAX) {
         part->keys[part->key_count++] = key;
     } else {

@@ -27,8 +27,8 @@ enum {
 /* What is the same for all pieces once the first line is read. */
 struct slc_sheet_table {
     const struct slc_sheet_spec *spec;
-    const char *name; /* for messages */
-    struct slc_dictionary **dictionaries;
+    const char *name;                     /* for messages */
+    struct slc_dictionary **dictionaries; /* NULL: strings stay keys, without numbers */
     slc_sheet_index_fn *index;
     char delimiter;
     /* A row: the indices of the modes, then the value in 8 bytes. */
@@ -45,6 +45,14 @@ struct slc_sheet_table {
  * which each takes `memory_bytes` at least SLC_DICTIONARY_STRING_BYTES.
  */
 void slc_sheet_lay_out_rows(struct slc_sheet_table *table, uint64_t memory_bytes);
+
+/* slc_dictionary_look_up in a mode's dictionary; without dictionaries nothing is known. */
+void slc_sheet_look_up(const struct slc_sheet_table *table,
+                       unsigned m,
+                       const char *text,
+                       const struct slc_dictionary_key *keys,
+                       unsigned count,
+                       uint64_t *numbers);
 
 /* Writes an index of `width` bytes. */
 static inline void slc_sheet_put(uint8_t *to, unsigned width, uint64_t index)

@@ -25,15 +25,17 @@ struct slc_unseen_slot {
     uint64_t hash;   /* 0: free */
     uint16_t pieces; /* in which it began */
     uint16_t last;   /* of them, from 1 */
+    uint16_t first;  /* in which it was seen */
     uint16_t bytes;
-    bool used;
 };
 
 /* What the estimate is made of. */
 struct classes {
     double count[CLASSES + 1]; /* by the number of pieces; 0: those that began in none */
     double all, bytes, once_bytes;
-    unsigned rare; /* the last class that is looked at */
+    double late;          /* that were first seen in the second half of the pieces */
+    double late_expected; /* the same, did their order mean nothing */
+    unsigned rare;        /* the last class that is looked at */
 };
 
 /* A model, and what it says. */
@@ -71,7 +73,7 @@ static struct slc_unseen_slot *find(struct slc_unseen_slot *slots, uint64_t hash
 {
     uint32_t at = (uint32_t)hash & (SLC_UNSEEN_SLOTS - 1);
 
-    while (slots[at].used && slots[at].hash != hash) {
+    while (slots[at].hash != 0 && slots[at].hash != hash) {
         at = (at + 1) & (SLC_UNSEEN_SLOTS - 1);
     }
     return &slots[at];
@@ -86,15 +88,15 @@ static void halve(struct slc_unseen *unseen)
     unseen->halvings++;
     unseen->kept = 0;
     /* From a free slot on, no chain is gone through that is not whole. */
-    while (unseen->slots[begin].used) {
+    while (unseen->slots[begin].hash != 0) {
         begin++;
     }
     for (uint32_t i = 0; i < SLC_UNSEEN_SLOTS; i++) {
         struct slc_unseen_slot *slot = &unseen->slots[(begin + i) & (SLC_UNSEEN_SLOTS - 1)];
         const struct slc_unseen_slot moved = *slot;
 
-        if (moved.used) {
-            slot->used = false;
+        if (moved.hash != 0) {
+            slot->hash = 0;
             if (moved.hash <= unseen->limit) {
                 *find(unseen->slots, moved.hash) = moved;
                 unseen->kept++;
@@ -115,12 +117,13 @@ void slc_unseen_add(struct slc_unseen *unseen, uint64_t hash, uint64_t bytes)
     if (hash > unseen->limit) {
         return;
     }
+    hash = hash != 0 ? hash : 1; /* 0 marks what is free */
     slot = find(unseen->slots, hash);
-    if (!slot->used) {
+    if (slot->hash == 0) {
         *slot =
             (struct slc_unseen_slot){.hash = hash,
-                                     .bytes = (uint16_t)(bytes < UINT16_MAX ? bytes : UINT16_MAX),
-                                     .used = true};
+                                     .first = unseen->pieces,
+                                     .bytes = (uint16_t)(bytes < UINT16_MAX ? bytes : UINT16_MAX)};
         unseen->kept++;
     }
     if (slot->last != unseen->pieces && !(unseen->carries && hash == unseen->carried)) {
@@ -140,8 +143,10 @@ static void count_classes(const struct slc_unseen *unseen, struct classes *class
     for (uint32_t i = 0; i < SLC_UNSEEN_SLOTS; i++) {
         const struct slc_unseen_slot *slot = &unseen->slots[i];
 
-        if (slot->used) {
+        if (slot->hash != 0) {
             classes->all++;
+            classes->late += slot->first > unseen->pieces / 2;
+            classes->late_expected += ldexp(1, -(slot->pieces < 32 ? slot->pieces : 32));
             classes->bytes += slot->bytes;
             classes->once_bytes += slot->pieces == 1 ? slot->bytes : 0;
             if (slot->pieces <= CLASSES) {
@@ -225,6 +230,18 @@ compare_models(const struct classes *classes, double x, double *best, double *le
     }
 }
 
+/*
+ * How much the order of the pieces means, from 0 to 1: of what stays near where it begins far more
+ * is new in the second half than the model can know, if the pieces are neighbours.
+ */
+static double drift_of(const struct classes *classes)
+{
+    const double spread = 3 * sqrt(classes->late_expected) + 3;
+    const double more = classes->late - classes->late_expected - spread;
+
+    return more > 0 && classes->late_expected > 0 ? fmin(1, 2 * more / classes->late_expected) : 0;
+}
+
 void slc_unseen_judge(const struct slc_unseen *unseen,
                       double times,
                       struct slc_unseen_estimate *estimate)
@@ -232,7 +249,7 @@ void slc_unseen_judge(const struct slc_unseen *unseen,
     const double scale = ldexp(1, (int)unseen->halvings);
     const double x = times - 1;
     struct classes classes;
-    double best = 0, least = 0, most = 0, once, spread;
+    double best = 0, least = 0, most = 0, once, spread, drift, onward;
 
     count_classes(unseen, &classes);
     once = classes.count[1];
@@ -241,11 +258,15 @@ void slc_unseen_judge(const struct slc_unseen *unseen,
     if (x > 0) {
         compare_models(&classes, x, &best, &least, &most);
     }
+    /* What drifts goes on as in the second half. */
+    drift = drift_of(&classes);
+    onward = fmax(2 * x * classes.late, once * best);
+    most = fmax((once + spread + 3) * most, drift > 0 ? onward : 0);
     *estimate = (struct slc_unseen_estimate){
         .seen = scale * classes.all,
-        .count = scale * (classes.all + once * best),
+        .count = scale * (classes.all + (1 - drift) * once * best + drift * onward),
         .least = scale * (classes.all + fmax(once - spread, 0) * least),
-        .most = scale * (classes.all + (once + spread + 3) * most),
+        .most = scale * (classes.all + most),
         .bytes_each = classes.all > 0 ? classes.bytes / classes.all : 0};
     estimate->new_bytes_each = once > 0 ? classes.once_bytes / once : estimate->bytes_each;
 }

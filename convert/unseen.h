@@ -18,6 +18,11 @@
  * length. a and u are those of the greatest likelihood, least and most the extremes of all those
  * that are nearly as likely.
  *
+ * Where pieces are neighbours, as at the beginning of a file that cannot be read elsewhere, things
+ * that stay near where they began occur in several, and would seem to be all there are. So the new
+ * ones of the second half are compared with those that the model expects there; where they are far
+ * more, things go on to come as they did.
+ *
  * What a piece begins with may be a run that began before it, as in a sorted file: such a thing is
  * seen, but not counted as new there, so that a run counts where it begins, and once.
  */

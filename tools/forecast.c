@@ -165,6 +165,8 @@ enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error 
 {
     char folder[PATH_BYTES];
     const char *temp = forecast->temp_folder != NULL ? forecast->temp_folder : folder;
+    const uint64_t final_bytes = slc_max_u64(forecast->final_bytes, forecast->final_most_bytes);
+    const uint64_t temp_bytes = slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes);
     uint64_t device, temp_device, together;
     struct format_text a, b;
 
@@ -175,24 +177,24 @@ enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error 
     folder_of(forecast->output, folder);
     forecast->free_bytes = free_in(folder, &device);
     forecast->temp_free_bytes = free_in(temp, &temp_device);
-    together = forecast->final_bytes + (device == temp_device ? forecast->temp_bytes : 0);
+    together = final_bytes + (device == temp_device ? temp_bytes : 0);
     if (together > forecast->free_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET,
                         "the file system of %.300s has %s free, and about %s are needed: make room "
                         "there, or name another place%s",
                         folder, format_data(&a, (double)forecast->free_bytes),
                         format_data(&b, (double)together),
-                        device == temp_device && forecast->temp_bytes > 0
+                        device == temp_device && temp_bytes > 0
                             ? " (--temp-dir takes the temporary file elsewhere)"
                             : "");
     }
-    if (forecast->temp_bytes > forecast->temp_free_bytes) {
+    if (temp_bytes > forecast->temp_free_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET,
                         "the file system of %.300s has %s free, and a temporary file of about %s "
                         "is needed: make room there, name another --temp-dir, or give more "
                         "--memory",
                         temp, format_data(&a, (double)forecast->temp_free_bytes),
-                        format_data(&b, (double)forecast->temp_bytes));
+                        format_data(&b, (double)temp_bytes));
     }
     return SLC_OK;
 }
@@ -258,6 +260,9 @@ static void print(const struct forecast *forecast)
     struct format_text a, b;
 
     printf("  %-12s %s expected", "memory", format_memory(&a, forecast->memory_bytes));
+    if (forecast->memory_most_bytes > forecast->memory_bytes) {
+        printf(", %s at most", format_memory(&a, forecast->memory_most_bytes));
+    }
     printf(", of a budget of %s\n", format_memory(&b, forecast->budget_bytes));
     for (unsigned i = 0; i < forecast->buffers; i++) {
         printf("    %-12s %-9s  %s\n", forecast->buffer[i].name,
@@ -266,8 +271,14 @@ static void print(const struct forecast *forecast)
     if (forecast->output != NULL) {
         printf("  %-12s about %s for %s", "disk", format_data(&a, (double)forecast->final_bytes),
                forecast->output);
+        if (forecast->final_most_bytes > forecast->final_bytes) {
+            printf(" (%s at most)", format_data(&a, (double)forecast->final_most_bytes));
+        }
         if (forecast->temp_bytes > 0) {
-            printf(", %s in a temporary file", format_data(&a, (double)forecast->temp_bytes));
+            printf(", %s in temporary files", format_data(&a, (double)forecast->temp_bytes));
+        }
+        if (forecast->temp_most_bytes > forecast->temp_bytes) {
+            printf(" (%s at most)", format_data(&a, (double)forecast->temp_most_bytes));
         }
         if (forecast->free_bytes != UINT64_MAX) {
             printf("; %s free", format_data(&b, (double)forecast->free_bytes));
@@ -309,6 +320,15 @@ static json_t *to_json(const struct forecast *forecast)
         "temp_bytes", (json_int_t)forecast->temp_bytes, "read_bytes",
         (json_int_t)forecast->read_bytes, "written_bytes", (json_int_t)forecast->written_bytes);
 
+    (void)json_object_set_new(
+        object, "memory_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->memory_bytes, forecast->memory_most_bytes)));
+    (void)json_object_set_new(
+        object, "final_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->final_bytes, forecast->final_most_bytes)));
+    (void)json_object_set_new(
+        object, "temp_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes)));
     for (unsigned i = 0; i < forecast->buffers; i++) {
         (void)json_object_set_new(buffers, forecast->buffer[i].name,
                                   json_integer((json_int_t)forecast->buffer[i].bytes));

@@ -33,7 +33,7 @@ struct forecast_options {
         .offset = offsetof(struct type, field) + offsetof(struct forecast_options, json)           \
     }
 
-enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 4, FORECAST_PARTS = 4 };
+enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 
 /* What goes on at the same time; the longest is the phase's time. */
 struct forecast_part {
@@ -45,7 +45,8 @@ struct forecast {
     const char *command;
     bool brief;
     uint64_t budget_bytes;
-    uint64_t memory_bytes; /* peak that is expected */
+    uint64_t memory_bytes;      /* peak that is expected */
+    uint64_t memory_most_bytes; /* that it may be, where that is not certain; else 0, as below */
     unsigned buffers;
     struct {
         const char *name, *what;
@@ -54,6 +55,7 @@ struct forecast {
     const char *output;      /* what is written; NULL: nothing, or not to a disk */
     const char *temp_folder; /* of the temporary file; NULL: beside the output */
     uint64_t final_bytes, temp_bytes;
+    uint64_t final_most_bytes, temp_most_bytes;
     uint64_t free_bytes, temp_free_bytes; /* UINT64_MAX: not known */
     uint64_t read_bytes, written_bytes;
     const char *passes;

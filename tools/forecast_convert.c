@@ -1,12 +1,27 @@
 /* See forecast_convert.h. */
 #include "forecast_convert.h"
 
+#include "base/checked.h"
 #include "console.h"
 #include "convert/build_folder.h"
 #include "format.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Within what bounds the lengths of a table's modes are, where the sample leaves any open. */
+static void print_bounds(const struct slc_convert_forecast *found)
+{
+    struct format_text a, b;
+
+    for (unsigned m = 0; m < found->order; m++) {
+        if (found->dims_least[m] < found->dims_most[m]) {
+            printf("  %-12s mode %u: %s to %s\n", "", m + 1, format_count(&a, found->dims_least[m]),
+                   format_count(&b, found->dims_most[m]));
+        }
+    }
+}
 
 /* What was learnt of the input. */
 static void print_input(const struct slc_convert_forecast *found,
@@ -26,7 +41,12 @@ static void print_input(const struct slc_convert_forecast *found,
         printf(", about %s unpacked", format_data(&b, (double)found->text_bytes));
     }
     printf("\n  %-12s %s (%s)\n", "dims", format_dims(dims, found->order, found->dims),
-           found->dims_declared ? "declared" : "at least, as far as a sample goes");
+           found->table           ? "expected, by a sample"
+           : found->dims_declared ? "declared"
+                                  : "at least, as far as a sample goes");
+    if (found->table) {
+        print_bounds(found);
+    }
     if (found->entries > 0) {
         printf("  %-12s about %s\n", "entries", format_count(&a, found->entries));
     } else {
@@ -39,18 +59,22 @@ static void fill_forecast(const struct slc_convert_forecast *found,
                           struct forecast *forecast)
 {
     const uint64_t push = found->push_bytes, sort = found->sort_bytes;
+    const uint64_t build = push > sort ? push : sort;
 
     *forecast = (struct forecast){
         .command = convert->append ? "append" : "convert",
         .budget_bytes = convert->memory_bytes,
-        .memory_bytes = push > sort ? push : sort,
+        .memory_bytes = slc_max_u64(build, found->table_bytes),
+        .memory_most_bytes = slc_max_u64(build, found->table_most_bytes),
         .output = convert->output,
         .temp_folder = convert->temp_folder,
         .final_bytes = found->store_bytes,
-        .temp_bytes = found->spill_bytes,
-        .read_bytes =
-            found->input_bytes + found->sample_bytes + found->old_bytes + found->spill_bytes,
-        .written_bytes = found->store_bytes + found->spill_bytes,
+        .final_most_bytes = found->store_bytes - found->names_bytes + found->names_most_bytes,
+        .temp_bytes = found->spill_bytes + found->spool_bytes,
+        .temp_most_bytes = found->spill_bytes + found->spool_most_bytes,
+        .read_bytes = found->input_bytes + found->sample_bytes + found->old_bytes +
+                      found->spill_bytes + found->spool_bytes,
+        .written_bytes = found->store_bytes + found->spill_bytes + found->spool_bytes,
         .passes = found->spill_bytes > 0
                       ? (convert->append ? "one over the input, the old store, the temporary file "
                                            "and the new store"
@@ -58,6 +82,8 @@ static void fill_forecast(const struct slc_convert_forecast *found,
                                            "over the store")
                   : convert->append ? "one over the input, the old store and the new one"
                                     : "one over the input, one over the store"};
+    forecast_buffer(forecast, "table", found->table_bytes,
+                    "process, strings of columns and text while it is read");
     forecast_buffer(forecast, "reading", found->parse_bytes,
                     "process, input and parsers while it is read");
     forecast_buffer(forecast, "collecting", push - found->parse_bytes,
@@ -76,8 +102,15 @@ static void judge_time(const struct slc_convert_forecast *found, struct forecast
 
     forecast_phase(forecast, "begin and end");
     forecast_part(forecast, "syncing", found->always_seconds);
+    if (found->table) {
+        forecast_phase(forecast, "table");
+        forecast_part(forecast, "reading", reads > 0 ? (double)found->input_bytes / reads : 0);
+        forecast_part(forecast, "parsing", found->table_seconds);
+        forecast_part(forecast, "spooling", writes > 0 ? (double)found->spool_bytes / writes : 0);
+    }
     forecast_phase(forecast, "collect");
-    forecast_part(forecast, "reading", reads > 0 ? (double)found->input_bytes / reads : 0);
+    forecast_part(forecast, "reading",
+                  reads > 0 && !found->table ? (double)found->input_bytes / reads : 0);
     forecast_part(forecast, "unpacking", found->unpack_seconds);
     forecast_part(forecast, "parsing", found->parse_seconds + found->scatter_seconds);
     forecast_part(forecast, "spilling", writes > 0 ? spill / writes : 0);
@@ -108,7 +141,7 @@ static enum slc_status judge(const struct forecast_options *options,
             : slc_build_folder_check(slc_files_system(), convert->output, convert->overwrite, err);
 
     if (status == SLC_OK) {
-        status = slc_convert_forecast(convert, found, err);
+        status = slc_convert_forecast(convert, options->brief, found, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -142,6 +175,34 @@ void forecast_convert_ahead(const struct slc_convert_options *convert,
     forecast_ahead(ahead, quiet, convert->input, judge_ahead, convert);
 }
 
+/* Whether it fits: the disk, --max-temp, and of a table's strings as many as there may be. */
+static enum slc_status check_limits(const struct slc_convert_forecast *found,
+                                    const struct slc_convert_options *convert,
+                                    struct forecast *forecast,
+                                    struct slc_error *err)
+{
+    const uint64_t temp_most = slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes);
+    struct format_text a;
+    enum slc_status status = forecast_check_room(forecast, err);
+
+    if (status == SLC_OK && convert->max_temp > 0 && temp_most > convert->max_temp) {
+        status = slc_fail(err, SLC_ERR_BUDGET, "%s of about %s %s: raise --max-temp%s",
+                          found->table ? "temporary files" : "a temporary file",
+                          format_data(&a, (double)temp_most),
+                          forecast->temp_bytes > convert->max_temp ? "are needed" : "may be needed",
+                          found->spill_bytes > 0 ? ", or give more --memory" : "");
+    }
+    if (status == SLC_OK && found->tight) {
+        status =
+            slc_fail(err, SLC_ERR_BUDGET,
+                     "the different strings of the columns %s into %s: --memory %" PRIu64
+                     "MiB is enough for as many as there may be",
+                     found->too_small ? "will not fit" : "may not fit",
+                     format_memory(&a, convert->memory_bytes), (found->enough_bytes >> 20) + 1);
+    }
+    return status;
+}
+
 enum slc_status forecast_convert(const struct forecast_options *options,
                                  const struct slc_convert_options *convert,
                                  struct slc_error *err)
@@ -160,15 +221,7 @@ enum slc_status forecast_convert(const struct forecast_options *options,
         console_note("nothing more is told: that follows from the number of entries");
         return SLC_OK;
     }
-    status = forecast_check_room(&forecast, err);
-    if (status == SLC_OK && convert->max_temp > 0 && found.spill_bytes > convert->max_temp) {
-        struct format_text a;
-
-        status = slc_fail(err, SLC_ERR_BUDGET,
-                          "a temporary file of about %s is needed: raise --max-temp, or give more "
-                          "--memory",
-                          format_data(&a, (double)found.spill_bytes));
-    }
+    status = check_limits(&found, convert, &forecast, err);
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
         struct slc_error untold = SLC_ERROR_INIT;
         const enum slc_status told = forecast_tell(&forecast, options->json, &untold);
