@@ -148,8 +148,9 @@ struct slc_convert_forecast {
     uint64_t table_bytes, table_most_bytes;
     uint64_t spool_bytes, spool_most_bytes;
     uint64_t names_bytes, names_most_bytes;
-    uint64_t enough_bytes; /* of the budget, for as many strings as there may be */
-    bool tight;            /* it may be too small for them; too_small: it is expected to be */
+    uint64_t names_memory_bytes; /* set aside for writing names */
+    uint64_t enough_bytes;       /* of the budget, for as many strings as there may be */
+    bool tight;                  /* it may be too small for them; too_small: it is expected to be */
     bool too_small;
     /* Of options->append: what the store has, and what it is read as; further layouts, which are
      * built again and are among store_bytes. */

@@ -54,6 +54,7 @@ static void tell(struct slc_conversion *c,
     f->spool_most_bytes = found->spool_most_bytes;
     f->names_bytes = found->names_bytes;
     f->names_most_bytes = found->names_most_bytes;
+    f->names_memory_bytes = found->memory_later;
     f->table_seconds = found->seconds;
     f->too_small = found->tables_bytes > found->room_bytes;
     f->tight = found->tables_most_bytes > found->room_bytes;

@@ -11,16 +11,14 @@
 #include "storage/names.h"
 #include "storage/names_form.h"
 
-#include <math.h>
-
 /* Of a worker's memory, that is touched: text and rows of a piece, strings that are new. */
-#define WORKER_FILLED 0.6
+#define WORKER_FILLED 0.35
 /* What a string that is looked up, and one that is new, takes a thread: a miss of the cache or two.
  */
 #define LOOK_UP_SECONDS 30e-9
 #define ADD_SECONDS     250e-9
 /* Pages of the program and heap that are touched on the way, the pieces of rows apart. */
-static const uint64_t touched_bytes = UINT64_C(3) << 20;
+static const uint64_t touched_bytes = UINT64_C(1) << 20;
 
 /* A dictionary when all strings of its column are in it. */
 struct column {
@@ -65,7 +63,7 @@ static void hold(const struct columns *columns, double share, uint64_t *tables, 
         const struct column *column = &columns->list[k];
         const double text = share * column->text;
 
-        *tables += slc_dictionary_table_bytes((uint64_t)ceil(share * column->count));
+        *tables += slc_dictionary_table_bytes((uint64_t)(share * column->count));
         *all += text < (double)columns->text_bytes ? (uint64_t)text : columns->text_bytes;
     }
     *all += *tables;
@@ -81,7 +79,8 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
         uint64_t now_tables, now;
 
         if (grows_at > 0) {
-            hold(columns, grows_at / column->count, &now_tables, &now);
+            /* One less: rounded up, it would have grown. */
+            hold(columns, (grows_at - 1) / column->count, &now_tables, &now);
             now_tables += column->table;
             *tables = slc_max_u64(*tables, now_tables);
             *all = slc_max_u64(*all, now + column->table);
