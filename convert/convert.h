@@ -140,9 +140,9 @@ struct slc_convert_forecast {
     unsigned workers;
     /* Memory, the process included: while text is read, and while the store is written. */
     uint64_t push_bytes, sort_bytes;
-    uint64_t parse_bytes; /* of the first, all that is no builder's */
-    uint64_t spill_bytes; /* of the temporary file */
-    uint64_t store_bytes;
+    uint64_t parse_bytes;                   /* of the first, all that is no builder's */
+    uint64_t spill_bytes;                   /* of the temporary file */
+    uint64_t store_bytes, store_most_bytes; /* as expected, and of the most nonzeros */
     /* Of a table: while it is read, with and without as many strings as there may be; temporary
      * files of rows and strings, and names, which are among store_bytes. */
     uint64_t table_bytes, table_most_bytes;

@@ -260,7 +260,8 @@ enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc
                 f->layouts++;
             }
         }
-        f->store_bytes = (uint64_t)(growth * (double)bytes);
+        f->store_bytes = (uint64_t)(growth * (double)bytes) + f->names_bytes;
+        f->store_most_bytes = f->store_bytes - f->names_bytes + f->names_most_bytes;
     }
     return SLC_OK;
 }

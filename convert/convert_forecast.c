@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "convert/build_forecast.h"
 #include "convert/convert_internal.h"
+#include "convert/sheet_sample.h"
 
 #include <string.h>
 
@@ -124,6 +125,8 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     }
     if (status == SLC_OK) {
         job.base = c->build.assumed_base;
+        job.stretches = sample.stretches;
+        job.cells = c->table != NULL && f->old_nnz == 0 ? &c->table->cells : NULL;
         job.expected = sample.expected; /* the builder knows no more */
         f->old_nnz = c->report->old_nnz;
         job.entries = f->entries > 0 ? f->entries + f->old_nnz : 0;
@@ -133,6 +136,7 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
         return status;
     }
     f->store_bytes = built.store_bytes + f->names_bytes;
+    f->store_most_bytes = built.store_most_bytes + f->names_most_bytes;
     f->spill_bytes = built.spill_bytes;
     f->parse_bytes = c->resident_bytes +
                      (uint64_t)(PIECES_FILLED * (double)(c->build.beside_bytes - c->resident_bytes -

@@ -420,11 +420,11 @@ static enum slc_status judge(struct generation *g,
 {
     const double nnz = (double)g->options->nnz;
     struct slc_entries sample = {.order = g->options->order};
-    const struct slc_build_job job = {.build = build,
-                                      .sample = &sample,
-                                      .dims = g->options->dims,
-                                      .expected = g->options->nnz,
-                                      .entries = g->options->nnz};
+    struct slc_build_job job = {.build = build,
+                                .sample = &sample,
+                                .dims = g->options->dims,
+                                .expected = g->options->nnz,
+                                .entries = g->options->nnz};
     struct slc_build_forecast built = {.store_bytes = 0};
     struct piece piece;
     uint64_t start_ns = 0;
@@ -447,6 +447,7 @@ static enum slc_status judge(struct generation *g,
     }
     sample.count = piece.count;
     sample.values = piece.values;
+    job.stretches = piece.count;
     memcpy(sample.coords, piece.view, sizeof piece.view);
     status = slc_build_forecast(&job, &built, err);
     f->push_bytes = built.push_bytes;

@@ -69,7 +69,7 @@ static void fill_forecast(const struct slc_convert_forecast *found,
         .output = convert->output,
         .temp_folder = convert->temp_folder,
         .final_bytes = found->store_bytes,
-        .final_most_bytes = found->store_bytes - found->names_bytes + found->names_most_bytes,
+        .final_most_bytes = found->store_most_bytes,
         .temp_bytes = found->spill_bytes + found->spool_bytes,
         .temp_most_bytes = found->spill_bytes + found->spool_most_bytes,
         .read_bytes = found->input_bytes + found->sample_bytes + found->old_bytes +
@@ -81,7 +81,9 @@ static void fill_forecast(const struct slc_convert_forecast *found,
                                          : "one over the input, one over the temporary file, one "
                                            "over the store")
                   : convert->append ? "one over the input, the old store and the new one"
-                                    : "one over the input, one over the store"};
+                  : found->table
+                      ? "one over the input, one over temporary files, one over the store"
+                      : "one over the input, one over the store"};
     forecast_buffer(forecast, "table", found->table_bytes,
                     "process, strings of columns and text while it is read");
     forecast_buffer(forecast, "reading", found->parse_bytes,
