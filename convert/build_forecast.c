@@ -23,6 +23,10 @@ enum {
 #define SORT_OF_ENCODE    4.0
 /* Where all entries go to one bucket, which finds nothing to choose and writes to one place. */
 #define ONE_BUCKET_OF_ENCODE 2.0
+/* A row in a sort area, by the length of its key; and of what is grouped anew its place before. */
+enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
+/* A smaller share of buckets, of 32 that are looked at, is one. */
+#define BUCKET_SHARE_LEAST 0.04
 /* Of memory for encoders and the writer, that is touched. */
 #define ENCODERS_FILLED 0.35
 
@@ -39,6 +43,24 @@ static uint64_t judge_store(const struct slc_build_job *job,
 
     return (uint64_t)(3 * SLC_PAGE_BYTES + data + tiles * TILE_ENTRY_BYTES +
                       blocks * (BLOCK_EXTRA_BYTES + 16 * job->sample->order));
+}
+
+/* Of the threads' buffers, what none of their rows comes to. */
+static double untouched(const struct slc_build_job *job)
+{
+    const double others = (double)(job->build->workers - 1) / job->build->workers;
+
+    return job->bucket_share > 0 ? others * (1 - job->bucket_share) : 0;
+}
+
+/* Buckets that most entries go to: where a text is sorted, and its beginning the sample, few. */
+static uint32_t buckets_filled(const struct slc_build_job *job, uint32_t buckets)
+{
+    const double share = job->bucket_share;
+
+    return share > BUCKET_SHARE_LEAST || share <= 0
+               ? (uint32_t)ceil(buckets * (share > 0 ? share : 1))
+               : 1;
 }
 
 /*
@@ -59,24 +81,27 @@ static void judge_memory(const struct slc_build_job *job,
     /* A row in a chunk: its key within the bucket, its value, a share of runs and heads. */
     const double each = ceil((trial->key_bits - log2(buckets)) / 8) + ceil(trial->value_bits / 8);
     const uint64_t packed = (uint64_t)(each * (double)job->entries);
-    const uint64_t area = job->entries / buckets * (trial->key_bits > 62 ? 50 : 34);
+    const uint64_t area = job->entries / buckets_filled(job, buckets) *
+                          (trial->key_bits > 62 ? WIDE_ROW_BYTES : ROW_BYTES);
     struct slc_sort_memory sort =
         slc_sort_memory_plan(build, slc_sort_workers(build, false), packed, area);
     uint64_t resident = packed, areas, fixed;
+    bool split = regroup && buckets > 1; /* all goes through the temporary file once more */
 
     if (packed > stream || sort.workers == 0 || sort.area_bytes < area || regroup) {
         resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * push.segment_bytes;
         sort = slc_sort_memory_plan(build, slc_sort_workers(build, true), resident, area);
         f->spill_bytes = packed > resident ? packed - resident : 0;
     }
-    if (regroup && buckets > 1) {
-        /* All of it once more, through buffers as large as the memory that is left lets them be. */
-        f->spill_bytes += packed;
+    split = split || sort.area_bytes < area;
+    if (split) {
+        f->spill_bytes = 2 * packed + (regroup ? SEQUENCE_BYTES * job->entries : 0);
     }
     areas = slc_min_u64(sort.workers, buckets) * slc_min_u64(area, sort.area_bytes);
     fixed = slc_sort_memory_bytes(build, &sort) - sort.workers * sort.area_bytes;
-    f->push_bytes =
-        slc_push_memory_bytes(build, order, &push) - stream + slc_min_u64(stream, packed);
+    f->push_bytes = slc_push_memory_bytes(build, order, &push) - stream +
+                    slc_min_u64(stream, packed) -
+                    (uint64_t)((double)slc_scatter_bytes(&push.shape) * untouched(job));
     f->sort_bytes =
         (uint64_t)(ENCODERS_FILLED * (double)fixed) + areas + slc_min_u64(resident, stream);
 }

@@ -21,6 +21,8 @@ struct slc_build_job {
     uint64_t entries;  /* that would come */
     /* What is known of different coordinates beyond the sample; NULL: nothing. */
     const struct slc_unseen_estimate *cells;
+    /* Of buckets, that each thread has rows for but the one that has the first; 0: all. */
+    double bucket_share;
     bool unsampled; /* the builder would not see the sample: all entries go to one bucket */
 };
 

@@ -8,16 +8,20 @@
  */
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/key.h"
 #include "base/memory.h"
 #include "convert/build_forecast.h"
 #include "convert/convert_internal.h"
 #include "convert/sheet_sample.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     /* Pieces that a compressed input is judged by: some megabytes, a few hundredths of a second. */
-    UNPACKED_PIECES = 4
+    UNPACKED_PIECES = 4,
+    /* Groups of neighbouring buckets, of which memory is touched together, in huge pages. */
+    BUCKETS_TRIED = 32
 };
 
 /* What every conversion takes beside: begin, sample and syncs. */
@@ -47,28 +51,137 @@ static double parsing_of_byte(const struct slc_conversion *c, struct slc_text_ro
     return at > piece->position ? slc_seconds_since(start_ns) / (double)(at - piece->position) : 0;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    const slc_u128 x = *(const slc_u128 *)a, y = *(const slc_u128 *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Keys of rows in plain order; indices beyond the lengths of the sample are its last ones. */
+static void make_keys(const struct slc_conversion *c,
+                      const struct slc_key_layout *layout,
+                      const struct slc_text_rows *rows,
+                      slc_u128 *keys)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+
+        for (unsigned m = 0; m < c->header.order; m++) {
+            const uint64_t base =
+                rows->coords[m][i] >= c->build.assumed_base ? c->build.assumed_base : 0;
+
+            coords[m] = slc_min_u64(rows->coords[m][i] - base, c->forecast->dims[m] - 1);
+        }
+        keys[i] = slc_key_encode(layout, coords);
+    }
+}
+
+/*
+ * Of the buckets that the first piece's rows are cut into, the share that those of another piece go
+ * to: far from all where a text is sorted, and each thread fills but those that it has rows for.
+ */
+static double share_of_buckets(const struct slc_text_rows *first,
+                               const slc_u128 *sorted,
+                               const struct slc_text_rows *rows,
+                               const slc_u128 *keys)
+{
+    bool hit[BUCKETS_TRIED] = {false};
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        uint32_t low = 0, high = first->count;
+
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+
+            if (sorted[middle] < keys[i]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        hit[slc_min_u64((uint64_t)low * BUCKETS_TRIED / first->count, BUCKETS_TRIED - 1)] = true;
+    }
+    for (unsigned b = 0; b < BUCKETS_TRIED; b++) {
+        count += hit[b];
+    }
+    return (double)count / BUCKETS_TRIED;
+}
+
+/* The share of the second piece, which is the next, in *share; 1 where it cannot be told. */
+static enum slc_status compare_pieces(const struct slc_conversion *c,
+                                      const struct slc_text_rows *first,
+                                      double *share,
+                                      struct slc_error *err)
+{
+    const struct slc_piece *piece = &c->job.pieces[1];
+    struct slc_text_rows rows = {.capacity = first->count};
+    uint64_t *memory = slc_malloc((c->header.order + UINT64_C(1)) * first->count * sizeof *memory +
+                                  2 * (size_t)first->count * sizeof(slc_u128) + 1);
+    slc_u128 *keys = (slc_u128 *)(void *)memory, *sorted = keys + first->count;
+    struct slc_key_layout layout;
+    size_t at = piece->position;
+
+    *share = 1;
+    if (memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of rows");
+    }
+    for (unsigned m = 0; m <= c->header.order; m++) {
+        uint64_t *column = (uint64_t *)(void *)(sorted + first->count) + (size_t)m * first->count;
+
+        if (m < c->header.order) {
+            rows.coords[m] = column;
+        } else {
+            rows.values = (double *)(void *)column;
+        }
+    }
+    slc_text_rows_clear(&rows);
+    if (first->count > 0 &&
+        slc_key_layout_init(&layout, c->header.order, c->forecast->dims, NULL) == SLC_OK) {
+        /* A fault of a row is the run's to tell. */
+        (void)!slc_row_source_parse(c->job.source, piece, &at, &rows, NULL);
+        make_keys(c, &layout, first, sorted);
+        qsort(sorted, first->count, sizeof *sorted, compare_keys);
+        make_keys(c, &layout, &rows, keys);
+        *share = rows.count > 0 ? share_of_buckets(first, sorted, &rows, keys) : 1;
+    }
+    slc_free(memory);
+    return SLC_OK;
+}
+
 /* How much text there is, and what unpacking a byte of it takes the thread that reads. */
-static enum slc_status try_unpacking(struct slc_conversion *c, struct slc_error *err)
+static enum slc_status try_unpacking(struct slc_conversion *c,
+                                     const struct slc_text_rows *first,
+                                     double *share,
+                                     struct slc_error *err)
 {
     struct slc_convert_forecast *f = c->forecast;
-    const uint64_t start_ns = slc_clock_ns();
     struct slc_piece *piece = &c->job.pieces[1];
-    uint64_t text = 0;
+    uint64_t text = 0, ns = 0;
     enum slc_status status = SLC_OK;
 
     for (unsigned k = 0; k < UNPACKED_PIECES && status == SLC_OK; k++) {
+        const uint64_t start_ns = slc_clock_ns();
+
         status = slc_row_source_next(c->job.source, piece, err);
+        ns += slc_clock_ns() - start_ns;
         text += status == SLC_OK ? piece->bytes : 0;
+        if (status == SLC_OK && k == 0 && piece->bytes > 0) {
+            status = compare_pieces(c, first, share, err);
+        }
     }
     if (status == SLC_OK && text > 0) {
-        f->unpack_seconds = slc_seconds_since(start_ns) / (double)text;
+        f->unpack_seconds = 1e-9 * (double)ns / (double)text;
     }
     f->text_bytes = slc_input_text_bytes(c->input);
     return status;
 }
 
-static enum slc_status
-judge_input(struct slc_conversion *c, struct slc_conversion_sample *sample, struct slc_error *err)
+static enum slc_status judge_input(struct slc_conversion *c,
+                                   struct slc_conversion_sample *sample,
+                                   double *share,
+                                   struct slc_error *err)
 {
     struct slc_convert_forecast *f = c->forecast;
     enum slc_status status = SLC_OK;
@@ -95,7 +208,7 @@ judge_input(struct slc_conversion *c, struct slc_conversion_sample *sample, stru
     f->text_bytes = c->complete ? c->job.pieces[0].bytes : f->input_bytes;
     if (!c->complete && strcmp(f->compression, "none") != 0) {
         f->text_bytes = 0;
-        status = try_unpacking(c, err);
+        status = try_unpacking(c, &sample->rows, share, err);
     }
     f->entries = sample->expected;
     if (f->entries == 0 && sample->text_bytes > 0) {
@@ -111,7 +224,8 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     struct slc_conversion *c = conversion;
     struct slc_convert_forecast *f = c->forecast;
     struct slc_conversion_sample sample;
-    struct slc_build_job job = {.build = &c->build, .sample = &sample.entries, .dims = f->dims};
+    struct slc_build_job job = {
+        .build = &c->build, .sample = &sample.entries, .dims = f->dims, .bucket_share = 1};
     struct slc_build_forecast built = {.store_bytes = 0};
     enum slc_status status = SLC_OK;
 
@@ -121,7 +235,7 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
         status = slc_conversion_sample(c, &sample, err);
     }
     if (status == SLC_OK) {
-        status = judge_input(c, &sample, err);
+        status = judge_input(c, &sample, &job.bucket_share, err);
     }
     if (status == SLC_OK) {
         job.base = c->build.assumed_base;

@@ -28,6 +28,10 @@ enum {
     IDENTITY_RANGE_BYTES = 4096
 };
 
+/* By how much what a file says of its length may differ from what a part of it lets expect: less
+ * than one part of two, of which it may speak. */
+#define LENGTH_OFF 1.7
+
 struct slc_input {
     struct slc_input_source source;
     enum slc_compression compression;
@@ -220,11 +224,13 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
         for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && said > 0; more++) {
             const double length = (double)said + more * 0x1p32;
 
-            if (length >= (double)text && length >= expected / 2 && length <= 2 * expected) {
+            if (length >= (double)text && length >= expected / LENGTH_OFF &&
+                length <= LENGTH_OFF * expected) {
                 return (uint64_t)length;
             }
         }
-    } else if (said >= text && (double)said >= expected / 2 && (double)said <= 2 * expected) {
+    } else if (said >= text && (double)said >= expected / LENGTH_OFF &&
+               (double)said <= LENGTH_OFF * expected) {
         return said;
     }
     return (uint64_t)fmax(expected, (double)text);

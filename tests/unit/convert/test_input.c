@@ -205,6 +205,59 @@ static void compressed_files(void)
     }
 }
 
+/* How much text there is, when 600 KiB of it were read. */
+static uint64_t length_after_some(void)
+{
+    struct slc_input *input;
+    struct slc_error err = SLC_ERROR_INIT;
+    uint64_t length;
+    size_t got;
+
+    SLC_ASSERT_OK(slc_input_open(NULL, input_path, &input, &err), &err);
+    SLC_ASSERT_OK(slc_input_read(input, piece, 600 << 10, &got, &err), &err);
+    length = slc_input_text_bytes(input);
+    slc_input_close(input);
+    return length;
+}
+
+/* A compressed file says how much text it has, or what was read lets it be told. */
+static void text_lengths(void)
+{
+    const size_t room = 1200 << 10;
+    char *text = malloc(room + 64);
+    unsigned char *packed = malloc(2 * room);
+    size_t bytes = 0;
+
+    for (unsigned i = 0; bytes < room; i++) {
+        bytes += (size_t)sprintf(text + bytes, "%u %u %u 1\n", i / 9, i % 977, i * 7 % 13);
+    }
+    input_write(text, bytes);
+    CU_ASSERT_EQUAL(length_after_some(), bytes);
+    for (size_t f = 0; f < INPUT_FILTERS; f++) {
+        const bool xz = strcmp(input_filters[f].name, "xz") == 0;
+        /* Of lz4 a whole buffer may not have been looked at, which all of this text may fit. */
+        const double least = strcmp(input_filters[f].name, "lz4") == 0 ? 0.45 : 0.7;
+        const size_t size = input_compress(f, text, bytes, packed, room);
+        double times;
+
+        input_write(packed, size);
+        times = (double)length_after_some() / (double)bytes;
+        CU_ASSERT(xz ? times == 1 : times > least && times < 1.4);
+        /* Twice, whose last part alone is not all there is. */
+        memcpy(packed + size, packed, size);
+        input_write(packed, 2 * size);
+        times = (double)length_after_some() / (double)bytes;
+        CU_ASSERT(xz ? times == 2 : times > 2 * least && times < 2.8);
+        /* An end that says nothing, or nonsense: a piece is judged by, all the same. */
+        memset(packed + size - 4, 0x5a, 4);
+        input_write(packed, size);
+        times = (double)length_after_some() / (double)bytes;
+        CU_ASSERT(times > least && times < 1.4);
+    }
+    free(packed);
+    free(text);
+}
+
 /* What gzip, bzip2, xz, zstd and lz4 make of an empty file. */
 static const struct {
     const char *name;
@@ -415,6 +468,7 @@ static const struct slc_test tests[] = {
     {"lines too long", long_lines},
     {"every compression", compressed_files},
     {"compressed nothing", compressed_nothing},
+    {"lengths of compressed texts", text_lengths},
     {"samples", samples},
     {"going on behind a piece", going_on},
     {"standard input", standard_input},
