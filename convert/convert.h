@@ -146,7 +146,7 @@ struct slc_convert_forecast {
     /* Of a table: while it is read, with and without as many strings as there may be; temporary
      * files of rows and strings, and names, which are among store_bytes. */
     uint64_t table_bytes, table_most_bytes;
-    uint64_t spool_bytes, spool_most_bytes;
+    uint64_t spool_bytes, spool_most_bytes, spool_read_bytes;
     uint64_t names_bytes, names_most_bytes;
     uint64_t names_memory_bytes; /* set aside for writing names */
     uint64_t enough_bytes;       /* of the budget, for as many strings as there may be */

@@ -52,6 +52,7 @@ static void tell(struct slc_conversion *c,
     f->table_most_bytes = c->resident_bytes + found->memory_most_bytes;
     f->spool_bytes = found->spool_bytes;
     f->spool_most_bytes = found->spool_most_bytes;
+    f->spool_read_bytes = found->read_bytes;
     f->names_bytes = found->names_bytes;
     f->names_most_bytes = found->names_most_bytes;
     f->names_memory_bytes = found->memory_later;

@@ -19,6 +19,8 @@
 #define ADD_SECONDS     250e-9
 /* Pages of the program and heap that are touched on the way, the pieces of rows apart. */
 static const uint64_t touched_bytes = UINT64_C(1) << 20;
+/* Of the file of rows, that the builder looks at before it is read (convert_sample.c). */
+static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
 
 /* A dictionary when all strings of its column are in it. */
 struct column {
@@ -136,7 +138,7 @@ static void judge_spools(const struct slc_sheet_request *request,
     }
     forecast->spool_bytes = rows + (uint64_t)text;
     forecast->spool_most_bytes = rows + (uint64_t)text_most;
-    forecast->read_bytes = forecast->spool_bytes;
+    forecast->read_bytes = forecast->spool_bytes + slc_min_u64(rows, row_sample_bytes);
 }
 
 void slc_sheet_forecast(const struct slc_sheet_request *request,

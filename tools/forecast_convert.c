@@ -73,7 +73,7 @@ static void fill_forecast(const struct slc_convert_forecast *found,
         .temp_bytes = found->spill_bytes + found->spool_bytes,
         .temp_most_bytes = found->spill_bytes + found->spool_most_bytes,
         .read_bytes = found->input_bytes + found->sample_bytes + found->old_bytes +
-                      found->spill_bytes + found->spool_bytes,
+                      found->spill_bytes + found->spool_read_bytes,
         .written_bytes = found->store_bytes + found->spill_bytes + found->spool_bytes,
         .passes = found->spill_bytes > 0
                       ? (convert->append ? "one over the input, the old store, the temporary file "

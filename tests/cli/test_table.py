@@ -330,5 +330,58 @@ def dictionary(folder):
     check(len(os.listdir(folder)) == 3, os.listdir(folder))
 
 
+def foreseen(folder):
+    """--dry-run of a table tells rows, strings, memory, bytes and disk by a part of it, within bounds; so does a run that begins."""
+    rng = random.Random(11)
+    path, store, log = (os.path.join(folder, name) for name in ("orders.csv", "orders.slc", "log"))
+    rows = 30000 if QUICK else 100000
+    with open(path, "w") as file:
+        file.write("order,when,user,word,sum\n")
+        for i in range(rows):
+            word = int(rng.paretovariate(0.7)) % 10**6
+            file.write(f"ORDER-{i:012d},2024-0{1 + i * 9 // rows}-{1 + i % 28:02d} 12:30:00,user{rng.randrange(rows // 4):07d},"
+                       f"\"w, {word}\",{rng.randrange(900) / 100:.2f}\n")
+    columns = ["--columns", "order,date(when),user,word", "--value", "sum"]
+    command = ["convert", path, store, *columns]
+    before = sorted(os.listdir(folder))
+    told = json.loads(sluice(*command, "--dry-run", "--json")[0])
+    words = sluice(*command, "--dry-run")[0]
+    check("expected, by a sample" in words and "temporary files" in words, words)
+    check(sorted(os.listdir(folder)) == before, "a dry run wrote")
+    out, _ = sluice(*command, "--log-json", log)
+    with open(log) as file:
+        estimate = json.loads(file.readlines()[-1])["estimate"]
+    actual = estimate["actual"]
+    for what in ("final_bytes", "read_bytes", *(() if QUICK else ("memory_bytes",))):
+        for expected in (told, estimate):
+            check(0.75 * actual[what] <= expected[what] <= 1.25 * actual[what], (what, expected[what], actual[what]))
+    check(told["final_most_bytes"] >= actual["final_bytes"], (told, actual))
+    with open(os.path.join(store, "tensor.json")) as file:
+        dims = json.load(file)["dims"]
+    length = re.search(r"dims +([\d,x ]+) \(", words)[1].replace(",", "").split("x")
+    check(all(abs(int(a) - b) <= 0.25 * b for a, b in zip(length, dims)), (length, dims))
+    shutil.rmtree(store)
+    # Nothing is promised that does not fit: what is named as enough is.
+    memory = 1
+    while memory < 1000:
+        refused = run_command([*command, "--dry-run", "--memory", f"{memory}MiB", "-t", "1"])
+        if refused.returncode == 0:
+            break
+        check(refused.returncode == 4, refused)
+        memory = int(re.search(r"--memory (\d+)MiB", refused.stderr)[1])
+    sluice(*command, "--memory", f"{memory + QUICK * 100}MiB", "-t", 1, "-q")
+    shutil.rmtree(store)
+    check("--max-temp" in sluice(*command, "--dry-run", "--max-temp", "1MiB", status=4)[1], "temporary files")
+    # A compressed one is judged by its beginning, a pipe not at all, and faults are told as in a run.
+    with open(path, "rb") as plain, gzip.open(path + ".gz", "wb", 1) as packed:
+        shutil.copyfileobj(plain, packed)
+    told = json.loads(sluice("convert", path + ".gz", store, *columns, "--dry-run", "--json")[0])
+    check(0.6 * actual["final_bytes"] <= told["final_bytes"] <= 1.6 * actual["final_bytes"], (told, actual))
+    check("no column 'wort'" in sluice("convert", path, store, "--columns", "wort", "--dry-run", status=2)[1], "a column that is not there")
+    with open(path, "w") as file:
+        file.write("a,b\n\n")
+    check("no rows" in sluice("convert", path, store, "--columns", "a", "--dry-run", status=3)[1], "no rows")
+
+
 run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
-     ("refused", refused), ("dictionary", dictionary)])
+     ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen)])
