@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "storage/names.h"
+#include "storage/output.h"
 
 #include <string.h>
 
@@ -40,6 +41,38 @@ const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry 
         }
     }
     return NULL;
+}
+
+uint64_t slc_names_carry_touched(const struct slc_names_carry *carry)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < carry->names_count; i++) {
+        const struct slc_store_names *names = &carry->names[i];
+        const uint64_t each = names->file_bytes / slc_max_u64(names->count, 1) + 1;
+
+        /* A piece, room for it that grew by half, and for each piece an entry of the table. */
+        most = slc_max_u64(most, 3 * SLC_NAMES_PIECE * each + names->count / SLC_NAMES_PIECE * 32 +
+                                     SLC_OUTPUT_BUFFER_BYTES);
+    }
+    return most;
+}
+
+uint64_t
+slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, const uint64_t *dims)
+{
+    double bytes = 0;
+
+    for (unsigned m = 0; m < order; m++) {
+        const struct slc_store_names *names = slc_names_carry_find(carry, carry->modes[m]);
+
+        if (names != NULL && names->count > 0) {
+            const double share = (double)dims[m] / (double)names->count;
+
+            bytes += (double)names->file_bytes * (share < 1 ? share : 1);
+        }
+    }
+    return (uint64_t)bytes;
 }
 
 /* The names of first .. last, as far as there are any. */

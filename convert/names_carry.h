@@ -26,8 +26,13 @@ void slc_names_carry_init(struct slc_names_carry *carry,
                           const char *store,
                           const struct slc_manifest *manifest);
 
-/* Bytes that slc_names_carry takes. */
+/* Bytes that slc_names_carry takes at most, and those that names as they are on average take. */
 uint64_t slc_names_carry_bytes(const struct slc_names_carry *carry);
+uint64_t slc_names_carry_touched(const struct slc_names_carry *carry);
+
+/* About how many bytes of names go to a store with modes of these lengths, and are read for it. */
+uint64_t
+slc_names_carry_length(const struct slc_names_carry *carry, unsigned order, const uint64_t *dims);
 
 /* The names that the store has of a mode of its own; NULL: none. Borrowed. */
 const struct slc_store_names *slc_names_carry_find(const struct slc_names_carry *carry,

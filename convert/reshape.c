@@ -460,8 +460,9 @@ static enum slc_status judge_store(const struct reshaping *r,
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
     /* However little is left: pages before and behind the blocks, and the manifest. */
-    f->built.store_bytes = 4 * SLC_PAGE_BYTES + (uint64_t)(ratio * (double)info->file_bytes *
-                                                           (double)f->kept / (double)f->nnz);
+    f->built.store_bytes =
+        4 * SLC_PAGE_BYTES + f->names_bytes +
+        (uint64_t)(ratio * (double)info->file_bytes * (double)f->kept / (double)f->nnz);
     return status;
 }
 
@@ -504,11 +505,12 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     if (status != SLC_OK) {
         return status;
     }
-    *f = (struct slc_reshape_forecast){.order = order,
-                                       .nnz = r->report->nnz,
-                                       .read_bytes = r->push.info->file_bytes,
-                                       .fixed_bytes = slc_memory_resident() +
-                                                      slc_names_carry_bytes(&r->names)};
+    *f = (struct slc_reshape_forecast){
+        .order = order,
+        .nnz = r->report->nnz,
+        .names_bytes = slc_names_carry_length(&r->names, order, r->report->dims),
+        .fixed_bytes = slc_memory_resident() + slc_names_carry_touched(&r->names)};
+    f->read_bytes = r->push.info->file_bytes + f->names_bytes;
     memcpy(f->dims, r->report->dims, sizeof f->dims);
     f->scan_bytes = f->fixed_bytes + slc_store_scan_memory_bytes(r->push.info, build.workers);
     memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);

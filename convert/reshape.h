@@ -85,8 +85,8 @@ enum slc_status slc_reshape(const struct slc_reshape_options *options,
 struct slc_reshape_forecast {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    uint64_t nnz, kept; /* of the store; of the result, judged by a sample */
-    uint64_t read_bytes;
+    uint64_t nnz, kept;               /* of the store; of the result, judged by a sample */
+    uint64_t read_bytes, names_bytes; /* the latter are read, and written to the result */
     /* Memory: the process and names; that and what a scan takes, while nonzeros come. */
     uint64_t fixed_bytes, scan_bytes;
     struct slc_build_forecast built; /* beside these; its store_bytes follow from the store's */

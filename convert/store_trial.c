@@ -9,7 +9,13 @@
 
 #include <string.h>
 
-enum { CHUNK_NNZ = 1024, BLOCKS = 8, TILES = 8, BLOCK_BYTES_MOST = 64 << 20 };
+enum {
+    CHUNK_NNZ = 1024,
+    BLOCKS = 8,
+    TILES = 64,    /* of all blocks together */
+    FORMATTED = 8, /* one of so many chunks: that takes as long as decoding them all */
+    BLOCK_BYTES_MOST = 64 << 20
+};
 
 struct work {
     const struct slc_reader *reader;
@@ -19,7 +25,7 @@ struct work {
     struct slc_store_sample *sample; /* NULL: none is wanted */
     uint32_t blocks;                 /* that are to be tried */
     uint32_t quota;                  /* of the sample, for a tile */
-    uint64_t nnz, text_bytes, decode_ns, format_ns;
+    uint64_t nnz, formatted, text_bytes, decode_ns, format_ns;
 };
 
 static uint64_t
@@ -70,8 +76,11 @@ static enum slc_status try_tile(struct work *work,
     while (status == SLC_OK && chunk.nnz > 0) {
         status = tile.next(&tile, CHUNK_NNZ, &chunk, err);
         decoded_ns = slc_clock_thread_ns();
-        for (uint32_t i = 0; status == SLC_OK && i < chunk.nnz; i++) {
-            work->text_bytes += row_bytes(&tile, &chunk, i);
+        if (status == SLC_OK && before / CHUNK_NNZ % FORMATTED == 0) {
+            for (uint32_t i = 0; i < chunk.nnz; i++) {
+                work->text_bytes += row_bytes(&tile, &chunk, i);
+            }
+            work->formatted += chunk.nnz;
         }
         work->nnz += status == SLC_OK ? chunk.nnz : 0;
         work->decode_ns += decoded_ns - start_ns;
@@ -79,9 +88,9 @@ static enum slc_status try_tile(struct work *work,
         work->format_ns += start_ns - decoded_ns;
         if (status == SLC_OK && work->sample != NULL) {
             take_sample(work->sample, &tile, &chunk, before, step);
-            before += chunk.nnz;
             start_ns = slc_clock_thread_ns();
         }
+        before += chunk.nnz;
     }
     return status;
 }
@@ -107,7 +116,7 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     enum slc_status status;
 
     slc_reader_entry(work->reader, block, &entry);
-    tried = slc_min_u64(entry.tile_count, TILES);
+    tried = slc_min_u64(entry.tile_count, TILES / work->blocks);
     status =
         slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err);
     if (status != SLC_OK) {
@@ -175,8 +184,8 @@ enum slc_status slc_store_trial(const struct slc_files *files,
     if (status == SLC_OK && work.nnz > 0) {
         trial->nnz = work.nnz;
         trial->decode_seconds = 1e-9 * (double)work.decode_ns / (double)work.nnz;
-        trial->format_seconds = 1e-9 * (double)work.format_ns / (double)work.nnz;
-        trial->row_bytes = (double)work.text_bytes / (double)work.nnz;
+        trial->format_seconds = 1e-9 * (double)work.format_ns / (double)work.formatted;
+        trial->row_bytes = (double)work.text_bytes / (double)work.formatted;
     }
     slc_decoder_destroy(work.decoder);
     slc_buffer_destroy(&work.block);

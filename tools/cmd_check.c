@@ -79,7 +79,8 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
     }
 }
 
-/* What the check of the store takes, as verify.c divides memory; all bytes of it are read once. */
+/* What the check of the store takes, as verify.c divides memory; all bytes of it are read once,
+ * names twice. */
 static enum slc_status judge(const struct arguments *args,
                              const struct slc_store *store,
                              struct forecast *forecast,
@@ -102,6 +103,10 @@ static enum slc_status judge(const struct arguments *args,
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
     forecast->read_bytes = session_store_bytes(&store->manifest);
+    /* Files of names are read whole, and then piece by piece. */
+    for (unsigned i = 0; i < store->manifest.names_count; i++) {
+        forecast->read_bytes += store->manifest.names[i].file_bytes;
+    }
     /* Pages that are touched later have been while it was opened here. */
     forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
     forecast_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
