@@ -66,6 +66,23 @@ enum slc_status slc_predict(const struct slc_predict_options *options,
                             struct slc_predict_report *report,
                             struct slc_error *err) SLC_NODISCARD;
 
+/* What slc_predict would take, judged by the first piece of the input. */
+struct slc_predict_forecast {
+    bool has_values;
+    uint64_t input_bytes, text_bytes;      /* as stored, 0: not known; decompressed */
+    uint64_t decoder_bytes;                /* of memory, of a compressed input */
+    uint64_t rows, output_bytes;           /* 0: not known */
+    double parse_seconds, compute_seconds; /* of the thread that parses; of all that compute */
+};
+
+/*
+ * Judges; of the model only its order and rank are looked at. Errors: those of the input's
+ * beginning; of a row nothing is said that slc_predict would.
+ */
+enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
+                                     struct slc_predict_forecast *forecast,
+                                     struct slc_error *err) SLC_NODISCARD;
+
 /*
  * The model's values at `count` coordinates in memory: coords[n][i], from 0, of entry i in mode n.
  * Order: the same bits for any number of threads, and as slc_predict. Errors: SLC_ERR_INPUT naming

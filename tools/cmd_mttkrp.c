@@ -1,6 +1,7 @@
 /* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
 #include "accelerator.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
@@ -11,6 +12,7 @@
 #include "probe.h"
 #include "progress.h"
 #include "report.h"
+#include "run_log.h"
 #include "session.h"
 #include "share.h"
 #include "signals.h"
@@ -164,6 +166,25 @@ static enum slc_status compute(struct slc_session *session,
     return status;
 }
 
+/* What the plan lets expect, beside what happened: in the summary, and in the log. */
+static void compare(const struct slc_session *session, double seconds, bool quiet)
+{
+    struct estimator estimator = {.plan = NULL};
+    struct estimate estimate;
+    struct slc_stream_stats stats;
+    struct estimate_actual actual = {.memory_bytes = slc_memory_peak(), .seconds = seconds};
+
+    slc_stream_stats(session->stream, &stats);
+    actual.read_bytes = stats.bytes_read;
+    estimator_start(&estimator);
+    estimator.plan = &session->plan;
+    estimator_judge(&estimator, 1, &estimate);
+    if (!quiet) {
+        estimate_compare(&estimate, &actual);
+    }
+    run_log_estimate(estimate_compare_json(&estimate, &actual));
+}
+
 static void print_report(const struct slc_session *session,
                          const char *output,
                          const struct slc_session_pass *outcome,
@@ -281,8 +302,13 @@ static int run(const struct command *command, int argc, char **argv)
     if (status != SLC_OK) {
         code = console_error(&err);
         code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
-    } else if (!args.quiet) {
-        print_report(&session, args.output, &outcome, slc_seconds_since(start_ns));
+    } else if (!args.dry_run) {
+        const double seconds = slc_seconds_since(start_ns);
+
+        if (!args.quiet) {
+            print_report(&session, args.output, &outcome, seconds);
+        }
+        compare(&session, seconds, args.quiet);
     }
     session_close(&session);
     return code;

@@ -9,6 +9,7 @@
 #include "common_options.h"
 #include "console.h"
 #include "convert/predict.h"
+#include "forecast_ahead.h"
 #include "format.h"
 #include "input_options.h"
 #include "json_out.h"
@@ -35,6 +36,9 @@ struct arguments {
     uint64_t threads;
     bool force;
     bool json;
+    bool dry_run;
+    bool no_probe;
+    const char *log_json;
     bool quiet;
 };
 
@@ -67,6 +71,15 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .help = "the summary as one JSON object on standard output; values go to FILE alone",
      .offset = offsetof(struct arguments, json)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell what memory, disk and time it would take; read no factor and write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    {.name = "no-probe",
+     .kind = OPTION_FLAG,
+     .help = "of --dry-run: try no drive, and estimate no time",
+     .offset = offsetof(struct arguments, no_probe)},
+    OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -78,6 +91,7 @@ struct prediction {
     struct slc_model_view model;
     struct slc_predict_options options;
     struct slc_predict_report report;
+    struct forecast_ahead ahead;
 };
 
 static bool ends_with(const char *name, const char *end)
@@ -138,20 +152,31 @@ fill_options(struct prediction *prediction, const struct operands *operands, str
     return choose_form(prediction, err);
 }
 
+/* Of all factors; UINT64_MAX where that is more than can be counted. */
+static uint64_t factors_bytes(const struct slc_run_folder *run)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < run->order; n++) {
+        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank), &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t budget_of(const struct prediction *prediction)
+{
+    return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
+}
+
 /* All of it is in memory before the first factor is read. */
 static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
-    const uint64_t budget =
-        prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
-    uint64_t factors = 0, need;
+    const uint64_t budget = budget_of(prediction), factors = factors_bytes(run);
+    uint64_t need;
 
-    for (unsigned n = 0; n < run->order; n++) {
-        if (!slc_add_u64(factors, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank),
-                         &factors)) {
-            factors = UINT64_MAX;
-        }
-    }
     if (!slc_add_u64(factors,
                      slc_memory_resident() + untouched_bytes +
                          prediction->options.threads * thread_bytes +
@@ -168,21 +193,122 @@ static enum slc_status check_budget(const struct prediction *prediction, struct 
     return SLC_OK;
 }
 
+/* Of memory for rows and their text, that is touched; of the program and libraries, later. */
+#define ROWS_FILLED 0.5
+static const uint64_t touched_bytes = UINT64_C(2) << 20;
+
+static void judge_time(const struct prediction *prediction,
+                       const struct slc_predict_forecast *found,
+                       struct forecast *forecast)
+{
+    const char *input = prediction->options.input;
+
+    forecast_try_drives(forecast, strcmp(input, "-") != 0 ? input : NULL);
+    forecast_phase(forecast, "begin");
+    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_phase(forecast, "predict");
+    forecast_part(forecast, "reading",
+                  forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate : 0);
+    forecast_part(forecast, "parsing and computing", found->parse_seconds + found->compute_seconds);
+    forecast_part(forecast, "writing",
+                  forecast->write_rate > 0 ? (double)forecast->written_bytes / forecast->write_rate
+                                           : 0);
+}
+
+/* What it would take; the run's folder has been read, and its factors need not have been. */
+static enum slc_status judge(const struct prediction *prediction,
+                             bool brief,
+                             struct slc_predict_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_run_folder *run = &prediction->run;
+    const struct slc_predict_options *asked = &prediction->options;
+    const uint64_t fixed = slc_memory_resident() + touched_bytes;
+    const bool to_file = asked->form != SLC_PREDICT_NONE && strcmp(asked->output, "-") != 0;
+    const enum slc_status status = slc_predict_forecast(asked, found, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    *forecast = (struct forecast){.command = "predict",
+                                  .brief = brief,
+                                  .budget_bytes = budget_of(prediction),
+                                  .output = to_file ? asked->output : NULL,
+                                  .free_bytes = UINT64_MAX,
+                                  .final_bytes = to_file ? found->output_bytes : 0,
+                                  .written_bytes = found->output_bytes,
+                                  .passes = "one over the factors, one over the input"};
+    forecast->read_bytes = found->input_bytes;
+    for (unsigned n = 0; n < run->order; n++) {
+        forecast->read_bytes += run->dims[n] * run->rank * sizeof(double);
+    }
+    forecast_buffer(forecast, "process", fixed, "program and libraries");
+    forecast_buffer(forecast, "factors", factors_bytes(run), "the model, in f64");
+    forecast_buffer(
+        forecast, "rows",
+        (uint64_t)(ROWS_FILLED * (double)slc_predict_memory_bytes(run->order, asked->form)) +
+            found->decoder_bytes,
+        "a piece of the input, and what becomes of its rows");
+    for (unsigned b = 0; b < forecast->buffers; b++) {
+        forecast->memory_bytes += forecast->buffer[b].bytes;
+    }
+    if (!prediction->args.no_probe && found->rows > 0) {
+        judge_time(prediction, found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct prediction *prediction = context;
+    struct slc_predict_forecast found;
+
+    return strcmp(prediction->options.input, "-") == 0
+               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "of standard input nothing is known")
+               : judge(prediction, true, &found, forecast, err);
+}
+
+/* Tells it, and whether memory and disk have room. */
+static enum slc_status dry_run(const struct prediction *prediction, struct slc_error *err)
+{
+    struct slc_predict_forecast found;
+    struct forecast forecast;
+    struct format_text a;
+    enum slc_status status = judge(prediction, false, &found, &forecast, err);
+
+    if (status == SLC_OK) {
+        status = forecast_check_room(&forecast, err);
+    }
+    if (status == SLC_OK && !prediction->args.json) {
+        printf("Would predict the entries of %s\n", prediction->options.input);
+        printf("  %-12s %s%s\n", "entries", found.rows > 0 ? "about " : "unknown",
+               found.rows > 0 ? format_count(&a, found.rows) : "");
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, prediction->args.json, err) : status;
+}
+
 static enum slc_status
 read_model(struct prediction *prediction, const char *folder, struct slc_error *err)
 {
     struct slc_run_folder *run = &prediction->run;
     enum slc_status status = slc_run_folder_read(slc_files_system(), folder, run, err);
 
+    prediction->model.order = run->order;
+    prediction->model.rank = run->rank;
     if (status == SLC_OK) {
         status = check_budget(prediction, err);
     }
+    if (status == SLC_OK && prediction->args.dry_run) {
+        return SLC_OK;
+    }
     if (status == SLC_OK) {
+        forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
+                       judge_ahead, prediction);
         status = slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims,
                                 SLC_MAX_ORDER, &run->rank, prediction->factors, err);
     }
-    prediction->model.order = run->order;
-    prediction->model.rank = run->rank;
     prediction->model.lambda = run->lambda;
     for (unsigned n = 0; n < run->order; n++) {
         prediction->model.factors[n] = &prediction->factors[n];
@@ -252,10 +378,13 @@ predict(struct prediction *prediction, const struct operands *operands, struct s
     enum slc_status status = fill_options(prediction, operands, err);
 
     if (status == SLC_OK) {
-        status = unfinished_watch(prediction->options.output, err);
+        status = unfinished_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
     }
     if (status == SLC_OK) {
         status = read_model(prediction, operands->text[0], err);
+    }
+    if (status == SLC_OK && prediction->args.dry_run) {
+        return dry_run(prediction, err);
     }
     if (status == SLC_OK) {
         status = slc_predict(&prediction->options, &prediction->report, err);
@@ -264,6 +393,15 @@ predict(struct prediction *prediction, const struct operands *operands, struct s
         status = print_json(prediction, operands->text[0], err);
     } else if (status == SLC_OK) {
         print_summary(prediction);
+    }
+    if (status == SLC_OK) {
+        const bool to_file = prediction->options.form != SLC_PREDICT_NONE &&
+                             strcmp(prediction->options.output, "-") != 0;
+
+        forecast_compare(&prediction->ahead,
+                         prediction->args.quiet || prediction->args.json ||
+                             (!to_file && prediction->options.form != SLC_PREDICT_NONE),
+                         to_file ? prediction->options.output : NULL);
     }
     return status;
 }

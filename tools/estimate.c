@@ -295,8 +295,12 @@ void estimate_compare(const struct estimate *estimate, const struct estimate_act
 {
     struct format_text a, b, c;
 
-    printf("Estimate (of the first %s) and what happened\n",
-           format_seconds(&a, estimate->judged_after));
+    if (estimate->judged_after > 0) {
+        printf("Estimate (of the first %s) and what happened\n",
+               format_seconds(&a, estimate->judged_after));
+    } else {
+        printf("Estimate (by the plan) and what happened\n");
+    }
     printf("  %-12s %s expected, %s held at most (%s)\n", "memory",
            format_memory(&a, estimate->memory_bytes), format_memory(&b, actual->memory_bytes),
            times((double)estimate->memory_bytes, (double)actual->memory_bytes, &c));

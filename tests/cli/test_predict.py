@@ -94,5 +94,33 @@ def refused(folder):
     sluice("predict", out, os.path.join(folder, "nothing.tns"), status=5)
 
 
+def foreseen(folder):
+    """--dry-run tells memory, bytes and the output's size, and writes nothing; a run compares at its end."""
+    out, log = model(folder), os.path.join(folder, "log")
+    npy(os.path.join(out, "lambda.npy"), [0.12345678901234], 1)
+    rows = "".join(f"{1 + i % 3} {1 + i % 4} {i % 977 / 7:.6g}\n" for i in range(20000))
+    path, made = write(folder, "t.tns", rows), os.path.join(folder, "p.csv")
+    before = sorted(os.listdir(folder))
+    told = json.loads(sluice("predict", out, path, "-o", made, "--dry-run", "--json")[0])
+    words = sluice("predict", out, path, "-o", made, "--dry-run", "--no-probe")[0]
+    check("Would predict" in words and "not estimated" in words and told["seconds"] > 0, words)
+    check(sorted(os.listdir(folder)) == before, "a dry run wrote")
+    said = sluice("predict", out, path, "-o", made, "--log-json", log)[0]
+    check("  expected     memory " in said, said)
+    with open(log) as file:
+        estimate = json.loads(file.readlines()[-1])["estimate"]
+    actual = estimate["actual"]
+    check(actual["final_bytes"] == os.path.getsize(made), (actual, os.path.getsize(made)))
+    for expected in (told, estimate):
+        for what in ("final_bytes", "read_bytes"):
+            check(0.75 * actual[what] <= expected[what] <= 1.25 * actual[what], (what, expected, actual))
+        # Wide: sanitizers make processes of another size.
+        check(0.5 * actual["memory_bytes"] <= expected["memory_bytes"] <= 2 * actual["memory_bytes"], (expected, actual))
+    check(json.loads(sluice("predict", out, path, "-o", made + ".npy", "--dry-run", "--json")[0])["final_bytes"] == 20000 * 24 + 128,
+          "the size of an array")
+    sluice("predict", out, path, "--dry-run", "--memory", "1MiB", status=4)
+    sluice("predict", out, write(folder, "wide.tns", "1 1 1 1 1\n"), "--dry-run", status=3)
+
+
 if __name__ == "__main__":
-    run([("values in every dialect", values), ("what is refused, and where", refused)])
+    run([("foreseen", foreseen), ("values in every dialect", values), ("what is refused, and where", refused)])

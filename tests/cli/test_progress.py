@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """What a run tells while it goes on: on a terminal (tmux), in a pipe, in its JSON log; and how it ends: every exit code."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import re
 import shlex
@@ -248,6 +251,11 @@ def estimates(folder):
     check("for 1 iteration," in sluice(*args, "--probe-seconds", 60)[0] and "Estimate" not in sluice(*args, "--no-probe")[0], "mttkrp --dry-run")
     sluice(*args, "--memory", "1MiB", status=4)
     check(sorted(os.listdir(folder)) == before, f"written: {os.listdir(folder)}")
+    out, _ = sluice(*args[:-1], "--log-json", log)
+    check("by the plan) and what happened" in out, out)
+    with open(log) as file:
+        estimate = json.loads(file.readlines()[-1])["estimate"]
+    check(estimate["read_bytes"] == estimate["actual"]["read_bytes"] > 0, estimate)
 
 
 def unprobed(folder):
@@ -351,6 +359,20 @@ def expected(folder):
             os.path.getsize(os.path.join(made, name)) for name in os.listdir(made))
         check(actual["final_bytes"] == size and (size > 0) == (made is not None), estimate)
     check("expected" not in sluice("check", store, "-q")[0], "quiet, and without a log")
+    # The factors of a run; a text that is compressed, whose end or header says how much it is, or its beginning does.
+    sluice("cpd", store, "-r", 16, "-i", 1, "-o", out, "-q", "--checkpoint", "none")
+    with open(text, "rb") as file:
+        rows = file.read()
+    for ending, opened in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
+        with opened(text + ending, "wb") as file:
+            file.write(rows)
+    for command, made in ((["export", out, out + ".mat"], out + ".mat"),
+                          *((["convert", text + ending, store, "-f"], store) for ending in (".gz", ".bz2", ".xz"))):
+        sluice(*command, "--log-json", log)
+        with open(log) as file:
+            estimate = json.loads(file.readlines()[-1])["estimate"]
+        for what in ("read_bytes", "final_bytes"):
+            check(0.7 * estimate["actual"][what] <= estimate[what] <= 1.3 * estimate["actual"][what], (command, what, estimate))
 
 
 def followed(folder):
