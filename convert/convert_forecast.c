@@ -192,7 +192,7 @@ static enum slc_status judge_input(struct slc_conversion *c,
     f->dims_declared = c->job.dims_declared;
     f->workers = c->job.workers;
     f->input_bytes = c->info.stored_bytes;
-    f->sample_bytes = sample->read_bytes;
+    f->sample_bytes = c->table == NULL ? sample->read_bytes : 0;
     if (c->table != NULL) {
         memcpy(f->dims, c->header.dims, sizeof f->dims);
         f->text_bytes = sample->text_bytes;

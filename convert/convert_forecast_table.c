@@ -115,7 +115,6 @@ void slc_conversion_table_rows(struct slc_conversion *c, struct slc_conversion_s
         .entries = {.order = c->header.order, .count = table->row_count, .values = table->values},
         .stretches = table->stretches,
         .text_bytes = table->text_bytes,
-        .read_bytes = table->read_bytes,
         .expected = c->header.nnz};
     for (unsigned m = 0; m < c->header.order; m++) {
         sample->entries.coords[m] = table->coords[m];

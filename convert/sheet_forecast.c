@@ -6,6 +6,7 @@
 #include "convert/sheet_forecast.h"
 
 #include "base/checked.h"
+#include "convert/row_source.h"
 #include "convert/sheet_internal.h"
 #include "convert/sheet_read.h"
 #include "storage/names.h"
@@ -138,7 +139,8 @@ static void judge_spools(const struct slc_sheet_request *request,
     }
     forecast->spool_bytes = rows + (uint64_t)text;
     forecast->spool_most_bytes = rows + (uint64_t)text_most;
-    forecast->read_bytes = forecast->spool_bytes + slc_min_u64(rows, row_sample_bytes);
+    /* Few rows are their own sample. */
+    forecast->read_bytes = forecast->spool_bytes + (rows > SLC_PIECE_BYTES ? row_sample_bytes : 0);
 }
 
 void slc_sheet_forecast(const struct slc_sheet_request *request,

@@ -254,7 +254,6 @@ static enum slc_status read_ranges(struct sampling *s, struct slc_error *err)
             take_piece(s, piece, piece == 0);
         }
     }
-    s->sample->read_bytes = s->piece_bytes * (uint64_t)PIECES;
     return status;
 }
 

@@ -21,7 +21,6 @@ struct slc_sheet_mode {
 
 struct slc_sheet_sample {
     bool whole;          /* the sample is all there is */
-    uint64_t read_bytes; /* of the table, for the sample, unless it is whole */
     uint64_t text_bytes; /* of the table, decompressed; 0: not known, nor are these: */
     uint64_t rows, skipped;
     double seconds_each; /* that a byte of text takes a thread */
