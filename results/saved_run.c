@@ -200,8 +200,9 @@ static json_t *make_json(const struct slc_saved_run *run)
     char written[32];
 
     return json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
-        "schema", "sluice-checkpoint-1", "path", slc_checkpoint_reader_path(reader), "generation",
+        "{s:s, s:o, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:I, s:f, s:f, s:{s:I, s:I, s:f}, s:o, s:o}",
+        "schema", "sluice-checkpoint-1", "path",
+        slc_json_string(slc_checkpoint_reader_path(reader)), "generation",
         (json_int_t)info->generation, "file_bytes", (json_int_t)info->file_bytes, "written",
         slc_saved_run_written(saved->written, written, sizeof written), "iteration",
         (json_int_t)saved->iterations + 1, "mode", (json_int_t)saved->mode_order[saved->place] + 1,
@@ -222,10 +223,6 @@ slc_saved_run_json(const struct slc_saved_run *run, json_t **ret_object, struct 
     slc_json_begin();
     object = make_json(run);
     status = slc_json_whole("what a checkpoint says", err);
-    if (status == SLC_OK && object == NULL) {
-        status = slc_fail(err, SLC_ERR_INPUT, "the name of the checkpoint is not UTF-8");
-        slc_error_locate_file(err, slc_checkpoint_reader_path(run->reader));
-    }
     if (status != SLC_OK) {
         json_decref(object);
         return status;

@@ -40,7 +40,7 @@ void slc_saved_run_close(struct slc_saved_run *run);
 const char *slc_saved_run_written(uint64_t seconds, char *text, size_t bytes);
 
 /* All that it holds but factors, "schema" "sluice-checkpoint-1". Owns: the caller releases
- * *ret_object. Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT where its path is not UTF-8. */
+ * *ret_object. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_saved_run_json(const struct slc_saved_run *run,
                                    json_t **ret_object,
                                    struct slc_error *err) SLC_NODISCARD;

@@ -377,7 +377,7 @@ enum slc_status slc_sweep_record_write(const char *path,
     for (unsigned i = 0; i < record->rank_count; i++) {
         (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
     }
-    set(object, "store", json_string(store));
+    set(object, "store", slc_json_string(store));
     set(object, "complete", json_boolean(suggestion != NULL));
     set(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
     set(object, "ranks", ranks);

@@ -1,6 +1,8 @@
 /* See json_text.h. */
 #include "storage/json_text.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +64,26 @@ slc_json_write(const json_t *object, const char *what, char **ret_text, struct s
 
 json_t *slc_json_string(const char *text)
 {
-    json_t *string = json_string(text);
+    const size_t bytes = text != NULL ? strlen(text) : 0;
+    json_malloc_t allocate;
+    json_free_t release;
+    json_t *string = NULL;
+    size_t used = 0;
+    char *clean;
 
-    return string != NULL || errno == ENOMEM ? string : json_string("(not UTF-8)");
+    json_get_alloc_funcs(&allocate, &release);
+    clean = text != NULL ? allocate(3 * bytes + 1) : NULL;
+    for (size_t at = 0; clean != NULL && at < bytes;) {
+        const unsigned length = slc_utf8_length(text + at, bytes - at);
+
+        memcpy(clean + used, length > 0 ? text + at : SLC_UTF8_REPLACEMENT,
+               length > 0 ? length : 3);
+        used += length > 0 ? length : 3;
+        at += length > 0 ? length : 1;
+    }
+    if (clean != NULL) {
+        string = json_stringn_nocheck(clean, used);
+        release(clean);
+    }
+    return string;
 }

@@ -39,7 +39,10 @@ enum slc_status slc_json_write(const json_t *object,
                                char **ret_text,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* A text; one that is not UTF-8, which JSON has no place for, becomes "(not UTF-8)". */
+/*
+ * A string of any bytes, for paths and words of command lines: of what is not UTF-8 each byte
+ * becomes U+FFFD. NULL for NULL, and without memory, which is then noted as of jansson's own.
+ */
 json_t *slc_json_string(const char *text);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "storage/json_text.h"
 #include "storage/manifest_text.h"
 
 #include <inttypes.h>
@@ -14,65 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The longest text of struct slc_store_origin, each byte grown to a 3-byte U+FFFD. */
-enum { TEXT_ROOM = 3 * 512 + 1 };
-
-/*
- * Length of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7), 0 if there is none.
- * The terminating 0 stops every look ahead.
- */
-static unsigned utf8_sequence(const unsigned char *text)
-{
-    unsigned char lead = text[0];
-    unsigned char low = 0x80;
-    unsigned char high = 0xbf;
-    unsigned length;
-
-    if (lead < 0x80) {
-        return 1;
-    }
-    if (lead < 0xc2 || lead > 0xf4) {
-        return 0;
-    }
-    length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    /* The second byte rules out long forms, surrogates and what is beyond U+10FFFF. */
-    low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : low;
-    high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : high;
-    if (text[1] < low || text[1] > high) {
-        return 0;
-    }
-    for (unsigned i = 2; i < length; i++) {
-        if (text[i] < 0x80 || text[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return length;
-}
-
-/* A JSON string of any bytes: what is not UTF-8 becomes U+FFFD. NULL without memory. */
-static json_t *json_text(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    char clean[TEXT_ROOM];
-    size_t used = 0;
-
-    while (*at != '\0' && used + 4 < sizeof clean) {
-        unsigned length = utf8_sequence(at);
-
-        if (length > 0) {
-            memcpy(clean + used, at, length);
-            used += length;
-            at += length;
-        } else {
-            memcpy(clean + used, "\xef\xbf\xbd", 3);
-            used += 3;
-            at++;
-        }
-    }
-    clean[used] = '\0';
-    return json_string(clean);
-}
 
 static json_t *json_hex(uint64_t value)
 {
@@ -119,7 +61,7 @@ static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
         bool whole = layout->layout == SLC_LAYOUT_BLCO;
         json_t *object = json_object();
 
-        put(object, "file", json_text(layout->file), ok);
+        put(object, "file", slc_json_string(layout->file), ok);
         put(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
         put(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
         put(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
@@ -143,7 +85,7 @@ static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
         json_t *object = json_object();
 
         put(object, "mode", json_count(permutation->mode + 1), ok);
-        put(object, "file", json_text(permutation->file), ok);
+        put(object, "file", slc_json_string(permutation->file), ok);
         put(object, "file_bytes", json_count(permutation->file_bytes), ok);
         put(object, "hash", json_hex(permutation->hash), ok);
         if (json_array_append_new(permutations, object) != 0) {
@@ -161,7 +103,7 @@ static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
         const struct slc_store_appended *appended = &origin->appended[i];
         json_t *object = json_object();
 
-        put(object, "source", json_text(appended->source), ok);
+        put(object, "source", slc_json_string(appended->source), ok);
         put(object, "input", json_hex(appended->input), ok);
         put(object, "content", json_hex(appended->content), ok);
         put(object, "entries", json_count(appended->entries), ok);
@@ -181,7 +123,7 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
         json_t *object = json_object();
 
         put(object, "mode", json_count(names->mode + 1), ok);
-        put(object, "file", json_text(names->file), ok);
+        put(object, "file", slc_json_string(names->file), ok);
         put(object, "count", json_count(names->count), ok);
         put(object, "file_bytes", json_count(names->file_bytes), ok);
         put(object, "hash", json_hex(names->hash), ok);
@@ -206,7 +148,7 @@ static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
     }
     titles = json_array();
     for (unsigned mode = 0; mode < manifest->order; mode++) {
-        if (json_array_append_new(titles, json_text(manifest->titles[mode])) != 0) {
+        if (json_array_append_new(titles, slc_json_string(manifest->titles[mode])) != 0) {
             *ok = false;
         }
     }
@@ -218,19 +160,19 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
 
-    put(object, "source", json_text(origin->source), ok);
-    put(object, "dialect", json_text(origin->dialect), ok);
+    put(object, "source", slc_json_string(origin->source), ok);
+    put(object, "dialect", slc_json_string(origin->dialect), ok);
     put(object, "index_base", json_count(origin->index_base), ok);
     put(object, "entries_read", json_count(origin->entries_read), ok);
     put(object, "duplicates", json_count(origin->duplicates), ok);
     put(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
-    put(object, "duplicate_policy", json_text(origin->duplicate_policy), ok);
-    put(object, "writer", json_text(origin->writer), ok);
+    put(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
+    put(object, "writer", slc_json_string(origin->writer), ok);
     if (origin->table[0] != '\0') {
-        put(object, "table", json_text(origin->table), ok);
+        put(object, "table", slc_json_string(origin->table), ok);
     }
     if (origin->transforms[0] != '\0') {
-        put(object, "transforms", json_text(origin->transforms), ok);
+        put(object, "transforms", slc_json_string(origin->transforms), ok);
     }
     if (origin->appended_count > 0) {
         put(object, "appended", json_appended(origin, ok), ok);

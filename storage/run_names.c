@@ -2,47 +2,34 @@
 #include "storage/run_names.h"
 
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Bytes of the UTF-8 character at `at`, of at most `room`; 0: none, or one that controls. */
-static unsigned character_bytes(const unsigned char *at, size_t room)
+static unsigned character_bytes(const char *at, size_t room)
 {
-    unsigned bytes = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    const unsigned char *byte = (const unsigned char *)at;
+    const unsigned bytes = slc_utf8_length(at, room);
+    const bool controls = byte[0] < ' ' || byte[0] == 0x7f ||
+                          (bytes == 2 && byte[0] == 0xc2 && byte[1] < 0xa0); /* U+0080 to U+009F */
 
-    if (bytes == 0 || bytes > room || at[0] > 0xf4 || at[0] < ' ' || at[0] == 0x7f) {
-        return 0;
-    }
-    for (unsigned i = 1; i < bytes; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    /* U+0080 to U+009F; too long forms, surrogates and what is beyond U+10FFFF are no characters.
-     */
-    if ((at[0] == 0xc2 && at[1] < 0xa0) || (at[0] == 0xe0 && at[1] < 0xa0) ||
-        (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
-        (at[0] == 0xf4 && at[1] > 0x8f)) {
-        return 0;
-    }
-    return bytes;
+    return controls ? 0 : bytes;
 }
 
 static void make_text(const char *name, size_t bytes, char *text)
 {
-    const unsigned char *at = (const unsigned char *)name;
-
     while (bytes > 0) {
-        const unsigned length = character_bytes(at, bytes);
+        const unsigned length = character_bytes(name, bytes);
 
         if (length > 0) {
-            memcpy(text, at, length);
+            memcpy(text, name, length);
             text += length;
         } else {
-            text += snprintf(text, 5, "\\x%02x", *at);
+            text += snprintf(text, 5, "\\x%02x", (unsigned char)*name);
         }
-        at += length > 0 ? length : 1;
+        name += length > 0 ? length : 1;
         bytes -= length > 0 ? length : 1;
     }
     *text = '\0';

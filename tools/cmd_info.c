@@ -10,6 +10,7 @@
 #include "results/saved_run.h"
 #include "session.h"
 #include "storage/block_file.h"
+#include "storage/json_text.h"
 #include "storage/labels.h"
 
 #include <inttypes.h>
@@ -200,7 +201,7 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         json_t *stripes = json_array();
 
         for (unsigned k = 0; k < file->part_count; k++) {
-            (void)json_array_append_new(stripes, json_string(file->parts[k].path));
+            (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
         }
         (void)json_object_set_new(object, "stripes", stripes);
     }
@@ -281,14 +282,15 @@ static int print_json(const struct slc_store *store, const struct findings *find
                                                    &findings->layouts[i], &findings->files[i]));
     }
     object = json_pack(
-        "{s:s, s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
+        "{s:s, s:o, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
         "s:o, s:o, s:o}",
-        "schema", "sluice-info-1", "path", store->path, "order", (json_int_t)manifest->order,
-        "dims", slc_json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz,
-        "density", (double)manifest->nnz / cells_of(manifest), "value_type",
-        manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares", manifest->sum_of_squares,
-        "norm", sqrt(manifest->sum_of_squares), "content_sum", slc_json_hex(manifest->content_sum),
-        "store_bytes", (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
+        "schema", "sluice-info-1", "path", slc_json_string(store->path), "order",
+        (json_int_t)manifest->order, "dims", slc_json_dims(manifest->order, manifest->dims), "nnz",
+        (json_int_t)manifest->nnz, "density", (double)manifest->nnz / cells_of(manifest),
+        "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares",
+        manifest->sum_of_squares, "norm", sqrt(manifest->sum_of_squares), "content_sum",
+        slc_json_hex(manifest->content_sum), "store_bytes",
+        (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",

@@ -14,6 +14,7 @@
 #include "input_options.h"
 #include "json_out.h"
 #include "signals.h"
+#include "storage/json_text.h"
 #include "storage/model.h"
 #include "storage/run_folder.h"
 #include "unfinished.h"
@@ -326,13 +327,14 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
 {
     const struct slc_predict_report *report = &prediction->report;
     const bool compared = report->has_values && report->rows > 0;
-    json_t *object = json_pack("{s:s, s:s, s:s, s:I, s:I}", "schema", "sluice-predict-1", "run",
-                               folder, "coords", prediction->options.input, "index_base",
-                               (json_int_t)report->index_base, "count", (json_int_t)report->rows);
+    json_t *object =
+        json_pack("{s:s, s:o, s:o, s:I, s:I}", "schema", "sluice-predict-1", "run",
+                  slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
+                  "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
 
     (void)json_object_set_new(object, "output",
                               prediction->options.form != SLC_PREDICT_NONE
-                                  ? json_string(prediction->options.output)
+                                  ? slc_json_string(prediction->options.output)
                                   : json_null());
     (void)json_object_set_new(object, "rmse", compared ? real(report->rmse) : json_null());
     (void)json_object_set_new(object, "mae", compared ? real(report->mae) : json_null());

@@ -9,6 +9,7 @@
 #include "format.h"
 #include "json_out.h"
 #include "results/top.h"
+#include "storage/json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -185,7 +186,7 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
 
         if (top->names.names[mode] != NULL) {
             status = slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
-            (void)json_object_set_new(row, "name", json_string(told->name));
+            (void)json_object_set_new(row, "name", slc_json_string(told->name));
         }
         (void)json_object_set_new(row, "value", json_real(rows[k].value));
         if (status != SLC_OK) {
@@ -223,7 +224,8 @@ print_component_json(struct told *told, uint32_t component, struct slc_error *er
 static enum slc_status print_json(struct told *told, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    json_t *object = json_pack("{s:s, s:s}", "schema", "sluice-top-1", "run", told->folder);
+    json_t *object =
+        json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(told->folder));
     enum slc_status status;
 
     (void)json_object_set_new(object, "store",

@@ -8,6 +8,7 @@
 #include "json_out.h"
 #include "results/json_parts.h"
 #include "results/json_plan.h"
+#include "storage/json_text.h"
 #include "storage/outside.h"
 
 #include <errno.h>
@@ -132,10 +133,7 @@ json_t *json_command_line(int argc, char **argv)
 
     (void)json_array_append_new(list, json_string("sluice"));
     for (int i = 0; i < argc; i++) {
-        json_t *word = json_string(argv[i]);
-
-        /* An argument that is not UTF-8 cannot stand in JSON as it is. */
-        (void)json_array_append_new(list, word != NULL ? word : json_string("(not UTF-8)"));
+        (void)json_array_append_new(list, slc_json_string(argv[i]));
     }
     return list;
 }
@@ -146,7 +144,7 @@ void log_json_plan(struct log_json *log, const struct slc_store *store, const st
         const struct slc_manifest *manifest = &store->manifest;
         json_t *object = event("plan");
 
-        (void)json_object_set_new(object, "tensor", json_string(store->path));
+        (void)json_object_set_new(object, "tensor", slc_json_string(store->path));
         (void)json_object_set_new(object, "dims", slc_json_dims(manifest->order, manifest->dims));
         (void)json_object_set_new(object, "nnz", json_integer((json_int_t)manifest->nnz));
         (void)json_object_set_new(object, "rank", json_integer((json_int_t)plan->request.rank));
@@ -176,7 +174,7 @@ void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, c
 
         (void)json_object_set_new(object, "iteration", json_integer((json_int_t)resume->iteration));
         (void)json_object_set_new(object, "mode", json_integer((json_int_t)resume->mode + 1));
-        (void)json_object_set_new(object, "path", json_string(folder));
+        (void)json_object_set_new(object, "path", slc_json_string(folder));
         (void)json_object_set_new(object, "seconds_before", json_real(resume->seconds));
         write_event(log, object);
     }
@@ -192,7 +190,7 @@ void log_json_checkpoint(struct log_json *log,
         (void)json_object_set_new(object, "iteration",
                                   json_integer((json_int_t)written->iteration));
         (void)json_object_set_new(object, "mode", json_integer((json_int_t)written->mode + 1));
-        (void)json_object_set_new(object, "path", json_string(folder));
+        (void)json_object_set_new(object, "path", slc_json_string(folder));
         (void)json_object_set_new(object, "bytes", json_integer((json_int_t)written->bytes));
         (void)json_object_set_new(object, "seconds", json_real(written->seconds));
         write_event(log, object);
@@ -205,7 +203,7 @@ void log_json_results(struct log_json *log, unsigned iteration, const char *path
         json_t *object = event("results");
 
         (void)json_object_set_new(object, "iteration", json_integer((json_int_t)iteration));
-        (void)json_object_set_new(object, "path", json_string(path));
+        (void)json_object_set_new(object, "path", slc_json_string(path));
         (void)json_object_set_new(object, "seconds", json_real(seconds));
         write_event(log, object);
     }

@@ -1,6 +1,8 @@
 /* What an option table says in words and in JSON: the help of a command, the record of a run. */
 #include "options.h"
 
+#include "storage/json_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -91,14 +93,14 @@ static json_t *value_to_json(const struct option *option, const void *field)
     case OPTION_CHOICE: {
         const char *text = *(const char *const *)field;
 
-        return text != NULL ? json_string(text) : json_null();
+        return text != NULL ? slc_json_string(text) : json_null();
     }
     case OPTION_MORE_STRINGS: {
         const struct option_strings *strings = field;
         json_t *array = strings->count > 0 ? json_array() : json_null();
 
         for (unsigned i = 0; i < strings->count; i++) {
-            (void)json_array_append_new(array, json_string(strings->text[i]));
+            (void)json_array_append_new(array, slc_json_string(strings->text[i]));
         }
         return array;
     }

@@ -1,6 +1,8 @@
 /* See html.h. */
 #include "results/page/html.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,25 +46,14 @@ void slc_html_print(struct slc_html *html, const char *format, ...)
 }
 
 /* The length of the character of UTF-8 that `at` begins with, and the character; 0 for none. */
-static unsigned decode(const unsigned char *at, uint32_t *character)
+static unsigned decode(const char *at, uint32_t *character)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned length = at[0] < 0x80             ? 1
-                            : (at[0] & 0xE0) == 0xC0 ? 2
-                            : (at[0] & 0xF0) == 0xE0 ? 3
-                            : (at[0] & 0xF8) == 0xF0 ? 4
-                                                     : 0;
+    const unsigned char *byte = (const unsigned char *)at;
+    const unsigned length = slc_utf8_length(at, 4);
 
-    *character = length == 1 ? at[0] : at[0] & (0x7FU >> length);
+    *character = length <= 1 ? byte[0] : byte[0] & (0x7FU >> length);
     for (unsigned i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80) { /* also the end of the text */
-            return 0;
-        }
-        *character = *character << 6 | (at[i] & 0x3FU);
-    }
-    if (length > 1 && (*character < smallest[length] || *character > 0x10FFFF ||
-                       (*character >= 0xD800 && *character <= 0xDFFF))) {
-        return 0;
+        *character = *character << 6 | (byte[i] & 0x3FU);
     }
     return length;
 }
@@ -95,23 +86,23 @@ static const char *escape(uint32_t character)
 
 void slc_html_text(struct slc_html *html, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    const unsigned char *plain = at; /* what is not written yet begins here */
+    const char *at = text;
+    const char *plain = at; /* what is not written yet begins here */
 
     while (at != NULL && *at != '\0') {
         uint32_t character;
         const unsigned length = decode(at, &character);
         const char *other =
-            length == 0 || !is_shown(character) ? "\xEF\xBF\xBD" : escape(character);
+            length == 0 || !is_shown(character) ? SLC_UTF8_REPLACEMENT : escape(character);
 
         if (other != NULL) {
-            put_bytes(html, (const char *)plain, (size_t)(at - plain));
+            put_bytes(html, plain, (size_t)(at - plain));
             slc_html_put(html, other);
         }
         at += length > 0 ? length : 1;
         plain = other != NULL ? at : plain;
     }
     if (at != NULL) {
-        put_bytes(html, (const char *)plain, (size_t)(at - plain));
+        put_bytes(html, plain, (size_t)(at - plain));
     }
 }

@@ -624,6 +624,29 @@ def leftovers(folder):
     check("left by" not in sluice("check", store)[0] and not os.path.exists(os.path.join(store, "fiber-1.blk")), out)
 
 
+def names_of_files(folder):
+    """Of names that are not UTF-8 JSON has U+FFFD for each such byte, and nothing is missing from it."""
+    odd, told = os.path.join(folder, "a\udcff\n<b>"), os.path.join(folder, "a\ufffd\n<b>")
+    try:
+        os.mkdir(odd)
+    except OSError as refused:
+        raise Skip(f"the file system has no such names: {refused}") from refused
+    store, out, log, page = (os.path.join(odd, name) for name in ("t.slc", "r", "log", "r.html"))
+    sluice("generate", store, "--dims", "30x20x10", "--nnz", 200, "--log-json", log, "-q")
+    sluice("cpd", store, "-r", 2, "-i", 2, "-o", out, "-q")
+    record = load_json(os.path.join(out, "run.json"))
+    check(record["command"][2] == os.path.join(told, "t.slc") == record["tensor"]["path"], f"{record['command']}")
+    check(record["options"]["output"] == os.path.join(told, "r") == record["checkpoint"]["folder"], f"{record['options']}")
+    check(json.loads(sluice("info", store, "--json")[0])["path"] == os.path.join(told, "t.slc"), "info")
+    top = json.loads(sluice("top", out, "--json")[0])
+    check(top["run"] == os.path.join(told, "r") and len(top["components"]) == 2, f"{top}")
+    sluice("report", out, "-o", page, "-q")
+    sluice("watch", out, "--once", "-q")
+    text = os.path.join(odd, "t.tns")
+    sluice("export", store, text, "-q")
+    check(json.loads(sluice("predict", out, text, "--json")[0])["coords"] == os.path.join(told, "t.tns"), "predict")
+
+
 # Not under sanitizers: their tensors are large, and smaller ones take the same ways in unit tests.
 LONG = ("ttm in a long mode", "conflict strategies")
 
@@ -647,6 +670,7 @@ TESTS = [
     ("conflict strategies", conflicts),
     ("no threads of BLAS", no_threads_of_blas),
     ("mttkrp", mttkrp),
+    ("names of files that are not UTF-8", names_of_files),
     ("check and info", checked),
     ("what interrupted runs left", leftovers),
 ]

@@ -11,6 +11,7 @@
 #include "base/plain_text.h"
 #include "base/random.h"
 #include "base/team.h"
+#include "base/utf8.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -467,12 +468,51 @@ static void texts_are_made_plain(void)
     }
 }
 
+/* Each text, its room, and the length of the character that it begins with. */
+static void characters_are_measured(void)
+{
+    static const struct {
+        const char *text;
+        size_t room;
+        unsigned length;
+    } cases[] = {
+        {"", 4, 1},
+        {"", 0, 0},
+        {"a\xff", 4, 1},
+        {"\xc3\xa9", 2, 2},
+        {"\xc3\xa9", 1, 0},
+        {"\xc3", 4, 0},
+        {"\xc3(", 4, 0},
+        {"\xe2\x82\xac", 3, 3},
+        {"\xe2\x82", 4, 0},
+        {"\xf0\x9f\x8c\x8a", 4, 4},
+        {"\xf0\x9f\x8c\x8a", 3, 0},
+        {"\xf4\x8f\xbf\xbf", 4, 4},
+        /* Longer than need be, a surrogate, beyond U+10FFFF, the rest of another one. */
+        {"\xc0\x80", 4, 0},
+        {"\xc1\xbf", 4, 0},
+        {"\xe0\x9f\xbf", 4, 0},
+        {"\xf0\x8f\xbf\xbf", 4, 0},
+        {"\xed\xa0\x80", 4, 0},
+        {"\xed\x9f\xbf", 4, 3},
+        {"\xf4\x90\x80\x80", 4, 0},
+        {"\xf5\x80\x80\x80", 4, 0},
+        {"\x80", 4, 0},
+        {"\xff", 4, 0},
+    };
+
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        CU_ASSERT_EQUAL(slc_utf8_length(cases[i].text, cases[i].room), cases[i].length);
+    }
+}
+
 static const struct slc_test tests[] = {
     {"first fault wins", first_fault_wins},
     {"long paths keep their end", long_paths_keep_their_end},
     {"exit codes", exit_codes},
     {"options are called what a library calls them", words_are_replaced},
     {"texts are made plain", texts_are_made_plain},
+    {"characters are measured", characters_are_measured},
     {"checked arithmetic", checked_arithmetic},
     {"bytes are little-endian", bytes_are_little_endian},
     {"buffers", buffers},
