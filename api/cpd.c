@@ -263,6 +263,8 @@ enum slc_status sluice_cpd(const struct sluice_store *store,
         sluice_cpd_destroy(model);
         return status;
     }
+    memcpy(model->dialect, store->store.manifest.origin.dialect, sizeof model->dialect);
+    model->index_base = store->store.manifest.origin.index_base;
     *ret_model = model;
     return SLC_OK;
 }

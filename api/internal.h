@@ -27,6 +27,9 @@ struct sluice_store {
 struct sluice_cpd {
     struct slc_cp_result result;
     uint64_t bytes_read;
+    /* Of what the tensor was made of: the format, "" where nobody knows, and the first index. */
+    char dialect[32];
+    unsigned index_base;
     char *record; /* text of the run that it comes from, by malloc; NULL: there is none */
 };
 

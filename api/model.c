@@ -67,14 +67,18 @@ static enum slc_status load_model(unsigned order,
 
 /* The same, of the shape that the files have. */
 static enum slc_status
-load_folder(const char *folder, struct slc_cp_result *result, struct slc_error *err)
+load_folder(const char *folder, struct sluice_cpd *model, struct slc_error *err)
 {
     struct slc_run_folder *run = slc_calloc(1, sizeof *run);
     enum slc_status status =
         run == NULL ? no_memory(err) : slc_run_folder_read(NULL, folder, run, err);
 
     if (status == SLC_OK) {
-        status = load_model(run->order, run->dims, (double)NAN, folder, result, err);
+        status = load_model(run->order, run->dims, (double)NAN, folder, &model->result, err);
+    }
+    if (status == SLC_OK) {
+        memcpy(model->dialect, run->record.dialect, sizeof model->dialect);
+        model->index_base = run->record.index_base;
     }
     slc_free(run);
     return status;
@@ -95,13 +99,17 @@ enum slc_status sluice_cpd_load(const struct sluice_store *store,
     status = manifest != NULL
                  ? load_model(manifest->order, manifest->dims, sqrt(manifest->sum_of_squares),
                               folder, &model->result, err)
-                 : load_folder(folder, &model->result, err);
+                 : load_folder(folder, model, err);
     if (status == SLC_OK) {
         status = api_record_load(folder, &model->result, &model->record, err);
     }
     if (status != SLC_OK) {
         sluice_cpd_destroy(model);
         return status;
+    }
+    if (manifest != NULL) {
+        memcpy(model->dialect, manifest->origin.dialect, sizeof model->dialect);
+        model->index_base = manifest->origin.index_base;
     }
     *ret_model = model;
     return SLC_OK;
@@ -287,6 +295,8 @@ enum slc_status sluice_predict_text(const struct sluice_cpd *model,
     }
     predict.dialect = (enum slc_dialect)known.dialect;
     predict.index_base = known.index_base;
+    predict.store_dialect = *model->dialect != '\0' ? model->dialect : NULL;
+    predict.store_base = model->index_base;
     predict.form = (enum slc_predict_form)known.form;
     predict.overwrite = known.overwrite != 0;
     predict.threads = api_threads(known.threads);

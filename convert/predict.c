@@ -206,6 +206,13 @@ static enum slc_status settle_by_indices(struct predict *predict, struct slc_err
     }
     predict->rows.lines = lines;
     slc_text_rows_clear(&predict->rows);
+    if (!zero && !at_length && predict->options->store_dialect != NULL &&
+        strcmp(predict->options->store_dialect, slc_dialect_name(predict->header.dialect)) == 0) {
+        predict->report->index_base = predict->options->store_base;
+        (void)snprintf(predict->report->base_reason, sizeof predict->report->base_reason,
+                       "as in what the model's tensor was made of");
+        return SLC_OK;
+    }
     if (predict->header.ambiguous_base && !zero && !at_length) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does "

@@ -22,10 +22,14 @@ enum slc_predict_form {
 };
 
 struct slc_predict_options {
-    const struct slc_files *files;      /* NULL: the operating system */
-    const char *input;                  /* text in any dialect, plain or compressed; "-" */
-    enum slc_dialect dialect;           /* AUTO, or one of a text */
-    int index_base;                     /* -1: as the input tells */
+    const struct slc_files *files; /* NULL: the operating system */
+    const char *input;             /* text in any dialect, plain or compressed; "-" */
+    enum slc_dialect dialect;      /* AUTO, or one of a text */
+    int index_base;                /* -1: as the input tells */
+    /* The format of what the model's tensor was made of, and the first index there, which is that
+     * of an input of the same format that does not tell; NULL: not known. */
+    const char *store_dialect;
+    unsigned store_base;
     const struct slc_model_view *model; /* factors in memory; lambda */
     enum slc_predict_form form;
     const char *output; /* a path, or "-"; .npy needs a file */
@@ -59,8 +63,8 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
  * Order: the same bits for any number of threads.
  * Errors: SLC_ERR_INPUT with file, line and column, where an index is beyond the model or the base
  * is ambiguous: one that neither header nor option states is what the first piece of the input
- * tells, else the dialect's, and what contradicts it later is refused; SLC_ERR_IO and those of
- * writing. The output is whole or not there.
+ * tells, else the store's, else the dialect's, and what contradicts it later is refused; SLC_ERR_IO
+ * and those of writing. The output is whole or not there.
  */
 enum slc_status slc_predict(const struct slc_predict_options *options,
                             struct slc_predict_report *report,

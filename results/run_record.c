@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char what[] = "the record of a run";
 
@@ -22,6 +23,7 @@ static const char what[] = "the record of a run";
 struct machine_facts {
     uint64_t kernel_read_bytes, peak_bytes;
     char finished[32];
+    char directory[PATH_MAX]; /* that relative paths begin at; "": not known */
     json_t *versions, *machine;
 };
 
@@ -53,6 +55,9 @@ static enum slc_status ask_system(struct machine_facts *facts, struct slc_error 
     if (gmtime_r(&now, &utc) != NULL) {
         (void)strftime(facts->finished, sizeof facts->finished, "%Y-%m-%dT%H:%M:%SZ", &utc);
     }
+    if (getcwd(facts->directory, sizeof facts->directory) == NULL) {
+        facts->directory[0] = '\0';
+    }
     facts->kernel_read_bytes = slc_run_kernel_read_bytes();
     facts->peak_bytes = slc_memory_peak();
     slc_json_begin();
@@ -73,18 +78,23 @@ static void set_count(json_t *object, const char *name, uint64_t number)
     set(object, name, json_integer((json_int_t)number));
 }
 
-static json_t *tensor(const struct slc_store *store)
+static json_t *tensor(const struct slc_store *store, const struct machine_facts *machine)
 {
     const struct slc_manifest *manifest = &store->manifest;
     json_t *object = json_object();
 
     set(object, "path", slc_json_string(store->path));
+    set(object, "directory",
+        machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
     set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
     set_count(object, "nnz", manifest->nnz);
     set(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
     set(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
     set(object, "content_sum", slc_json_hex(manifest->content_sum));
+    set(object, "named", json_boolean(manifest->names_count > 0));
     set(object, "source", slc_json_string(manifest->origin.source));
+    set(object, "dialect", slc_json_string(manifest->origin.dialect));
+    set_count(object, "index_base", manifest->origin.index_base);
     return object;
 }
 
@@ -207,7 +217,7 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     set(object, "versions", json_incref(machine->versions));
     set(object, "finished", json_string(machine->finished));
     set(object, "machine", json_incref(machine->machine));
-    set(object, "tensor", tensor(facts->store));
+    set(object, "tensor", tensor(facts->store, machine));
     set(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
     set_count(object, "rank", result->rank);
     set_count(object, "iterations_done", result->iterations);

@@ -104,6 +104,24 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
     return SLC_OK;
 }
 
+/* What later versions tell in addition; what is not there, or cannot be, stays empty. */
+static void parse_origin(const json_t *tensor, struct slc_run_record *record)
+{
+    const char *directory = json_string_value(json_object_get(tensor, "directory"));
+    const char *dialect = json_string_value(json_object_get(tensor, "dialect"));
+    const json_t *base = json_object_get(tensor, "index_base");
+
+    if (directory != NULL && strlen(directory) < sizeof record->directory) {
+        (void)snprintf(record->directory, sizeof record->directory, "%s", directory);
+    }
+    record->named = json_is_true(json_object_get(tensor, "named"));
+    if (dialect != NULL && strlen(dialect) < sizeof record->dialect && json_is_integer(base) &&
+        (json_integer_value(base) == 0 || json_integer_value(base) == 1)) {
+        (void)snprintf(record->dialect, sizeof record->dialect, "%s", dialect);
+        record->index_base = (unsigned)json_integer_value(base);
+    }
+}
+
 static enum slc_status
 parse_record(const json_t *root, struct slc_run_record *record, struct slc_error *err)
 {
@@ -129,6 +147,7 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
                         "hexadecimal digits");
     }
     (void)snprintf(record->store, sizeof record->store, "%s", store);
+    parse_origin(tensor, record);
     return parse_dims(json_object_get(tensor, "dims"), record, err);
 }
 

@@ -25,7 +25,11 @@ struct slc_run_record {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t content_sum;
-    char store[4096]; /* path of the store, as the run was given it */
+    char store[4096];     /* path of the store, as the run was given it */
+    char directory[4096]; /* what that path begins at if it is relative; "": not recorded */
+    bool named;           /* indices of the store had names */
+    char dialect[32];     /* the format of what the store was made of; "": not recorded */
+    unsigned index_base;  /* the first index there, 0 or 1 */
 };
 
 struct slc_run_folder {
@@ -49,7 +53,7 @@ enum slc_status slc_run_record_parse(const char *text,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Reads run.json, the shapes of all factors, and the weights. *run, of some 40 KiB, holds nothing
+ * Reads run.json, the shapes of all factors, and the weights. *run, of some 45 KiB, holds nothing
  * that has to be given back. Errors: SLC_ERR_INPUT where `path` is no such folder or its files do
  * not go together, SLC_ERR_IO, SLC_ERR_MEMORY.
  */

@@ -1,7 +1,9 @@
 /* See storage/run_names.h. */
 #include "storage/run_names.h"
 
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -67,6 +69,92 @@ static enum slc_status open_all(const struct slc_files *files,
     return status;
 }
 
+/* The names of a store that is asked for: what is wrong with it is an error. */
+static enum slc_status open_given(const struct slc_files *files,
+                                  const struct slc_run_folder *run,
+                                  const char *store,
+                                  struct slc_manifest *manifest,
+                                  struct slc_run_names *names,
+                                  struct slc_error *err)
+{
+    enum slc_status status = slc_manifest_read(files, store, manifest, err);
+
+    if (status == SLC_OK && !fits(manifest, run)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the run was made of a tensor with other modes than this store's");
+        slc_error_locate_file(err, store);
+    }
+    return status == SLC_OK ? open_all(files, store, manifest, names, err) : status;
+}
+
+/* The names of the store at `path`, if one that the run can be of is there. */
+static enum slc_status open_if_there(const struct slc_files *files,
+                                     const struct slc_run_folder *run,
+                                     const char *path,
+                                     struct slc_manifest *manifest,
+                                     struct slc_run_names *names,
+                                     struct slc_error *err)
+{
+    struct slc_error untold = SLC_ERROR_INIT;
+    const enum slc_status status = slc_manifest_read(files, path, manifest, &untold);
+
+    if (status == SLC_ERR_MEMORY) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
+    }
+    if (status != SLC_OK || !fits(manifest, run)) {
+        return SLC_OK;
+    }
+    names->store = manifest->content_sum == run->record.content_sum ? SLC_RUN_STORE_SAME
+                                                                    : SLC_RUN_STORE_CHANGED;
+    return open_all(files, path, manifest, names, err);
+}
+
+/* Says where indices stand without the names that they had, or with names that may be others. */
+static void tell_store(const struct slc_run_folder *run, const struct slc_run_names *names)
+{
+    char store[sizeof run->record.store];
+    bool named = false;
+
+    for (unsigned mode = 0; mode < run->order; mode++) {
+        named = named || names->names[mode] != NULL;
+    }
+    (void)snprintf(store, sizeof store, "%s", run->record.store);
+    slc_text_make_plain(store);
+    if (names->store == SLC_RUN_STORE_ABSENT && run->record.named) {
+        slc_log(SLC_LOG_NOTE,
+                "indices stand without their names: %s, the store of the run, is not where it was",
+                store);
+    } else if (names->store == SLC_RUN_STORE_CHANGED && named) {
+        slc_log(SLC_LOG_NOTE,
+                "%s has other nonzeros than when the run was made: the names of indices are those "
+                "that it has now",
+                store);
+    }
+}
+
+/* The names of the store that run.json tells of. */
+static enum slc_status open_recorded(const struct slc_files *files,
+                                     const struct slc_run_folder *run,
+                                     struct slc_manifest *manifest,
+                                     struct slc_run_names *names,
+                                     struct slc_error *err)
+{
+    const struct slc_run_record *record = &run->record;
+    enum slc_status status = SLC_OK;
+
+    names->store = SLC_RUN_STORE_ABSENT;
+    if (*record->store != '/' && *record->directory != '\0') {
+        char *path = slc_path_join(record->directory, record->store);
+
+        status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                              : open_if_there(files, run, path, manifest, names, err);
+        slc_free(path);
+    }
+    return status == SLC_OK && names->store == SLC_RUN_STORE_ABSENT
+               ? open_if_there(files, run, record->store, manifest, names, err)
+               : status;
+}
+
 enum slc_status slc_run_names_open(const struct slc_files *files,
                                    const struct slc_run_folder *run,
                                    const char *store,
@@ -74,8 +162,6 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
                                    struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
-    const char *path = store != NULL ? store : run->recorded ? run->record.store : NULL;
-    struct slc_error untold = SLC_ERROR_INIT;
     enum slc_status status = SLC_OK;
 
     memset(names, 0, sizeof *names);
@@ -83,18 +169,12 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
     }
     files = slc_files_or_system(files);
-    if (path != NULL) {
-        status = slc_manifest_read(files, path, manifest, store != NULL ? err : &untold);
-        if (status == SLC_OK && fits(manifest, run)) {
-            status = open_all(files, path, manifest, names, err);
-        } else if (status == SLC_OK && store != NULL) {
-            status = slc_fail(err, SLC_ERR_INPUT,
-                              "the run was made of a tensor with other modes than this store's");
-            slc_error_locate_file(err, store);
-        } else if (store == NULL && status != SLC_ERR_MEMORY) {
-            status = SLC_OK;
-        } else if (store == NULL) {
-            *err = untold;
+    if (store != NULL) {
+        status = open_given(files, run, store, manifest, names, err);
+    } else if (run->recorded) {
+        status = open_recorded(files, run, manifest, names, err);
+        if (status == SLC_OK) {
+            tell_store(run, names);
         }
     }
     slc_free(manifest);

@@ -12,14 +12,25 @@
 
 #include <stdint.h>
 
+/* The store that a run was made of, as it is found. */
+enum slc_run_store {
+    SLC_RUN_STORE_UNTOLD, /* another one was named, or run.json tells of none */
+    SLC_RUN_STORE_SAME,
+    SLC_RUN_STORE_CHANGED, /* other nonzeros: something was appended, or it was converted anew */
+    SLC_RUN_STORE_ABSENT   /* not there, or another tensor in its place */
+};
+
 struct slc_run_names {
+    enum slc_run_store store;
     struct slc_names *names[SLC_MAX_ORDER];      /* NULL: the mode has none */
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "": the mode is called nothing */
 };
 
 /*
  * Opens the names of `store`; where that is NULL, of the store that run.json tells of, if it is
- * still there and has modes at least as long: then no names are no fault. `files` may be NULL.
+ * still there and has modes at least as long: then no names are no fault. A relative path begins
+ * at the folder where the run was made, or else, where both were moved, at the current one.
+ * A store that had names and is absent, or has changed, is noted (slc_log). `files` may be NULL.
  * Owns: slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT
  * where the store named has other modes.
  */

@@ -298,6 +298,10 @@ read_model(struct prediction *prediction, const char *folder, struct slc_error *
 
     prediction->model.order = run->order;
     prediction->model.rank = run->rank;
+    if (status == SLC_OK && run->recorded && *run->record.dialect != '\0') {
+        prediction->options.store_dialect = run->record.dialect;
+        prediction->options.store_base = run->record.index_base;
+    }
     if (status == SLC_OK) {
         status = check_budget(prediction, err);
     }

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
@@ -54,6 +55,32 @@ def kept(folder):
     check("missing" in sluice("check", store, status=5)[1], "a file that is not there")
 
 
+def text_in(folder, out, text):
+    """What top says of a run does not depend on where it is called, and a store that was changed is told."""
+    made_in = os.path.join(folder, "made_in")
+    os.mkdir(made_in)
+    sluice("cpd", os.path.join("..", "t.slc"), "-r", 2, "-i", 3, "--tol", 0, "-o", "r", "-q", cwd=made_in)
+    for cwd, path in ((made_in, "r"), (folder, os.path.join("made_in", "r")), ("/", os.path.join(made_in, "r"))):
+        got, messages = sluice("top", path, "-n", 6, cwd=cwd)
+        check(got.splitlines()[1:] == text.splitlines()[1:] and messages == "", f"in {cwd}: {got} {messages}")
+    # Both moved together: the path begins at the current folder then, as it did when the run was made.
+    moved = os.path.join(folder, "moved")
+    os.mkdir(moved)
+    os.rename(os.path.join(folder, "t.slc"), os.path.join(moved, "t.slc"))
+    os.rename(made_in, os.path.join(moved, "made_in"))
+    got, _ = sluice("top", "r", "-n", 6, cwd=os.path.join(moved, "made_in"))
+    check(got.splitlines()[1:] == text.splitlines()[1:], f"moved together: {got}")
+    os.rename(os.path.join(moved, "t.slc"), os.path.join(folder, "t.slc"))
+    changed = os.path.join(folder, "changed.slc")
+    shutil.copytree(os.path.join(folder, "t.slc"), changed)
+    sluice("cpd", changed, "-r", 2, "-i", 1, "-o", changed + ".r", "-q")
+    with open(changed + ".tns", "w") as file:
+        file.write("1 1 1 1\n")
+    sluice("append", changed, changed + ".tns", "-q")
+    got, messages = sluice("top", changed + ".r")
+    check("word" in got and "other nonzeros" in messages, messages)
+
+
 def told(folder):
     """top, its JSON and report tell names beside indices; nothing in them is obeyed by a terminal."""
     store, _ = made(folder, "--relabel", "frequency", "-q")
@@ -84,8 +111,12 @@ def told(folder):
         check(header == ["index", *named, "component-1", "component-2"], f"{header}")
         check([line[0] for line in lines] == [str(i + 1) for i in range(len(lines))], "indices")
         check(not want or [line[1] for line in lines] == want, f"names of mode {mode}")
+    text_in(folder, out, text)
     os.rename(store, store + ".moved")
-    check("word" not in sluice("top", out)[0], "names of a store that is not there")
+    alone, messages = sluice("top", out)
+    check("word" not in alone and "without their names" in messages, messages)
+    check("without their names" in sluice("report", out, "-o", page, "-f")[1], "report of a store that is not there")
+    check("without their names" in sluice("export", out, model, "--format", "csv", "-f")[1], "csv of a store that is not there")
     check(sluice("top", out, "-n", 6, "--store", store + ".moved")[0].splitlines()[1:] == text.splitlines()[1:], "--store")
     other = os.path.join(folder, "o.slc")
     sluice("generate", other, "--dims", "5x3000x2000", "--nnz", 9, "-q")

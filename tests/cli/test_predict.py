@@ -62,6 +62,22 @@ def values(folder):
     check(sluice("predict", out, path, "-q", "--index-base", 0)[0].startswith("1 1 5 2222"), "not from 0")
 
 
+def numbered_as_the_input(folder):
+    """Held-out entries that do not tell the first index count as what the store was made of, if it was of their format."""
+    whole = write(folder, "whole.tns", "".join(f"{i} {j} {(1 + i) * (1 + j)}\n" for i in range(4) for j in range(5)))
+    store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "r")
+    sluice("convert", whole, store, "-q")
+    sluice("cpd", store, "-r", 1, "-o", out, "-q")
+    held = write(folder, "held.tns", "1 2 6\n3 3 16\n")
+    said = json.loads(sluice("predict", out, held, "--json")[0])
+    check(said["index_base"] == 0 and said["largest_error"] < 1e-6, f"{said}")
+    check(json.loads(sluice("predict", out, held, "--json", "--index-base", 1)[0])["largest_error"] > 1, "asked for")
+    # What tells by itself, or is of another format, is as it was.
+    check(json.loads(sluice("predict", out, write(folder, "end.tns", "4 5 20\n"), "--json")[0])["largest_error"] < 1e-6, "end")
+    matrix = write(folder, "m.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 1\n2 3 6\n")
+    check(json.loads(sluice("predict", out, matrix, "--json")[0])["largest_error"] < 1e-6, "another format")
+
+
 def refused(folder):
     out = model(folder)
     cases = [("1 1 1\n4 1 1\n", ":2:1: index 4 of mode 1 is beyond the model"), ("1 1 1\n1 5 1\n", ":2:3: index 5 of mode 2"),
@@ -123,4 +139,5 @@ def foreseen(folder):
 
 
 if __name__ == "__main__":
-    run([("foreseen", foreseen), ("values in every dialect", values), ("what is refused, and where", refused)])
+    run([("foreseen", foreseen), ("values in every dialect", values), ("numbered as the input of the store", numbered_as_the_input),
+         ("what is refused, and where", refused)])

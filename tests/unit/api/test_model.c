@@ -236,6 +236,40 @@ static void predicts_a_text(void)
     sluice_cpd_destroy(made.model);
 }
 
+/* A text that does not tell its first index counts as what the store was made of did. */
+static void predicts_as_the_store_counts(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_predict_options options;
+    struct sluice_predict_report report = {.struct_bytes = sizeof report};
+    struct sluice_store *store = NULL;
+    char in[600], path[600];
+
+    snprintf(in, sizeof in, "%s/zero.tns", slc_test_folder());
+    snprintf(path, sizeof path, "%s/zero.slc", slc_test_folder());
+    write_text(in, "0 0 2\n0 1 4\n1 0 3\n1 1 6\n1 2 9\n0 2 6\n2 2 12\n2 1 8\n2 0 4\n");
+    SLC_ASSERT_OK(sluice_convert(in, path, NULL, NULL, &err), &err);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    write_text(in, "1 2 9\n");
+    sluice_predict_options_init(&options, sizeof options);
+    options.form = SLUICE_PREDICT_NONE;
+    for (unsigned from = 0; from < 2; from++) {
+        struct sluice_cpd *model = NULL;
+
+        if (from == 0) {
+            SLC_ASSERT_OK(sluice_cpd(store, 1, NULL, &model, &err), &err);
+            snprintf(path, sizeof path, "%s/zero", slc_test_folder());
+            SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, path, &err), &err);
+        } else {
+            SLC_ASSERT_OK(sluice_cpd_load(store, path, &model, &err), &err);
+        }
+        SLC_ASSERT_OK(sluice_predict_text(model, in, NULL, &options, &report, &err), &err);
+        CU_ASSERT_TRUE(report.index_base == 0 && report.largest < 1e-9);
+        sluice_cpd_destroy(model);
+    }
+    sluice_store_close(store);
+}
+
 /* Rows that were given. */
 struct given {
     unsigned count, stop_after;
@@ -470,6 +504,7 @@ int main(int argc, char **argv)
         {"a model is made of factors", is_made_of_factors},
         {"values at coordinates in memory", predicts_in_memory},
         {"values at the coordinates of a text", predicts_a_text},
+        {"predicts as the store counts", predicts_as_the_store_counts},
         {"the strongest rows", tells_the_strongest},
         {"models in every form, of memory and of folders", exports_models},
         {"exports of models that are refused", refuses_exports},
