@@ -245,6 +245,22 @@ static enum slc_status export_tensor(const struct arguments *args,
     return SLC_OK;
 }
 
+/* Whether it is the folder of a sweep, which is told by what reads runs: which one in it to name.
+ */
+static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char *path = slc_path_join(folder, "sweep.json");
+    struct slc_file_stat stat;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    *found = files->stat_path(files->self, path, &stat) >= 0;
+    slc_free(path);
+    return SLC_OK;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.index_base = NULL};
@@ -261,6 +277,9 @@ static int run(const struct command *command, int argc, char **argv)
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
     status = slc_run_folder_find(operands.text[0], &is_run, &err);
+    if (status == SLC_OK && !is_run) {
+        status = is_sweep(operands.text[0], &is_run, &err);
+    }
     if (status == SLC_OK) {
         status = choose_form(&args, operands.text[1], is_run, &form, &err);
     }

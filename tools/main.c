@@ -143,6 +143,23 @@ static bool occupy_standard_streams(void)
     return true;
 }
 
+/*
+ * Writes what standard output holds back. 0, or why it, or something before it, could not be
+ * written: that of an earlier time is not kept, and another try, of a line end, tells it.
+ */
+static int finish_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) != 0) {
+        return errno != 0 ? errno : EIO;
+    }
+    if (ferror(stdout) == 0) {
+        return 0;
+    }
+    errno = 0;
+    return (putchar('\n') == EOF || fflush(stdout) != 0) && errno != 0 ? errno : EIO;
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -161,12 +178,11 @@ int main(int argc, char **argv)
     /* A signal that is ending the process has taken something away from it: what it says of that
      * is not how it ended. */
     signals_abandon_by(NULL, NULL);
-    failed = fflush(stdout) != 0 || ferror(stdout) != 0;
-
-    if (failed && code == 0) {
+    failed = finish_output();
+    if (failed != 0 && code == 0) {
         struct slc_error err = SLC_ERROR_INIT;
 
-        (void)slc_fail_errno(&err, errno, "standard output", "cannot write the results");
+        (void)slc_fail_errno(&err, failed, "standard output", "cannot write the results");
         code = console_error(&err);
     }
     return code;

@@ -468,6 +468,12 @@ enum slc_status options_parse(const struct command *command,
             status = parse_long(&state, text + 2, help, err);
         } else if (!only_operands && text[0] == '-' && text[1] != '\0') {
             status = parse_letters(&state, text + 1, help, err);
+        } else if (*text == '\0') {
+            status =
+                slc_fail(err, SLC_ERR_USAGE,
+                         "an argument is empty, where %s takes %s: is a variable of the shell "
+                         "not set?",
+                         command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
             status =
                 slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
@@ -480,56 +486,4 @@ enum slc_status options_parse(const struct command *command,
         status = check_complete(&state, operands, err);
     }
     return status;
-}
-
-/* Edit distance of two short words; words beyond the table's width count as far apart. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { WIDTH = 48 };
-    size_t row[WIDTH + 1];
-    size_t a_bytes = strlen(a);
-    size_t b_bytes = strlen(b);
-
-    if (a_bytes > WIDTH || b_bytes > WIDTH) {
-        return SIZE_MAX;
-    }
-    for (size_t j = 0; j <= b_bytes; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a_bytes; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= b_bytes; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-        }
-    }
-    return row[b_bytes];
-}
-
-const char *options_nearest(const char *word, const char *const *names)
-{
-    const char *nearest = NULL;
-    /* At least 2, so that two swapped letters in a short name are recognized. */
-    size_t limit = strlen(word) / 3 > 2 ? strlen(word) / 3 : 2;
-
-    if (strlen(word) < 2) {
-        return NULL;
-    }
-    for (size_t i = 0; names[i] != NULL; i++) {
-        size_t apart = distance(word, names[i]);
-
-        if (apart <= limit && apart < strlen(names[i])) {
-            limit = apart == 0 ? 0 : apart - 1;
-            nearest = names[i];
-            if (apart == 0) {
-                break;
-            }
-        }
-    }
-    return nearest;
 }

@@ -114,8 +114,9 @@ void options_print_help(const struct command *command);
 json_t *options_to_json(const struct command *command, const void *values);
 
 /*
- * The entry of `names` (NULL-terminated) nearest to `word` by edit distance, or NULL when none is
- * near enough to be meant (more than a third of the letters differ).
+ * The entry of `names` (NULL-terminated) that was meant by `word`: the nearest by edit distance, or
+ * one that begins so, or that the word begins with. NULL where none is near enough (more than a
+ * third of the letters differ).
  */
 const char *options_nearest(const char *word, const char *const *names);
 

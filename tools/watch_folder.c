@@ -9,6 +9,7 @@
 #include "base/plain_text.h"
 #include "results/saved_run.h"
 #include "storage/files.h"
+#include "storage/folder_kind.h"
 #include "storage/json_text.h"
 #include "storage/run_folder.h"
 
@@ -197,7 +198,8 @@ enum slc_status watch_folder_look(const char *path,
     } else if (status == SLC_OK && !saved && pid == 0 && !folder->was_held) {
         status =
             slc_fail(err, SLC_ERR_INPUT,
-                     "no run: neither its record, nor a checkpoint, nor a process that has it");
+                     "no run: neither its record, nor a checkpoint, nor a process that has it%s",
+                     slc_folder_advice(slc_files_system(), path, SLC_FOLDER_RUN));
         slc_error_locate_file(err, path);
     } else if (!before.started || before.pid != state->pid) {
         *news = RUN_NEWS_START;

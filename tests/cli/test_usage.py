@@ -75,8 +75,9 @@ def no_command(_folder):
     check("Commands:" in out, out)
     _, messages = sluice("covert", status=2)
     check(messages == "sluice: unknown command 'covert'; did you mean convert?\n", messages)
-    _, messages = sluice("xyzzy", status=2)
-    check("see sluice --help" in messages, messages)
+    for word in ("xyzzy", "foo", "tip-of"):
+        _, messages = sluice(word, status=2)
+        check("see sluice --help" in messages, messages)
 
 
 def wrong(part, *args):
@@ -117,6 +118,9 @@ def mistaken_folders(folder):
             ("runs of a sweep: name the store", 3, "info", sweep),
             ("a store, of which sluice cpd makes a run", 3, "top", store),
             ("name the folder of one of them", 3, "top", sweep),
+            ("name the folder of one of them", 3, "watch", sweep, "--once"),
+            ("a store, of which sluice cpd makes a run", 3, "watch", store, "--once"),
+            ("name the folder of one of them", 3, "export", sweep, os.path.join(folder, "x.mat")),
             ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
             ("results of a run", 3, "predict", out, out),
             ("--columns names those", 3, "convert", table, os.path.join(folder, "y.slc")),
@@ -191,13 +195,17 @@ def man_pages(_folder):
         check(f"*sluice-{command}*(1)" in page, f"sluice.1 does not list {command}")
 
 
-def full_output(_folder):
+def full_output(folder):
+    """Told as a full disk whenever the first write failed: at the end, or while much was done after it."""
     if not os.path.exists("/dev/full"):
         return
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([SLUICE, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
-    check(done.returncode == 5, f"exit {done.returncode}")
-    check("standard output" in done.stderr, done.stderr)
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "9x8x7", "--nnz", "100", "-q")
+    for args in (["--help"], ["cpd", store, "-r", "2", "-i", "2", "-o", os.path.join(folder, "r"), "--progress", "never"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([SLUICE, *args], stdout=full, stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 5, f"exit {done.returncode}")
+        check("standard output: cannot write the results: No space left" in done.stderr and "make room" in done.stderr, done.stderr)
 
 
 def closed_streams(folder):
@@ -228,6 +236,12 @@ run([
     ("version tells the features", version_tells_features),
     ("no command, an unknown one", no_command),
     wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
+    wrong("did you mean --memory?", "cpd", "x.slc", "--mem", "1G"),
+    wrong("did you mean --tol?", "cpd", "x.slc", "--tolerance", "1"),
+    wrong("did you mean --iters?", "cpd", "x.slc", "--itesr", "1"),
+    wrong("unknown option --xyz; see sluice cpd --help", "cpd", "x.slc", "--xyz", "1"),
+    wrong("an argument is empty, where cpd takes X.slc", "cpd", "", "-r", "3"),
+    wrong("an argument is empty, where convert takes IN", "convert", "x.tns", ""),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
     wrong("unknown option -rank; did you mean --rank?", "cpd", "x.slc", "-rank", "3"),
     wrong("unknown option -output=r; did you mean --output?", "cpd", "x.slc", "-r", "3", "-output=r"),
