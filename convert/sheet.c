@@ -65,15 +65,73 @@ static unsigned find_column(const struct slc_sheet_spec *spec,
     return found;
 }
 
+static bool has_byte(const struct slc_sheet_field *field, char byte)
+{
+    return memchr(field->text, byte, field->bytes) != NULL;
+}
+
+/* What may be wrong with a first line that lacks a column, or the names that it has. */
+static void advise(const struct slc_sheet_spec *spec,
+                   const struct slc_sheet_field *fields,
+                   unsigned count,
+                   const char *nearest,
+                   char *text,
+                   size_t room)
+{
+    static const char others[] = ";\t|,";
+    const struct slc_sheet_field *first = &fields[0];
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (first->bytes >= 2 &&
+        (memcmp(first->text, "\xff\xfe", 2) == 0 || memcmp(first->text, "\xfe\xff", 2) == 0)) {
+        (void)snprintf(text, room, "; it is UTF-16, which iconv -f UTF-16 -t UTF-8 converts");
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (has_byte(&fields[i], '\r')) {
+            (void)snprintf(text, room,
+                           "; lines end in CR alone, of which tr '\\r' '\\n' makes line ends");
+            return;
+        }
+    }
+    for (const char *other = others; count == 1 && *other != '\0'; other++) {
+        if (*other != spec->delimiter && has_byte(first, *other)) {
+            (void)snprintf(text, room, "; --delimiter %s%c%s would make several of it",
+                           *other == '\t' ? "ta" : "'", *other == '\t' ? 'b' : *other,
+                           *other == '\t' ? "" : "'");
+            return;
+        }
+    }
+    if (spec->no_header) {
+        (void)snprintf(text, room, "; without a header they are called 1 to %u", count);
+        return;
+    }
+    if (nearest[0] != '\0') {
+        (void)snprintf(text, room, "; there is '%s'", nearest);
+        return;
+    }
+    for (unsigned i = 0; i < count && used + 48 < room; i++) {
+        char name[33];
+
+        name[slc_sheet_unquote(&fields[i], name, sizeof name - 1)] = '\0';
+        used +=
+            (size_t)snprintf(text + used, room - used, "%s'%s'%s", i == 0 ? "; there are " : ", ",
+                             name, i + 1 < count && used + 96 >= room ? ", .." : "");
+    }
+}
+
 /* The fault that no column, or more than one, is called as the item says. */
 static enum slc_status no_column(const struct slc_sheet_spec *spec,
                                  unsigned m,
+                                 const struct slc_sheet_field *fields,
                                  unsigned count,
                                  bool twice,
                                  const char *nearest,
                                  struct slc_error *err)
 {
     const char *name = m < spec->order ? spec->items[m].column : spec->value;
+    char advice[SLC_SHEET_NAME_BYTES + 200];
     unsigned letters = 0;
     const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_SHEET_STRINGS
                            ? slc_sheet_nearest_rule(name, &letters)
@@ -89,10 +147,9 @@ static enum slc_status no_column(const struct slc_sheet_spec *spec,
                         "nearest is %s(NAME)",
                         name, count, (int)letters, name, rule);
     }
-    return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s%s%s",
-                    name, count, nearest[0] != '\0' ? "; there is '" : "", nearest,
-                    nearest[0] != '\0' ? "'" : "",
-                    m == spec->order ? "; without --value rows are counted" : "");
+    advise(spec, fields, count, nearest, advice, sizeof advice);
+    return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s", name,
+                    count, advice, m == spec->order ? "; without --value rows are counted" : "");
 }
 
 enum slc_status slc_sheet_take_header(struct slc_sheet_table *table,
@@ -118,7 +175,7 @@ enum slc_status slc_sheet_take_header(struct slc_sheet_table *table,
         if (table->at[m] != UINT_MAX && !twice) {
             continue;
         }
-        status = no_column(spec, m, count, twice, nearest, err);
+        status = no_column(spec, m, fields, count, twice, nearest, err);
         slc_error_locate_text(err, table->name, line, 1);
         return status;
     }

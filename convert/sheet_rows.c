@@ -141,7 +141,7 @@ static enum slc_status read_index(struct slc_sheet_part *part,
     switch (item->rule) {
     case SLC_SHEET_INTEGER:
         if (field->doubled || !slc_sheet_integer(field->text, field->bytes, index)) {
-            return wrong_field(part, m, field, "an integer from 0 on", err);
+            return wrong_field(part, m, field, "an integer from 0 to 2^62 - 1", err);
         }
         bin = (int64_t)*index;
         break;
@@ -154,9 +154,15 @@ static enum slc_status read_index(struct slc_sheet_part *part,
         bin = slc_time_bin(item->unit, &time);
         break;
     default:
-        if (!parse_value(field, &value) || !slc_sheet_bin(item, value, &bin)) {
+        if (!parse_value(field, &value)) {
+            return wrong_field(part, m, field, "a number", err);
+        }
+        if (!slc_sheet_bin(item, value, &bin)) {
             return wrong_field(part, m, field,
-                               item->rule == SLC_SHEET_LOG ? "a number above 0" : "a number", err);
+                               item->rule == SLC_SHEET_LOG
+                                   ? "a number above 0"
+                                   : "a number within 2^52 bins of ORIGIN: WIDTH is too small",
+                               err);
         }
     }
     if (bin < part->table->floor[m]) {

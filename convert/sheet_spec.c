@@ -155,6 +155,13 @@ slc_sheet_spec_parse(const char *columns, struct slc_sheet_spec *spec, struct sl
                             (int)SLC_MAX_ORDER);
         }
         end = read_item(at, item);
+        if (end == NULL && !bin_is_sound(item)) {
+            return slc_fail(err, SLC_ERR_USAGE, "item %u of --columns, '%.60s': %s",
+                            spec->order + 1, at,
+                            item->rule == SLC_SHEET_LOG
+                                ? "the BASE of log(NAME[,BASE]) is above 1, and at most 1000000"
+                                : "bin(NAME,WIDTH[,ORIGIN]) takes a WIDTH above 0");
+        }
         if (end == NULL) {
             return slc_fail(err, SLC_ERR_USAGE,
                             "item %u of --columns, '%.60s', is neither NAME nor int(NAME), "
