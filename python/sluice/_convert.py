@@ -62,6 +62,8 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
             raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
         if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
             raise UsageError(f"index {column.min()} in mode {n} is below 0")
+    if values.dtype.kind in "cmMSUV":  # objects may be numbers of pandas or decimal
+        raise UsageError(f"the values are of the type {values.dtype}; real numbers are needed")
     builder = c_void_p()
     run.call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
     try:
@@ -146,6 +148,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      `labels` has names: {mode: [name, ..]}
     scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
     pydata/sparse    an array of any form (COO, GCXS) with fill value 0
+    pyttb            an sptensor
     pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, categories
                      are numbered in their order, all else in sorted order. Values are those of `value_column`, or 1
                      for each row, so that rows are counted.
@@ -178,10 +181,15 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         # Matrices of scipy before 1.13 have rows and columns alone.
         coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
         values, shape = found.data, found.shape if shape is None else shape
+    elif hasattr(source, "subs") and hasattr(source, "vals"):  # pyttb, whose empty ones have no columns
+        coords = [np.reshape(source.subs, (-1, len(source.shape)))[:, mode] for mode in range(len(source.shape))]
+        coords = [column.astype(np.int64) if len(column) == 0 else column for column in coords]
+        values, shape = np.reshape(source.vals, -1), source.shape if shape is None else shape
+    elif not of_file and values is None:
+        raise UsageError(f"{type(source).__name__} is no sparse array that is known here, and coordinates need values: "
+                         "convert(coords, output, values)")
     elif not of_file:
         coords = [np.asarray(column) for column in source]
-        if values is None:
-            raise UsageError("coordinates need values")
         values = np.asarray(values)
     run = Run()
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,

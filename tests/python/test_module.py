@@ -100,6 +100,9 @@ def arrays(folder):
     check(np.array_equal(dense(made["matrix"], folder), want), "values differ")
     fails(sluice.UsageError, "below 0", sluice.convert, -coords, os.path.join(folder, "x.slc"), values)
     fails(sluice.UsageError, "integers", sluice.convert, coords + 0.5, os.path.join(folder, "x.slc"), values)
+    fails(sluice.UsageError, "real numbers", sluice.convert, coords, os.path.join(folder, "x.slc"), values * 1j)
+    fails(sluice.UsageError, "need values", sluice.convert, want, os.path.join(folder, "x.slc"))
+    fails(sluice.UsageError, "NoneType is no sparse array", sluice.convert, None, os.path.join(folder, "x.slc"))
     fails(sluice.InputError, "entry 0", sluice.convert, coords, os.path.join(folder, "x.slc"), values, shape=(9, 9, 9))
     check(not os.path.exists(os.path.join(folder, "x.slc")), "something is left")
 
@@ -115,6 +118,19 @@ def scipy_sparse(folder):
         return  # before 1.15 there are matrices alone
     tensor = sluice.convert(cube, os.path.join(folder, "c.slc"))
     check(tensor.shape == (3, 2, 4) and np.array_equal(dense(tensor, folder), cube.toarray()), tensor)
+
+
+def sptensors(folder):
+    """Of pyttb, by what they have: subs, vals and shape."""
+    class Sptensor:
+        def __init__(self, subs, vals, shape):
+            self.subs, self.vals, self.shape = subs, vals, shape
+
+    tensor = sluice.convert(Sptensor(np.array([[0, 2], [2, 1]]), np.array([[1.5], [2.0]]), (3, 4)), os.path.join(folder, "t.slc"))
+    check(tensor.shape == (3, 4) and dense(tensor, folder)[0, 2] == 1.5 and dense(tensor, folder)[2, 1] == 2, tensor)
+    for empty in (np.array([]), np.empty((0, 2), dtype=int)):
+        tensor = sluice.convert(Sptensor(empty, np.empty((0, 1)), (3, 4)), os.path.join(folder, "e.slc"), overwrite=True)
+        check(tensor.shape == (3, 4) and tensor.nnz == 0, tensor)
 
 
 def pydata_sparse(folder):
@@ -594,6 +610,7 @@ run([
     ("structs are those of the headers", structs),
     ("stores of arrays", arrays),
     ("stores of scipy's matrices", scipy_sparse),
+    ("stores of pyttb's tensors", sptensors),
     ("stores of pydata/sparse arrays", pydata_sparse),
     ("stores of pandas frames", frames),
     ("stores of tables, with names", tables),
