@@ -68,6 +68,40 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text);
+
+    return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
+}
+
+/* Text for a name that promises something else would deceive whoever takes it by the name. */
+static enum slc_status check_promise(const char *output, struct slc_error *err)
+{
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
+    static const char *const others[] = {".csv", ".tsv", ".npy"};
+
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        if (ends_with(output, packed[i])) {
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "the name %s promises compressed text, which is not written: give - as "
+                "OUT and a program that compresses behind it, as in sluice export X.slc "
+                "- | gzip > X.tns.gz, or --format tns for plain text",
+                output);
+        }
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (ends_with(output, others[i])) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the name %s promises a form that is not written of a tensor: name it "
+                            "X.tns, .bin, .npz or .mat, or give --format",
+                            output);
+        }
+    }
+    return SLC_OK;
+}
+
 /* The form that is asked for, or that the name of the output means. */
 static enum slc_status choose_form(const struct arguments *args,
                                    const char *output,
@@ -76,10 +110,14 @@ static enum slc_status choose_form(const struct arguments *args,
                                    struct slc_error *err)
 {
     const bool by_name = strcmp(args->format, "auto") == 0;
-    const enum slc_status status =
+    enum slc_status status = by_name && !run ? check_promise(output, err) : SLC_OK;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status =
         slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
                                by_name ? NULL : args->format, output, form, by_name ? NULL : err);
-
     return status != SLC_OK && by_name
                ? slc_fail(err, SLC_ERR_USAGE,
                           "the name %s does not say in which form the factors are wanted: give "

@@ -242,6 +242,8 @@ run([
     wrong("unknown option --xyz; see sluice cpd --help", "cpd", "x.slc", "--xyz", "1"),
     wrong("an argument is empty, where cpd takes X.slc", "cpd", "", "-r", "3"),
     wrong("an argument is empty, where convert takes IN", "convert", "x.tns", ""),
+    wrong("- | gzip > X.tns.gz", "export", "x.slc", "x.tns.gz"),
+    wrong("a form that is not written of a tensor", "export", "x.slc", "x.csv"),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
     wrong("unknown option -rank; did you mean --rank?", "cpd", "x.slc", "-rank", "3"),
     wrong("unknown option -output=r; did you mean --output?", "cpd", "x.slc", "-r", "3", "-output=r"),
