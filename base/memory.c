@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const uint64_t huge_page_bytes = UINT64_C(2) << 20;
@@ -236,9 +237,13 @@ uint64_t slc_memory_total(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     uint64_t total = pages > 0 ? (uint64_t)pages * slc_memory_page_bytes() : UINT64_MAX;
+    struct rlimit limit;
     char text[8192];
     char *rest = NULL;
 
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        total = slc_min_u64(total, limit.rlim_cur / 2);
+    }
     if (read_small("/proc/self/cgroup", text, sizeof text) == 0) {
         return total;
     }

@@ -68,7 +68,11 @@ uint64_t slc_memory_peak(void);
  * when it touches them, to tell what the one that it came from holds. Before there are threads.
  */
 void slc_memory_resident_at_least(uint64_t bytes);
-/* The smaller of physical memory and the cgroup limit (v1 and v2) of this process. */
+/*
+ * The smallest of physical memory, the cgroup limit (v1 and v2) of this process, and half of what
+ * its address space is limited to (ulimit -v): libraries, stacks and heaps of threads take as much
+ * of that as may be without ever being memory.
+ */
 uint64_t slc_memory_total(void);
 
 #endif

@@ -6,8 +6,11 @@
 #include "cpu/dense_kernels.h"
 #include "cpu/dense_state.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifdef SLC_HAVE_OPENBLAS
 #include <cblas.h>
@@ -37,11 +40,48 @@ void slc_dense_alone(void)
     }
 }
 
+/* What 0.3.21 asks for, by mmap and then by malloc, on x86-64: 128 MiB, a page and a header. */
+static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
+
+/*
+ * OpenBLAS takes a buffer for each thread at its first call, keeps it, and where it cannot be had
+ * tries for ever. So there has to be room for all that are to come, in the address space and where
+ * memory is not lent beyond what there is.
+ */
+static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+{
+    static _Atomic unsigned found;
+    const size_t bytes = (size_t)(workers * blas_buffer_bytes);
+    void *room;
+
+    if (workers <= atomic_load(&found)) {
+        return SLC_OK;
+    }
+    room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0);
+    if (room == MAP_FAILED) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "OpenBLAS needs an address space of %" PRIu64 " MiB beside all else, for "
+                        "%u threads: raise the limit (ulimit -v, h_vmem of a queue) or take fewer",
+                        (uint64_t)bytes >> 20, workers);
+    }
+    (void)munmap(room, bytes);
+    atomic_store(&found, workers);
+    return SLC_OK;
+}
+
 const char *slc_dense_library(void)
 {
     return openblas_get_config();
 }
 #else
+static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+{
+    (void)workers;
+    (void)err;
+    return SLC_OK;
+}
+
 static void silence_blas_threads(void)
 {
 }
@@ -132,6 +172,10 @@ enum slc_status slc_dense_create(unsigned workers,
                         rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
     }
     (void)pthread_once(&once, silence_blas_threads);
+    status = find_blas_room(workers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
     made = slc_calloc(1, sizeof *made);
     if (made == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the dense algebra's record");

@@ -28,7 +28,10 @@ const char *slc_dense_library(void);
 /* Scratch that all functions share; one at a time. */
 struct slc_dense;
 
-/* Owns: slc_dense_destroy, which takes NULL. Errors: SLC_ERR_MEMORY. */
+/*
+ * Owns: slc_dense_destroy, which takes NULL. Errors: SLC_ERR_MEMORY, also where there is no room
+ * for the buffers that BLAS takes for each thread, 128 MiB of address space that is hardly touched.
+ */
 enum slc_status slc_dense_create(unsigned workers,
                                  uint32_t rank_max,
                                  uint64_t rows_max,

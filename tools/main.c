@@ -13,7 +13,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /*
@@ -160,6 +162,31 @@ static int finish_output(void)
     return (putchar('\n') == EOF || fflush(stdout) != 0) && errno != 0 ? errno : EIO;
 }
 
+static bool is_limited(int resource)
+{
+    struct rlimit limit;
+
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/*
+ * OpenBLAS, as it is loaded, starts a thread for each further processor, which takes 128 MiB, and
+ * where these cannot be had, as under a limit of the address space (ulimit -v, h_vmem of a queue),
+ * tries for ever: the process would never end, not even after --help. Begun anew with the word that
+ * one thread does, it starts none.
+ */
+static void begin_without_blas_threads(char **argv)
+{
+    static const char name[] = "OPENBLAS_NUM_THREADS";
+    const char *threads = getenv(name);
+
+    if ((is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) &&
+        (threads == NULL || strcmp(threads, "1") != 0) && setenv(name, "1", 1) == 0) {
+        /* What refuses this leaves the process as it was. */
+        (void)execv("/proc/self/exe", argv);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -168,6 +195,7 @@ int main(int argc, char **argv)
     if (!occupy_standard_streams()) {
         return 1;
     }
+    begin_without_blas_threads(argv);
     slc_dense_alone();
     json_out_start();
     /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,

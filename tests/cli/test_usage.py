@@ -4,11 +4,12 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, SOURCE, check, load_json, run, sluice  # noqa: E402
+from tap import QUICK, SLUICE, SOURCE, Skip, check, load_json, run, sluice  # noqa: E402
 
 COMMANDS = re.findall(r"^  (\w+) ", sluice("--help")[0].split("Commands:\n")[1].split("\n\n")[0], re.M)
 
@@ -230,6 +231,24 @@ def closed_streams(folder):
         check(written[0] == written[1], f"{file} has other bytes")
 
 
+def limited_address_space(folder):
+    """As under ulimit -v, or h_vmem of a queue: OpenBLAS, which never ends where it gets no memory, gets it or is not asked."""
+    if QUICK:
+        raise Skip("sanitizers need an address space without end")
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "30x20x10", "--nnz", "500", "-q")
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    for mib, args, status, words in ((220, ["--help"], 0, ""), (220, ["check", store, "-q", "-t", "2"], 0, ""),
+                                     (220, ["cpd", store, "-r", "2", "-i", "2", "--nowrite", "-q", "-t", "4"], 1, "ulimit -v"),
+                                     (1200, ["cpd", store, "-r", "2", "-i", "2", "--nowrite", "-q", "-t", "4"], 0, "")):
+        done = subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=60, env=env, preexec_fn=lambda room=mib << 20:
+                              resource.setrlimit(resource.RLIMIT_AS, (room, room)))
+        check(done.returncode == status and words in done.stderr, f"{mib} MiB, {args}: {done}")
+    done = subprocess.run([SLUICE, "plan", store, "-r", "2", "--no-probe", "--json"], capture_output=True, text=True, timeout=60,
+                          env=env, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+    check(0.3 * 2**30 < json.loads(done.stdout)["budget_bytes"] <= 0.4 * 2**30, done.stdout)
+
+
 run([
     ("help starts with an example", help_starts_with_an_example),
     ("examples parse", examples_parse),
@@ -299,4 +318,5 @@ run([
     ("man pages have the options of the help", man_pages),
     ("a full standard output is an error", full_output),
     ("standard streams that are closed", closed_streams),
+    ("a limited address space", limited_address_space),
 ])
