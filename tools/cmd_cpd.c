@@ -343,6 +343,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         if (cpd->sweep == NULL &&
             (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
             log_json_fresh(cpd->log);
+            cpd_output_tell_replaced(&cpd->output);
         }
         start_log(cpd);
         show_start(cpd);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "console.h"
 #include "storage/folder_lock.h"
 #include "storage/model.h"
 #include "storage/outside.h"
@@ -256,6 +257,39 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
         status = lock_place(&output->places[i], checkpoint, err);
     }
     return status;
+}
+
+void cpd_output_tell_replaced(const struct cpd_output *output)
+{
+    /* Of a longer one, of a thousand iterations, less is told than memory would be taken for. */
+    enum { RECORD_BYTES_MAX = 256 << 10 };
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    struct slc_error untold = SLC_ERROR_INIT;
+    const json_t *fit, *seed;
+    json_t *record = NULL;
+    void *text = NULL;
+    uint64_t bytes = 0;
+    char words[96] = "";
+
+    if (output->run_path[0] == '\0' || files->stat_path(files->self, output->run_path, &stat) < 0) {
+        return;
+    }
+    if (slc_file_load(files, output->run_path, RECORD_BYTES_MAX, &text, &bytes, &untold) ==
+        SLC_OK) {
+        record = json_loadb(text, bytes, 0, NULL);
+    }
+    fit = json_object_get(record, "fit");
+    seed = json_object_get(json_object_get(record, "options"), "seed");
+    if (json_is_number(fit) && json_is_integer(seed)) {
+        (void)snprintf(words, sizeof words, " (seed %" JSON_INTEGER_FORMAT ", fit %.6g)",
+                       json_integer_value(seed), json_number_value(fit));
+    }
+    console_note("%s is of an earlier run%s, whose results are replaced at the end; --output keeps "
+                 "them by naming another folder",
+                 output->run_path, words);
+    json_decref(record);
+    slc_free(text);
 }
 
 void cpd_output_unlock(struct cpd_output *output)

@@ -60,6 +60,8 @@ enum slc_status cpd_output_choose(struct cpd_output *output,
 enum slc_status cpd_output_lock(struct cpd_output *output,
                                 const char *checkpoint,
                                 struct slc_error *err) SLC_NODISCARD;
+/* Says on standard error whose results are there already and will be replaced at the end. */
+void cpd_output_tell_replaced(const struct cpd_output *output);
 /* Takes what cpd_output_choose has filled in, locked or not, and all zero. */
 void cpd_output_unlock(struct cpd_output *output);
 

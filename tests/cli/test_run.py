@@ -99,7 +99,9 @@ def reported(folder):
     for n, rows in enumerate((30, 20, 10)):
         check(npy_header(os.path.join(results, f"mode-{n + 1}.npy")) == ("<f8", (rows, 3)), "npy")
     check(npy_header(os.path.join(results, "lambda.npy")) == ("<f8", (3,)), "lambda.npy")
-    sluice("cpd", store, "-r", 3, "-i", 1, "-o", results, "--precision", "f32")
+    _, messages = sluice("cpd", store, "-r", 3, "-i", 1, "-o", results, "--precision", "f32")
+    check(f"run.json is of an earlier run (seed 0, fit {record['fit']:.6g})" in messages, messages)
+    check("earlier run" not in sluice("cpd", store, "-r", 3, "-i", 1, "-o", results + "2")[1], "a fresh folder")
     check(npy_header(os.path.join(results, "mode-1.npy")) == ("<f4", (30, 3)), "f32 npy")
 
 
