@@ -25,7 +25,8 @@ struct sweep {
     const struct slc_sweep_options *options;
     char path[PATH_BYTES]; /* of sweep.json */
     struct slc_sweep_record *record;
-    int fd; /* of the lock; -1: none */
+    int fd;    /* of the lock; -1: none */
+    bool made; /* the folder, by this sweep */
     uint64_t start_ns;
     int code; /* of the run that ended it */
 };
@@ -79,6 +80,7 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
         return slc_fail_errno(err, -rc, sweep->options->folder,
                               "the results cannot be written there");
     }
+    sweep->made = rc >= 0;
     if (rc >= 0) {
         enum slc_status status = slc_name_sync(files, sweep->options->folder, err);
 
@@ -361,6 +363,11 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
         status = finish(&sweep, suggestion, err);
     }
     *code = sweep.code;
+    /* One that holds anything stays, as the system sees to. While it is locked: nobody else has
+     * begun to use it. */
+    if ((status != SLC_OK || *end != SLC_SWEEP_THROUGH) && sweep.made && sweep.fd >= 0) {
+        (void)slc_files_system()->remove_folder(slc_files_system()->self, options->folder);
+    }
     slc_folder_unlock(slc_files_system(), &sweep.fd);
     return status;
 }

@@ -172,7 +172,7 @@ static void print_report(const struct slc_convert_report *report,
     } else {
         printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     }
-    printf("  %-12s %s in the store, %s read\n", "nonzeros", format_count(&a, report->old_nnz),
+    printf("  %-12s %s in the store, %s read\n", "before", format_count(&a, report->old_nnz),
            format_count(&b, report->entries));
     printf("  %-12s %s", "dims", format_dims(dims, report->order, report->dims));
     if (memcmp(report->dims, report->old_dims, sizeof report->dims) != 0) {

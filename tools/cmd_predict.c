@@ -361,13 +361,13 @@ static void print_summary(const struct prediction *prediction)
     }
     if (report->has_values && report->rows > 0) {
         (void)snprintf(text, sizeof text,
-                       "%s entries: RMSE %.6g, MAE %.6g, largest error %.6g, norm of the values "
+                       "%s %s: RMSE %.6g, MAE %.6g, largest error %.6g, norm of the values "
                        "%.6g",
-                       format_count(&a, report->rows), report->rmse, report->mae, report->largest,
-                       report->values_norm);
+                       format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries",
+                       report->rmse, report->mae, report->largest, report->values_norm);
     } else {
-        (void)snprintf(text, sizeof text, "%s entries, without values to compare with",
-                       format_count(&a, report->rows));
+        (void)snprintf(text, sizeof text, "%s %s, without values to compare with",
+                       format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries");
     }
     if (strcmp(prediction->options.output, "-") == 0 &&
         prediction->options.form != SLC_PREDICT_NONE) {

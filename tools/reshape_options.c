@@ -178,6 +178,9 @@ int reshape_run(const struct build_options *build,
         return console_error(&err);
     }
     console_settle();
+    if (report.build.summary.nnz == 0 && report.nnz > 0) {
+        console_note("none of the nonzeros is left: %s is an empty tensor", reshape->output);
+    }
     if (build->quiet) {
         forecast_compare(&ahead, true, reshape->output);
         return 0;

@@ -203,6 +203,18 @@ def refused(folder):
     check(blocks(store) == before and not os.path.exists(out) and not os.path.exists(out + ".part"), os.listdir(folder))
 
 
+def nothing_left(folder):
+    """A slice without a nonzero is an empty tensor, which is said."""
+    text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "o.slc"))
+    with open(text, "w") as file:
+        file.write("1 1 1\n3 3 2\n")
+    sluice("convert", text, store, "-q")
+    _, messages = sluice("slice", store, out, "--mode", "1=2")
+    check("is an empty tensor" in messages, messages)
+    check(sluice("slice", store, out, "--mode", "1=2", "-q", "-f")[1] == "", "-q")
+    check(json.loads(sluice("info", out, "--json")[0])["nnz"] == 0, "not empty")
+
+
 def slices(folder):
     rows = rows_of(15000, 5)
     sums = combined(rows)
@@ -298,5 +310,5 @@ def killed(folder):
 if __name__ == "__main__":
     run([("append is the conversion of both texts", appends), ("what was appended is remembered", remembered),
          ("modes grow as they may", growth), ("bases", bases), ("layouts are built again", layouts),
-         ("what is refused", refused), ("slice and permute", slices),
+         ("what is refused", refused), ("slice and permute", slices), ("a slice without nonzeros", nothing_left),
          ("transforms", transforms), ("what is transformed", transformed), ("append, killed", killed)])

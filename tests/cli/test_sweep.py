@@ -72,6 +72,16 @@ def all_is_there(folder):
         check(both[0] == both[1], f"a run of a sweep has other bits in {name} than by itself")
 
 
+def nothing_to_sweep(folder):
+    """A sweep that cannot begin leaves no folder, but takes none away that was there."""
+    empty, out = os.path.join(folder, "e.slc"), os.path.join(folder, "out")
+    sluice("generate", empty, "--dims", "5x4x3", "--nnz", 0, "-q")
+    for there in (False, True):
+        _, messages = sluice("cpd", empty, "-r", "1,2", "-o", out, "-q", status=1)
+        check("no nonzeros" in messages and os.path.isdir(out) == there, f"{messages} {os.listdir(folder)}")
+        os.makedirs(out, exist_ok=True)
+
+
 def named_and_quiet(folder):
     """Without -o the folder is NAME.sweep here; -q prints nothing; --log-json has every run's events."""
     store = store_in(folder)
@@ -206,6 +216,7 @@ def locked(folder):
 if __name__ == "__main__":
     run([("all runs are there, and what they tell", all_is_there),
          ("named after the store, and quiet", named_and_quiet),
+         ("a sweep that cannot begin", nothing_to_sweep),
          ("a sweep goes on and grows", goes_on),
          ("what is refused", refused),
          ("killed, it gives the same bytes", killed),
