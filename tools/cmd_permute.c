@@ -44,7 +44,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_permute = {
     .name = "permute",
     .summary = "make a store with the modes of another in a new order",
-    .example = "sluice permute flights-4d.slc by-time.slc --order 4,1,2,3",
+    .example = "sluice permute flights-4d.slc by-destination.slc --order 4,1,2,3",
     .operands = "X.slc OUT.slc",
     .operands_min = 2,
     .operands_max = 2,

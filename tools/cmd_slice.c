@@ -79,7 +79,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_slice = {
     .name = "slice",
     .summary = "make a store of some indices of another one",
-    .example = "sluice slice flights-4d.slc summer.slc --mode 4=152..243 --mode 1=..50",
+    .example = "sluice slice flights-4d.slc june.slc --mode 1=152..181 --mode 2=7..",
     .operands = "X.slc OUT.slc",
     .operands_min = 2,
     .operands_max = 2,

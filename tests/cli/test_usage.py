@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Usage: help, versions, options that do not exist, values out of range; man pages tell the same."""
 
+import gzip
 import json
+import lzma
 import os
 import re
 import resource
@@ -9,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, SLUICE, SOURCE, Skip, check, load_json, run, sluice  # noqa: E402
+from tap import QUICK, SLUICE, SOURCE, Skip, check, load_json, npy, run, sluice  # noqa: E402
 
 COMMANDS = re.findall(r"^  (\w+) ", sluice("--help")[0].split("Commands:\n")[1].split("\n\n")[0], re.M)
 
@@ -36,6 +38,29 @@ def examples_parse(_folder):
             continue  # would really do it, or wait for it
         done = subprocess.run([SLUICE, *example], capture_output=True, text=True, cwd=_folder)
         check(done.returncode in (3, 5), f"{example}: exit {done.returncode}: {done.stderr}")
+
+
+def examples_work(folder):
+    """With a tensor of the shape of flights-4d, every example does what it says."""
+    def path(name):
+        return os.path.join(folder, name)
+
+    sluice("generate", path("t.slc"), "--dims", "182x24x229x228", "--nnz", 20000, "-q")
+    sluice("export", path("t.slc"), path("held-out.tns"), "-q")
+    with open(path("held-out.tns"), "rb") as file:
+        text = file.read() + b"182 24 229 228 1\n"
+    with lzma.open(path("flights-4d.tns.xz"), "wb", preset=0) as file:
+        file.write(text)
+    with gzip.open(path("february.tns.gz"), "wb", 1) as file:
+        file.write(text[:4000].rsplit(b"\n", 1)[0] + b"\n")
+    npy(path("v.npy"), [1.0] * 229, 229)
+    npy(path("U.npy"), [1.0] * 229 * 2, 229, 2)
+    first = ["convert", "cpd"]
+    for command in first + [name for name in COMMANDS if name not in (*first, "generate", "completion", "watch", "bench")]:
+        example = sluice(command, "--help")[0].splitlines()[0].split()[2:]
+        more = {"cpd": ["--iters", "2", "-q"], "plan": ["--no-probe"]}.get(command, [])
+        sluice(*example, *more, cwd=folder)
+    check(json.loads(sluice("info", path("june.slc"), "--json")[0])["dims"] == [30, 18, 229, 228], "june")
 
 
 def version_tells_features(_folder):
@@ -252,6 +277,7 @@ def limited_address_space(folder):
 run([
     ("help starts with an example", help_starts_with_an_example),
     ("examples parse", examples_parse),
+    ("examples work", examples_work),
     ("version tells the features", version_tells_features),
     ("no command, an unknown one", no_command),
     wrong("did you mean --rank?", "cpd", "x.slc", "--rnak", "3"),
