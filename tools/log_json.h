@@ -20,7 +20,8 @@ struct log_json;
 
 /*
  * `path` NULL gives a NULL log, which every function below takes. What a file holds stays, for a
- * run that goes on adds to it, unless log_json_fresh empties it. Errors: SLC_ERR_IO.
+ * run that goes on adds to it, unless log_json_fresh empties it. Errors: SLC_ERR_IO;
+ * SLC_ERR_USAGE where the file holds something else.
  */
 enum slc_status
 log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;

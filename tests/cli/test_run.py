@@ -187,6 +187,11 @@ def live_line(folder):
         check((b"\x1b[31m" in message) == colour, f"colour: {message}")
 
 
+def load_first(path):
+    with open(path) as file:
+        return json.loads(file.readline())
+
+
 def json_log(folder):
     store, path = small_store(folder), os.path.join(folder, "log")
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", os.path.join(folder, "o"), "-q",
@@ -199,6 +204,19 @@ def json_log(folder):
         check(event["iteration"] == number and event["seconds"] > 0, event)
         check(isinstance(event["fit"], float) and event["bytes_read"] >= 0, event)
     check(events[-1]["reason"] == "iterations" and events[-1]["iterations"] == 3, events[-1])
+    other = os.path.join(folder, "input.tns")
+    for text in ("1 1 1 1\n", "{\"schema\":\"sluice-run-1\"", "\0"):
+        with open(other, "w") as file:
+            file.write(text)
+        _, messages = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "-q", "--log-json", other, status=2)
+        with open(other) as file:
+            check(file.read() == text and "no log of sluice" in messages, f"{text!r}: {messages}")
+    for text in ("", "{\"schema\":"):  # empty, or torn
+        with open(other, "w") as file:
+            file.write(text)
+        sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "-q", "--log-json", other)
+        check(load_first(other)["event"] == "start", "not begun anew")
+    check("/dev/stdout" in sluice("cpd", store, "-r", 2, "--nowrite", "--log-json", "-", status=2)[1], "-")
     _, messages = sluice("cpd", store, "-r", 2, "--log-json", folder, "--nowrite", status=5)
     check(folder in messages, messages)
     sluice("cpd", store, "-r", 2, "-i", 2, "--nowrite", "-q", "--log-json", path, "--memory", "1MiB",
