@@ -8,6 +8,7 @@
 #include "storage/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 /* Paths have at most 4,096 bytes, and a folder takes two of them. */
@@ -124,4 +125,36 @@ slc_check_outside_stores(const struct slc_files *files, const char *path, struct
                               : climb(files, folder, path, true, err);
     }
     return slc_check_parent_outside_stores(files, path, err);
+}
+
+enum slc_status slc_check_own_form(const struct slc_files *files,
+                                   const char *path,
+                                   const char *begin,
+                                   const char *what,
+                                   struct slc_error *err)
+{
+    char found[64];
+    struct slc_file_stat stat;
+    int64_t got;
+    int fd;
+
+    files = slc_files_or_system(files);
+    if (files->stat_path(files->self, path, &stat) < 0 || stat.kind != 'f') {
+        return SLC_OK;
+    }
+    fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
+    got = fd < 0 ? fd : files->read_at(files->self, fd, found, strlen(begin), 0);
+    if (fd >= 0) {
+        (void)files->close(files->self, fd);
+    }
+    if (got < 0) {
+        return slc_fail_errno(err, (int)-got, path, "looking at what is to be replaced");
+    }
+    if (memcmp(found, begin, (size_t)got) != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s: the file is there and is not %s, so it is left alone: remove it, or "
+                        "name another one",
+                        path, what);
+    }
+    return SLC_OK;
 }

@@ -1,4 +1,7 @@
-/* Stores hold nothing but their own files: results are kept out of their folders. */
+/*
+ * Places that results are kept from: stores, which hold nothing but their own files, and files of
+ * others.
+ */
 #ifndef SLC_STORAGE_OUTSIDE_H
 #define SLC_STORAGE_OUTSIDE_H
 
@@ -19,5 +22,16 @@ enum slc_status slc_check_outside_stores(const struct slc_files *files,
 enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
                                                 const char *path,
                                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Refuses a file that holds something else than what would be written in its place, which begins
+ * with the text `begin`, of at most 63 bytes, and is called `what`. One that is not there, is
+ * empty, a device or a pipe may be written to. Errors: SLC_ERR_USAGE; SLC_ERR_IO.
+ */
+enum slc_status slc_check_own_form(const struct slc_files *files,
+                                   const char *path,
+                                   const char *begin,
+                                   const char *what,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -271,6 +271,9 @@ static int run(const struct command *command, int argc, char **argv)
         status = slc_check_outside_stores(slc_files_system(), args.output, &err);
     }
     if (status == SLC_OK) {
+        status = slc_check_own_form(NULL, args.output, "\x93NUMPY", "a .npy file", &err);
+    }
+    if (status == SLC_OK) {
         status = session_open(&session, operands.text[0], args.session.memory, &err);
     }
     if (status == SLC_OK && mode >= session.store.manifest.order) {

@@ -107,6 +107,9 @@ static enum slc_status check_all(const struct cpd_output *output, struct slc_err
     }
     if (status == SLC_OK && output->ktensor != NULL) {
         status = check_writable(output->ktensor, false, err);
+        if (status == SLC_OK) {
+            status = slc_check_own_form(NULL, output->ktensor, "ktensor", "a ktensor", err);
+        }
     }
     if (status == SLC_OK && output->checkpoint[0] != '\0') {
         status = check_writable(output->checkpoint, true, err);

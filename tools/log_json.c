@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,34 +45,6 @@ static enum slc_status check_place(const char *path, const char **mode, struct s
     return status;
 }
 
-/* What every log begins with, as far as the file goes; any other file would be emptied or spoilt.
- */
-static enum slc_status check_content(const char *path, struct slc_error *err)
-{
-    static const char begin[] = "{\"schema\":\"sluice-log-1\"";
-    char found[sizeof begin] = "";
-    struct stat stat_of;
-    FILE *file;
-    size_t bytes;
-
-    if (stat(path, &stat_of) != 0 || !S_ISREG(stat_of.st_mode)) {
-        return SLC_OK;
-    }
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return slc_fail_errno(err, errno, path, "looking into the JSON log");
-    }
-    bytes = fread(found, 1, sizeof begin - 1, file);
-    (void)fclose(file);
-    if (memcmp(found, begin, bytes) != 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--log-json %s: the file is there and is no log of sluice, so it is left "
-                        "alone: name another one, or remove it",
-                        path);
-    }
-    return SLC_OK;
-}
-
 enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
 {
     const char *mode;
@@ -90,7 +61,8 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
     }
     status = check_place(path, &mode, err);
     if (status == SLC_OK) {
-        status = check_content(path, err);
+        status =
+            slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err);
     }
     if (status != SLC_OK) {
         return status;

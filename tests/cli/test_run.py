@@ -210,7 +210,7 @@ def json_log(folder):
             file.write(text)
         _, messages = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "-q", "--log-json", other, status=2)
         with open(other) as file:
-            check(file.read() == text and "no log of sluice" in messages, f"{text!r}: {messages}")
+            check(file.read() == text and "not a log of sluice" in messages, f"{text!r}: {messages}")
     for text in ("", "{\"schema\":"):  # empty, or torn
         with open(other, "w") as file:
             file.write(text)
@@ -488,6 +488,13 @@ def mttkrp(folder):
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
     sluice("convert", "-", store, input="1 1 1 2\n1 2 3 3\n2 1 3 5\n")
     sluice("cpd", store, "-r", 2, "-i", 0, "-o", factors, "-q")
+    other = os.path.join(folder, "other.tns")
+    with open(other, "w") as file:
+        file.write("1 1 1 1\n")
+    for args in (("mttkrp", store, "--mode", 1, "--factors", factors, "-o", other), ("cpd", store, "-r", 2, "--ktensor", other)):
+        _, messages = sluice(*args, status=2)
+        with open(other) as file:
+            check(file.read() == "1 1 1 1\n" and "left alone" in messages, messages)
 
     def matrix(path):
         _, shape = npy_header(path)
