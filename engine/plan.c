@@ -410,10 +410,11 @@ static void plan_fixed(const struct slc_layouts *layouts,
                                                          : slc_relabel_memory_bytes(info);
     plan_matrices(layouts, plan);
     /* Cannot overflow: resident memory, at most 2^10 threads. */
-    plan->process_bytes =
-        (request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident()) +
-        LIBRARY_BYTES + (plan->threads + SLC_PLAN_IO_THREADS) * SLC_PLAN_THREAD_BYTES +
-        PROCESS_UNIT - 1;
+    plan->present_bytes =
+        request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident();
+    plan->process_bytes = plan->present_bytes + LIBRARY_BYTES +
+                          (plan->threads + SLC_PLAN_IO_THREADS) * SLC_PLAN_THREAD_BYTES +
+                          PROCESS_UNIT - 1;
     plan->process_bytes -= plan->process_bytes % PROCESS_UNIT;
 }
 

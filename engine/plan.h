@@ -184,6 +184,7 @@ struct slc_plan {
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
     enum slc_conflict untried[SLC_MAX_ORDER]; /* what there is no memory to try; AUTO: nothing */
     uint64_t process_bytes; /* resident now (program, libraries), with a margin for stacks */
+    uint64_t present_bytes; /* of these, without the margin */
     uint64_t index_bytes;   /* the reader */
     uint64_t factor_bytes;  /* all factor matrices, of every device */
     /* MTTKRP output, the largest, of every device; of TTM, rows and buffers (ttm.h) */

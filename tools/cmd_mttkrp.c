@@ -169,8 +169,6 @@ static enum slc_status compute(struct slc_session *session,
 /* What the plan lets expect, beside what happened: in the summary, and in the log. */
 static void compare(const struct slc_session *session, double seconds, bool quiet)
 {
-    const struct slc_plan *plan = &session->plan;
-    const uint64_t slots = (uint64_t)plan->slot_count * plan->slot_bytes;
     struct estimator estimator = {.plan = NULL};
     struct estimate estimate;
     struct slc_stream_stats stats;
@@ -179,10 +177,8 @@ static void compare(const struct slc_session *session, double seconds, bool quie
     slc_stream_stats(session->stream, &stats);
     actual.read_bytes = stats.bytes_read;
     estimator_start(&estimator);
-    estimator.plan = plan;
+    estimator.plan = &session->plan;
     estimator_judge(&estimator, 1, &estimate);
-    /* Of slots no more is filled than there is to read. */
-    estimate.memory_bytes -= slots > plan->iteration_bytes ? slots - plan->iteration_bytes : 0;
     if (!quiet) {
         estimate_compare(&estimate, &actual);
     }

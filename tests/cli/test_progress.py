@@ -256,6 +256,12 @@ def estimates(folder):
     with open(log) as file:
         estimate = json.loads(file.readlines()[-1])["estimate"]
     check(estimate["read_bytes"] == estimate["actual"]["read_bytes"] > 0, estimate)
+    # By the plan alone as by a beginning: without the margins that a budget is kept by.
+    told = float(re.search(r"memory +([0-9.]+) MiB expected", sluice(*args, "--probe-seconds", 60)[0])[1]) * 2**20
+    for memory in (told, estimate["memory_bytes"]):
+        check(0.75 * estimate["actual"]["memory_bytes"] <= memory <= 1.25 * estimate["actual"]["memory_bytes"], (told, estimate))
+        check(memory <= estimate["memory_most_bytes"] + 2**17, (told, estimate))
+    check(estimate["actual"]["memory_bytes"] <= estimate["memory_most_bytes"], estimate)
 
 
 def unprobed(folder):
