@@ -172,7 +172,9 @@ static struct slc_sorted_options build_options(const struct slc_relayout *layout
         .beside_bytes = beside,
         .stop = options->stop,
         .progress = options->progress,
-        .context = options->context};
+        .context = options->context,
+        .planned = options->planned,
+        .planned_context = options->planned_context};
 }
 
 enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,

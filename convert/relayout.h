@@ -24,6 +24,9 @@ struct slc_relayout_options {
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
     void *context; /* of progress */
+    /* As slc_sorted_options has them: of each layout that is built. */
+    void (*planned)(void *context, const struct slc_sorted_plan *plan);
+    void *planned_context;
 };
 
 /* A store whose layouts nobody else changes meanwhile. */

@@ -466,6 +466,9 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
         report->run = build->plan.keys.run;
         report->count_scans = build->plan.count_scans;
         report->count_seconds = build->plan.count_seconds;
+        if (options->planned != NULL) {
+            options->planned(options->planned_context, &build->plan);
+        }
         status = open_writer(build, err);
     }
     if (status == SLC_OK) {

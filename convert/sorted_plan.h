@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct slc_sorted_plan;
+
 struct slc_sorted_options {
     const struct slc_files *files;
     const struct slc_reader *reader; /* of the layout blco */
@@ -27,6 +29,9 @@ struct slc_sorted_options {
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
     void *context; /* of progress */
+    /* Called once, when a build has its plan and is about to write; NULL: nobody is. */
+    void (*planned)(void *context, const struct slc_sorted_plan *plan);
+    void *planned_context;
 };
 
 struct slc_sorted_plan {

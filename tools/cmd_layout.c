@@ -77,6 +77,7 @@ static const struct option options[] = {
 
 static enum slc_status add_layout(struct slc_relayout *layouts,
                                   const struct arguments *args,
+                                  struct layout_expected *expected,
                                   enum slc_layout_kind kind,
                                   unsigned mode,
                                   struct slc_error *err)
@@ -104,6 +105,10 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     }
     status = slc_relayout_add(layouts, kind, mode, &report, err);
     console_settle();
+    if (status == SLC_OK) {
+        expected->made_bytes += report.summary.file_bytes;
+        expected->resumed = expected->resumed || report.kept_nnz > 0;
+    }
     if (status == SLC_OK && !args->quiet) {
         layout_print_report(layouts, kind, mode, &report, args->verbose);
         (void)fflush(stdout);
@@ -216,8 +221,10 @@ static enum slc_status move_layouts(struct slc_relayout *layouts,
     return status;
 }
 
-static enum slc_status
-change(struct slc_relayout *layouts, const struct arguments *args, struct slc_error *err)
+static enum slc_status change(struct slc_relayout *layouts,
+                              const struct arguments *args,
+                              struct layout_expected *expected,
+                              struct slc_error *err)
 {
     const unsigned order = layouts->store.manifest.order;
     struct layout_wish wish = {.add = {0}};
@@ -230,7 +237,7 @@ change(struct slc_relayout *layouts, const struct arguments *args, struct slc_er
     }
     for (unsigned i = 0; i < LAYOUT_KINDS * order && status == SLC_OK; i++) {
         if (layout_has_mode(wish.add[i / order], i % order)) {
-            status = add_layout(layouts, args, layout_kinds[i / order], i % order, err);
+            status = add_layout(layouts, args, expected, layout_kinds[i / order], i % order, err);
         }
     }
     if (status == SLC_OK && (args->lists.stripe != NULL || args->lists.gather)) {
@@ -244,18 +251,25 @@ static enum slc_status
 change_store(const struct arguments *args, const char *store, struct slc_error *err)
 {
     const struct slc_stop stop = {.flag = signals_stop()};
+    struct slc_relayout layouts = {.lock = -1};
+    struct layout_expected expected = {.layouts = &layouts};
     const struct slc_relayout_options open = {
         .store = store,
         .memory_bytes = args->memory,
         .workers = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
         .reads_only = args->dry_run,
         .stop = &stop,
-        .progress = progress_phase};
-    struct slc_relayout layouts = {.lock = -1};
+        .progress = progress_phase,
+        .planned = layout_expect,
+        .planned_context = &expected};
     enum slc_status status = slc_relayout_open(&open, &layouts, err);
 
+    forecast_begin(&expected.ahead);
     if (status == SLC_OK) {
-        status = change(&layouts, args, err);
+        status = change(&layouts, args, &expected, err);
+    }
+    if (status == SLC_OK && !expected.resumed) {
+        forecast_compare_bytes(&expected.ahead, args->quiet, 0, expected.made_bytes);
     }
     if (status == SLC_OK && args->verbose) {
         struct format_text a, b;

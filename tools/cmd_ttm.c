@@ -1,8 +1,11 @@
 /* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
+#include "base/checked.h"
 #include "base/clock.h"
 #include "commands.h"
 #include "common_options.h"
 #include "console.h"
+#include "estimate.h"
+#include "forecast_ahead.h"
 #include "forecast_product.h"
 #include "progress.h"
 #include "signals.h"
@@ -11,6 +14,7 @@
 #include "ttm_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static const char *const kernel_choices[] = {"auto", "fiber", "element", NULL};
@@ -249,33 +253,77 @@ static enum slc_status multiply(struct ttm_product *product, struct slc_error *e
 }
 
 /* In times of decoding a nonzero: sorting it; and multiplying it by so many columns. */
-static enum slc_status expect_time(const struct ttm_product *product, struct slc_error *err)
+static struct forecast_product expected_of(const struct ttm_product *product)
 {
-    const struct forecast_product expected = {
+    return (struct forecast_product){
         .reader = product->store.reader,
         .output = product->folder,
         .threads = product->plan.threads,
         .written_bytes = (uint64_t)ttm_result_bytes(product, ttm_fibers_most(product)),
         .decodings = (product->order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
+}
+
+static enum slc_status expect_time(const struct ttm_product *product, struct slc_error *err)
+{
+    const struct forecast_product expected = expected_of(product);
 
     return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+}
+
+/* What rows fill of memory: buffers until all are written, and with each thread those of a tile. */
+static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_bytes)
+{
+    const double tile = SLC_TILE_NNZ / (double)slc_max_u64(product->store.manifest.nnz, 1);
+
+    return (uint64_t)((double)result_bytes * (1 + product->plan.threads * fmin(tile, 1)));
+}
+
+/* Of a run that begins, and has its plan over the layout that it multiplies. */
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct ttm_product *product = context;
+    const struct slc_plan *plan = &product->plan;
+    struct forecast_product expected = expected_of(product);
+    enum slc_status status;
+
+    expected.reader = product->order.reader;
+    expected.brief = true;
+    status = forecast_product_judge(&expected, forecast, err);
+    forecast->memory_bytes =
+        estimate_memory(plan) - plan->output_bytes +
+        slc_min_u64(plan->output_bytes, rows_bytes(product, expected.written_bytes));
+    forecast->read_bytes = plan->iteration_bytes;
+    return status;
+}
+
+/* Where a device multiplies, or it is not known how many fibers there are, nothing is. */
+static void expect_run(struct ttm_product *product)
+{
+    if (product->order.path == NULL && product->choice.device == NULL &&
+        slc_reader_info(product->order.reader)->layout == SLC_LAYOUT_FIBER) {
+        forecast_ahead(&product->ahead, product->args->quiet || product->args->json,
+                       product->store.path, judge_ahead, product);
+    }
 }
 
 static enum slc_status print_result(const struct ttm_product *product, struct slc_error *err)
 {
     const struct ttm_arguments *args = product->args;
 
-    if (args->json) {
-        return args->dry_run ? ttm_print_dry_run_json(product, err) : ttm_print_json(product, err);
+    if (args->json && args->dry_run) {
+        return ttm_print_dry_run_json(product, err);
     }
     if (args->dry_run) {
         ttm_print_dry_run(product);
         return expect_time(product, err);
     }
-    if (!args->quiet) {
+    if (!args->quiet && !args->json) {
         ttm_print(product);
     }
-    return SLC_OK;
+    forecast_compare_bytes(&product->ahead, args->quiet || args->json, product->stats.bytes_read,
+                           product->report.output.bytes);
+    return args->json ? ttm_print_json(product, err) : SLC_OK;
 }
 
 /* The plan over the layout with whole fibers, if the store has it. */
@@ -334,6 +382,7 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
+    expect_run(product);
     slc_placement_enter(&product->plan.placement);
     status = read_operands(product, err);
     if (status == SLC_OK) {

@@ -200,16 +200,13 @@ static uint64_t empty_slots_bytes(const struct slc_plan *plan)
     return slots > most ? slots - most : 0;
 }
 
-/*
- * What is held by the plan, without copies per mode that come later: of its margins, what they turn
- * out to be. Kernels that add to an output have no scratch where copies serve from the beginning.
- */
-static uint64_t planned_memory(const struct slc_plan *plan)
+uint64_t estimate_memory(const struct slc_plan *plan)
 {
     const uint64_t process = slc_min_u64(plan->process_bytes, plan->present_bytes + GROWN_BYTES);
     uint64_t bytes = plan->total_bytes - plan->copies_bytes - (plan->process_bytes - process) -
                      empty_slots_bytes(plan);
 
+    /* Kernels that add to an output have no scratch where copies serve from the beginning. */
     if (slc_plan_starts_with_copies(plan)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes) - plan->scratch_bytes;
     }
@@ -226,7 +223,7 @@ static uint64_t judge_memory(const struct estimator *estimator, unsigned iterati
      * MTTKRP, what its files are read and written by is beside what was begun.
      */
     if (estimator->completed == 0 || plan->request.operation == SLC_OP_MTTKRP) {
-        bytes = slc_max_u64(bytes, planned_memory(plan));
+        bytes = slc_max_u64(bytes, estimate_memory(plan));
     }
     if (will_copy(estimator, iterations)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes);

@@ -70,6 +70,10 @@ void estimator_judge(const struct estimator *estimator,
                      unsigned iterations,
                      struct estimate *estimate);
 
+/* What is held at most, by the plan alone, without copies per mode that come later: of its margins,
+ * what they turn out to be. */
+uint64_t estimate_memory(const struct slc_plan *plan);
+
 /* "Estimate" with its lines, and the member of that name. */
 void estimate_print(const struct estimate *estimate);
 json_t *estimate_json(const struct estimate *estimate);

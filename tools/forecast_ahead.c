@@ -139,17 +139,30 @@ static double times(double expected, double happened)
     return happened > 0 ? expected / happened : 0;
 }
 
+void forecast_begin(struct forecast_ahead *of)
+{
+    *of = (struct forecast_ahead){.read_before = bytes_read(), .start_ns = slc_clock_ns()};
+}
+
 void forecast_compare(const struct forecast_ahead *of, bool quiet, const char *output)
+{
+    forecast_compare_bytes(of, quiet, 0, output != NULL ? size_of(output) : 0);
+}
+
+void forecast_compare_bytes(const struct forecast_ahead *of,
+                            bool quiet,
+                            uint64_t read,
+                            uint64_t size)
 {
     const struct forecast_told *told = &of->told;
     const double seconds = slc_seconds_since(of->start_ns);
-    const uint64_t memory = slc_memory_peak(), read = bytes_read() - of->read_before;
-    const uint64_t size = output != NULL ? size_of(output) : 0;
+    const uint64_t memory = slc_memory_peak();
     struct format_text a, b, c;
 
     if (!of->known) {
         return;
     }
+    read = read > 0 ? read : bytes_read() - of->read_before;
     if (!quiet) {
         printf("  %-12s memory %s of %s (%.2f), read %s", "expected",
                format_memory(&a, told->memory_bytes), format_memory(&b, memory),

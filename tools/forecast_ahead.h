@@ -33,7 +33,21 @@ void forecast_ahead(struct forecast_ahead *of,
                     forecast_judge_fn *judge,
                     const void *context);
 
+/*
+ * The run begins, and is judged by itself: the caller fills `told`, and says that it is `known`,
+ * when it has its plan.
+ */
+void forecast_begin(struct forecast_ahead *of);
+
 /* At the end of the run; `output`: the file or store that was made, NULL: none. */
 void forecast_compare(const struct forecast_ahead *of, bool quiet, const char *output);
+/*
+ * The same with the bytes as the caller knows them: of an output in place of what was there (0:
+ * none), and read, where system calls do not count them (io_uring; 0: as they do).
+ */
+void forecast_compare_bytes(const struct forecast_ahead *of,
+                            bool quiet,
+                            uint64_t read,
+                            uint64_t size);
 
 #endif

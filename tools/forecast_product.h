@@ -2,7 +2,7 @@
 #ifndef SLC_TOOLS_FORECAST_PRODUCT_H
 #define SLC_TOOLS_FORECAST_PRODUCT_H
 
-#include "base/error.h"
+#include "forecast.h"
 #include "storage/store.h"
 
 struct forecast_product {
@@ -12,10 +12,19 @@ struct forecast_product {
     unsigned mode;      /* unless it is blco */
     const char *output; /* NULL: a number */
     uint64_t memory_bytes;
+    bool brief; /* as struct forecast has it */
     unsigned threads;
     uint64_t written_bytes; /* at most; 0: not known, as is whether the disk has room */
     double decodings;       /* that a nonzero takes a thread as long as, all steps together */
 };
+
+/*
+ * The same for a run that begins: fills the forecast's command, output, what would be written, and
+ * time, but for phases where nothing can be tried. Errors: those of the store.
+ */
+enum slc_status forecast_product_judge(const struct forecast_product *product,
+                                       struct forecast *forecast,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Tries some tiles of the layout and the drives, and prints "time" and "bottleneck"; nothing where

@@ -5,6 +5,7 @@
 #include "engine/relabel.h"
 #include "engine/ttm.h"
 #include "fiber_order.h"
+#include "forecast_ahead.h"
 #include "products.h"
 #include "session.h"
 #include "storage/labels.h"
@@ -39,6 +40,7 @@ struct ttm_product {
     struct slc_ttm_options options;
     struct slc_ttm_report report;
     struct slc_stream_stats stats;
+    struct forecast_ahead ahead;
     double sort_seconds, multiply_seconds, total_seconds;
 };
 

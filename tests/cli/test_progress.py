@@ -349,9 +349,14 @@ def expected(folder):
     """A run that begins is judged, and compared with what happened at its end: in its summary and its log."""
     text, store, out, log = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "out", "log"))
     sluice("generate", text, "--dims", "3000x2000x100", "--nnz", 60000, "-q")
+    matrix = os.path.join(folder, "u.npy")
+    npy(matrix, [1.5] * 8000, 2000, 4)
     for command, made in ((["convert", text, store], store), (["check", store], None), (["export", store, out + ".bin"], out + ".bin"),
                           (["slice", store, out + ".slc", "--mode", "1=..2000"], out + ".slc"), (["append", store, text, "--again"], store),
-                          (["generate", out + ".g.slc", "--dims", "3000x2000x100", "--nnz", 100000], out + ".g.slc")):
+                          (["generate", out + ".g.slc", "--dims", "3000x2000x100", "--nnz", 100000], out + ".g.slc"),
+                          (["layout", store, "--sorted", "1"], os.path.join(store, "sorted-1.blk")),
+                          (["layout", store, "--drop", "sorted-1", "--fiber", "2"], os.path.join(store, "fiber-2.blk")),
+                          (["ttm", store, out + ".u", "--mode", "2", "--matrix", matrix], out + ".u")):
         told = sluice(*command, "--log-json", log)[0]
         check("  expected     memory " in told and " of " in told, told)
         with open(log) as file:
