@@ -192,7 +192,8 @@ static enum slc_status judge_input(struct slc_conversion *c,
     f->dims_declared = c->job.dims_declared;
     f->workers = c->job.workers;
     f->input_bytes = c->info.stored_bytes;
-    f->sample_bytes = c->table == NULL ? sample->read_bytes : 0;
+    f->sample_bytes =
+        slc_input_identity_bytes(c->input) + (c->table == NULL ? sample->read_bytes : 0);
     if (c->table != NULL) {
         memcpy(f->dims, c->header.dims, sizeof f->dims);
         f->text_bytes = sample->text_bytes;

@@ -505,3 +505,10 @@ slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error
     *identity = slc_max_u64(slc_hash64(numbers, sizeof numbers), 1);
     return SLC_OK;
 }
+
+uint64_t slc_input_identity_bytes(const struct slc_input *input)
+{
+    return input->source.by_offset
+               ? IDENTITY_RANGES * slc_min_u64(input->stored_bytes, IDENTITY_RANGE_BYTES)
+               : 0;
+}

@@ -98,6 +98,8 @@ enum slc_status slc_input_go_to(struct slc_input *input,
 enum slc_status slc_input_identity(struct slc_input *input,
                                    uint64_t *identity,
                                    struct slc_error *err) SLC_NODISCARD;
+/* What that reads of the file. */
+uint64_t slc_input_identity_bytes(const struct slc_input *input);
 
 /*
  * Whether the file is still what it was when it was opened, by its length and the time of its last
