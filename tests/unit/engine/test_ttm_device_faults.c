@@ -179,7 +179,7 @@ static void a_signal_stops(void)
         struct slc_error err = SLC_ERROR_INIT;
 
         SLC_ASSERT_FAILS(multiply(&scene, shape_of(&scene, &wishes[w]), NULL, &stop, &err),
-                         SLC_ERR_INTERRUPTED, &err, "signal");
+                         SLC_ERR_INTERRUPTED, &err, "stopped");
         CU_ASSERT(is_earlier(&scene));
     }
     close_scene(&scene);

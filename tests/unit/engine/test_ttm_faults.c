@@ -166,7 +166,7 @@ static void a_signal_stops(void)
     create(&problem, &old);
     SLC_ASSERT_OK(ttm_run_open(&run, &problem, &shape, &err), &err);
     run.options.stop = &stop;
-    SLC_ASSERT_FAILS(ttm_run_multiply(&run, &report, &err), SLC_ERR_INTERRUPTED, &err, "signal");
+    SLC_ASSERT_FAILS(ttm_run_multiply(&run, &report, &err), SLC_ERR_INTERRUPTED, &err, "stopped");
     ttm_run_close(&run);
     CU_ASSERT(result_is(&problem, old));
     ttm_problem_destroy(&problem);
