@@ -80,9 +80,8 @@ enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const ch
         slc_error_clear(err);
         err->status = status;
         va_start(args, format);
-        (void)vsnprintf(err->message, sizeof err->message, format, args);
+        slc_words_format(err->message, sizeof err->message, format, args);
         va_end(args);
-        slc_words_apply(err->message, sizeof err->message);
     }
     return status;
 }
@@ -99,21 +98,19 @@ slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const 
     }
     if (err && err->status == SLC_OK) {
         char reason[128];
-        int length;
+        size_t length;
         va_list args;
 
         slc_error_clear(err);
         err->status = status;
         err->system_errno = system_errno;
         va_start(args, format);
-        length = vsnprintf(err->message, sizeof err->message, format, args);
+        slc_words_format(err->message, sizeof err->message, format, args);
         va_end(args);
-        if (length >= 0 && (size_t)length < sizeof err->message) {
-            /* The GNU form: returns the text, which may or may not lie in `reason`. */
-            (void)snprintf(err->message + length, sizeof err->message - (size_t)length, ": %s",
-                           strerror_r(system_errno, reason, sizeof reason));
-        }
-        slc_words_apply(err->message, sizeof err->message);
+        length = strlen(err->message);
+        /* The GNU form: returns the text, which may or may not lie in `reason`. */
+        (void)snprintf(err->message + length, sizeof err->message - length, ": %s",
+                       strerror_r(system_errno, reason, sizeof reason));
         slc_error_locate_file(err, file);
     }
     return status;
@@ -127,7 +124,7 @@ enum slc_status slc_fail_budget(
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(what, sizeof what, format, args);
+    slc_words_format(what, sizeof what, format, args);
     va_end(args);
     if (budget_bytes >= mib) {
         (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,

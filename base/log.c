@@ -25,9 +25,8 @@ void slc_log(enum slc_log_level level, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(message, sizeof message, format, args);
+    slc_words_format(message, sizeof message, format, args);
     va_end(args);
-    slc_words_apply(message, sizeof message);
     pthread_mutex_lock(&lock);
     if (sink) {
         sink(sink_context, level, message);

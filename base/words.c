@@ -2,6 +2,7 @@
 #include "base/words.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MESSAGE_BYTES = 1024 };
@@ -56,7 +57,7 @@ static const char *option_at(const char *text, const char *at)
 }
 
 struct rewriting {
-    char text[MESSAGE_BYTES];
+    char *text;
     size_t used, room;
 };
 
@@ -78,19 +79,16 @@ static const char *put_option(struct rewriting *to, const char *at)
     return at;
 }
 
-void slc_words_apply(char *text, size_t bytes)
+/* Whether there was room for all of it. */
+static bool rewrite(char *text, size_t bytes, const char *said)
 {
-    struct rewriting to = {.used = 0};
-    const char *at = text;
+    struct rewriting to = {.text = text, .room = bytes - 1};
+    const char *at = said;
 
-    if (replaced == NULL || bytes < 2) {
-        return;
-    }
-    to.room = bytes < sizeof to.text ? bytes - 1 : sizeof to.text - 1;
     while (*at != '\0' && to.used < to.room) {
         const size_t command = command_bytes(at);
-        const struct slc_word *word = command > 0 ? NULL : find(text, at);
-        const char *option = option_at(text, at);
+        const struct slc_word *word = command > 0 ? NULL : find(said, at);
+        const char *option = option_at(said, at);
 
         if (word != NULL) {
             put(&to, word->instead, strlen(word->instead));
@@ -102,6 +100,27 @@ void slc_words_apply(char *text, size_t bytes)
             at += command > 0 ? command : 1;
         }
     }
-    memcpy(text, to.text, to.used);
     text[to.used] = '\0';
+    return to.used < to.room;
+}
+
+const char *slc_words_said(char *text, size_t bytes, const char *said)
+{
+    if (said == NULL || replaced == NULL) {
+        (void)snprintf(text, bytes, "%s", said != NULL ? said : "");
+    } else {
+        (void)rewrite(text, bytes, said);
+    }
+    return text;
+}
+
+void slc_words_format(char *text, size_t bytes, const char *format, va_list args)
+{
+    char other[MESSAGE_BYTES];
+
+    /* A format that is cut might end within a conversion. */
+    if (replaced != NULL && rewrite(other, sizeof other, format)) {
+        format = other;
+    }
+    (void)vsnprintf(text, bytes, format, args);
 }

@@ -6,6 +6,7 @@
 #ifndef SLC_BASE_WORDS_H
 #define SLC_BASE_WORDS_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct slc_word {
@@ -20,7 +21,19 @@ struct slc_word {
  */
 void slc_words_set(const struct slc_word *words, size_t count);
 
-/* Rewrites a message in its place, of `bytes` bytes, as far as there is room. */
-void slc_words_apply(char *text, size_t bytes);
+/*
+ * Formats a message as vsnprintf does, whose format is said in these words. What it is given as
+ * arguments stays, since that are names of files and columns: a text of ours among them is
+ * SLC_SAID.
+ */
+void slc_words_format(char *text, size_t bytes, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+/* Writes `said` in these words into `text`, as far as there is room; returns `text`. */
+const char *slc_words_said(char *text, size_t bytes, const char *said);
+
+/* A text of ours as an argument of a message, valid to the end of the block; NULL is "". */
+#define SLC_SAID(said) slc_words_said((char[SLC_SAID_BYTES]){0}, SLC_SAID_BYTES, (said))
+enum { SLC_SAID_BYTES = 192 };
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/words.h"
 #include "convert/build_complete.h"
 #include "convert/build_fibers.h"
 #include "convert/build_memory.h"
@@ -461,7 +462,7 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     builder->options.assumed_base = assumed_base;
     if (status == SLC_OK) {
         slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
-                builder->folder.part, why);
+                builder->folder.part, SLC_SAID(why));
         status = slc_build_folder_empty(&builder->folder, err);
     }
     return status;

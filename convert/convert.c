@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/team.h"
 #include "base/version.h"
+#include "base/words.h"
 #include "convert/build_complete.h"
 #include "convert/convert_internal.h"
 #include "convert/sheet.h"
@@ -118,7 +119,7 @@ static void settle_stated_base(struct slc_conversion *c)
 
     c->job.index_base = c->options->index_base >= 0 ? c->options->index_base : header->index_base;
     if (c->options->index_base >= 0) {
-        snprintf(c->reason, sizeof c->reason, "as --index-base says");
+        snprintf(c->reason, sizeof c->reason, "%s", SLC_SAID("as --index-base says"));
     } else if (header->dialect == SLC_DIALECT_GENTEN ||
                header->dialect == SLC_DIALECT_TENSORTOOLBOX) {
         snprintf(c->reason, sizeof c->reason, "stated by the header");

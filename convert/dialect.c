@@ -6,6 +6,7 @@
  * is the order of a ParTI or a bare GenTen header, which differ in their third line; anything else
  * is rows at once. Nothing is consumed that is not recognized: rows are left to convert/rows.c.
  */
+#include "base/words.h"
 #include "convert/number.h"
 #include "convert/text_scan.h"
 
@@ -356,7 +357,7 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
     if (!strchr("0123456789+-.", *field.begin) || *field.begin == '\0') {
         const char *table =
             memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL
-                ? "; of a table (CSV, TSV) --columns names those that become modes"
+                ? SLC_SAID("; of a table (CSV, TSV) --columns names those that become modes")
                 : "";
 
         (void)slc_fail(err, SLC_ERR_INPUT,

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "base/team.h"
+#include "base/words.h"
 #include "convert/format.h"
 #include "convert/input.h"
 #include "convert/row_source.h"
@@ -241,7 +242,7 @@ static enum slc_status settle_base(struct predict *predict, struct slc_error *er
     }
     report->index_base = (unsigned)(given >= 0 ? given : predict->header.index_base);
     (void)snprintf(report->base_reason, sizeof report->base_reason, "%s",
-                   given >= 0 ? "as --index-base says" : "stated by the header");
+                   given >= 0 ? SLC_SAID("as --index-base says") : "stated by the header");
     return SLC_OK;
 }
 

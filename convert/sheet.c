@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/words.h"
 #include "convert/number.h"
 #include "convert/sheet_read.h"
 #include "convert/sheet_remember.h"
@@ -97,9 +98,9 @@ static void advise(const struct slc_sheet_spec *spec,
     }
     for (const char *other = others; count == 1 && *other != '\0'; other++) {
         if (*other != spec->delimiter && has_byte(first, *other)) {
-            (void)snprintf(text, room, "; --delimiter %s%c%s would make several of it",
-                           *other == '\t' ? "ta" : "'", *other == '\t' ? 'b' : *other,
-                           *other == '\t' ? "" : "'");
+            (void)snprintf(text, room, "; %s %s%c%s would make several of it",
+                           SLC_SAID("--delimiter"), *other == '\t' ? "ta" : "'",
+                           *other == '\t' ? 'b' : *other, *other == '\t' ? "" : "'");
             return;
         }
     }
@@ -149,7 +150,8 @@ static enum slc_status no_column(const struct slc_sheet_spec *spec,
     }
     advise(spec, fields, count, nearest, advice, sizeof advice);
     return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s", name,
-                    count, advice, m == spec->order ? "; without --value rows are counted" : "");
+                    count, advice,
+                    m == spec->order ? SLC_SAID("; without --value rows are counted") : "");
 }
 
 enum slc_status slc_sheet_take_header(struct slc_sheet_table *table,

@@ -2,6 +2,7 @@
 #include "engine/device_choice.h"
 
 #include "base/checked.h"
+#include "base/words.h"
 
 #include <string.h>
 
@@ -226,12 +227,13 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
         return wish->streams == 0 && wish->memory_bytes == 0
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_USAGE,
-                              "--%s is of GPUs, but none is asked for: add --device gpu or auto, "
+                              "%s is of GPUs, but none is asked for: add --device gpu or auto, "
                               "or leave it out",
-                              wish->streams != 0 ? "streams" : "device-memory");
+                              wish->streams != 0 ? SLC_SAID("--streams")
+                                                 : SLC_SAID("--device-memory"));
     }
     if (cpu != NULL) {
-        (void)slc_fail(why, SLC_ERR_USAGE, "%s", cpu);
+        (void)slc_fail(why, SLC_ERR_USAGE, "%s", SLC_SAID(cpu));
         return SLC_OK;
     }
     status = make_devices(wish, set, &refused);

@@ -1,4 +1,5 @@
 /* What a user asks of a plan: names of choices, and what cannot be asked for. */
+#include "base/words.h"
 #include "engine/plan_impl.h"
 
 #include <inttypes.h>
@@ -131,10 +132,11 @@ static enum slc_status check_accelerator(const struct slc_plan_request *request,
     }
     if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%s are made by the CPU alone: ask for --%s auto, or for --device cpu",
+                        "%s are made by the CPU alone: ask for %s auto, or for --device cpu",
                         request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
                                                              : "passes that update two modes",
-                        request->copies == SLC_COPIES_ALWAYS ? "copies" : "passes");
+                        request->copies == SLC_COPIES_ALWAYS ? SLC_SAID("--copies")
+                                                             : SLC_SAID("--passes"));
     }
     return SLC_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/matrix.h"
 #include "base/memory.h"
 #include "base/plain_text.h"
@@ -75,23 +76,55 @@ static void words_are_replaced(void)
         {"", ""},
     };
     struct slc_error err = SLC_ERROR_INIT;
-    char text[256], small[12] = "--memory x";
+    char text[256], small[12];
 
     for (size_t i = 0; i < SLC_COUNT(cases); i++) {
-        (void)strcpy(text, cases[i].said);
-        slc_words_apply(text, sizeof text);
-        CU_ASSERT_STRING_EQUAL(text, cases[i].said);
+        CU_ASSERT_STRING_EQUAL(slc_words_said(text, sizeof text, cases[i].said), cases[i].said);
         slc_words_set(words, SLC_COUNT(words));
-        slc_words_apply(text, sizeof text);
-        CU_ASSERT_STRING_EQUAL(text, cases[i].want);
+        CU_ASSERT_STRING_EQUAL(slc_words_said(text, sizeof text, cases[i].said), cases[i].want);
         slc_words_set(NULL, 0);
     }
     slc_words_set(words, SLC_COUNT(words));
-    slc_words_apply(small, sizeof small);
-    CU_ASSERT_STRING_EQUAL(small, "memory_byte");
+    CU_ASSERT_STRING_EQUAL(slc_words_said(small, sizeof small, "--memory x"), "memory_byte");
+    CU_ASSERT_STRING_EQUAL(SLC_SAID(NULL), "");
     (void)slc_fail_budget(&err, 1 << 20, 3 << 20, "sorting");
     CU_ASSERT_STRING_EQUAL(err.message,
                            "sorting needs memory_bytes 3MiB or more; the budget is 1.0 MiB");
+    slc_words_set(NULL, 0);
+}
+
+static void note_message(void *context, enum slc_log_level level, const char *message)
+{
+    (void)level;
+    (void)snprintf(context, 256, "%s", message);
+}
+
+/* Names of files and columns may be anything. */
+static void words_of_others_stay(void)
+{
+    static const struct slc_word words[] = {{"--memory", "memory_bytes"}};
+    const char *const name = "/data/--memory/a --io (sluice x) the --fast %s";
+    struct slc_error err = SLC_ERROR_INIT;
+    char logged[256] = "";
+
+    slc_words_set(words, SLC_COUNT(words));
+    (void)slc_fail(&err, SLC_ERR_INPUT, "%s: more --memory, '%s', %s", name, "--memory",
+                   SLC_SAID("less --io"));
+    CU_ASSERT_STRING_EQUAL(err.message,
+                           "/data/--memory/a --io (sluice x) the --fast %s: more memory_bytes, "
+                           "'--memory', less io");
+    slc_error_clear(&err);
+    (void)slc_fail_errno(&err, 0, NULL, "reading %s by --io", name);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, name));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "by io: "));
+    slc_error_clear(&err);
+    (void)slc_fail_budget(&err, 1, 1, "--io of %s", "--memory");
+    CU_ASSERT_STRING_EQUAL(err.message,
+                           "io of --memory needs memory_bytes 1MiB or more; the budget is 1 bytes");
+    slc_log_set_sink(note_message, logged);
+    slc_log(SLC_LOG_NOTE, "%s and --io", name);
+    slc_log_set_sink(NULL, NULL);
+    CU_ASSERT_STRING_EQUAL(logged, "/data/--memory/a --io (sluice x) the --fast %s and io");
     slc_words_set(NULL, 0);
 }
 
@@ -511,6 +544,7 @@ static const struct slc_test tests[] = {
     {"long paths keep their end", long_paths_keep_their_end},
     {"exit codes", exit_codes},
     {"options are called what a library calls them", words_are_replaced},
+    {"names of files and columns stay in a library's messages", words_of_others_stay},
     {"texts are made plain", texts_are_made_plain},
     {"characters are measured", characters_are_measured},
     {"checked arithmetic", checked_arithmetic},
