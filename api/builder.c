@@ -96,18 +96,15 @@ static enum slc_status take_options(struct sluice_builder *builder,
         }
     }
     if ((unsigned)known->duplicates > SLUICE_DUPLICATES_KEEP_LAST ||
-        (unsigned)known->codec < SLUICE_CODEC_PACKED ||
-        (unsigned)known->codec > SLUICE_CODEC_BLCO || (unsigned)known->value > SLUICE_VALUE_F64 ||
-        (unsigned)known->relabel > SLUICE_RELABEL_FREQUENCY || known->index_base > 1) {
+        (unsigned)known->value > SLUICE_VALUE_F64 || known->index_base > 1) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "duplicates %d, codec %d, value %d or relabel %d is not one of the "
-                        "enumerations, or the index base %d neither 0 nor 1",
-                        (int)known->duplicates, (int)known->codec, (int)known->value,
-                        (int)known->relabel, (int)known->index_base);
+                        "duplicates %d or value %d is not one of the enumerations, or the index "
+                        "base %d neither 0 nor 1",
+                        (int)known->duplicates, (int)known->value, (int)known->index_base);
     }
     builder->base = known->index_base == 1 ? 1 : 0;
     builder->stop.flag = known->stop;
-    return SLC_OK;
+    return api_check_form(known->codec, known->relabel, err);
 }
 
 /* The names of one mode, as far as the caller has some. */
@@ -210,9 +207,13 @@ enum slc_status sluice_builder_create(const char *output,
                                       struct sluice_builder **ret_builder,
                                       struct slc_error *err)
 {
-    struct sluice_builder *builder = slc_calloc(1, sizeof *builder);
-    enum slc_status status;
+    struct sluice_builder *builder;
+    enum slc_status status = api_need_path(output, "output", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
+    builder = slc_calloc(1, sizeof *builder);
     if (builder == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
     }
@@ -396,7 +397,10 @@ enum slc_status sluice_builder_finish(struct sluice_builder *builder,
         sluice_builder_abandon(builder);
         return slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish");
     }
-    status = take_dims(builder, dims, err);
+    status = api_check_report(report, "sluice_convert_report", err);
+    if (status == SLC_OK) {
+        status = take_dims(builder, dims, err);
+    }
     if (status != SLC_OK) {
         sluice_builder_abandon(builder);
         return status;

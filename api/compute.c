@@ -145,7 +145,10 @@ static enum slc_status give_plan(const struct sluice_store *store,
     struct sluice_plan report = {.struct_bytes = sizeof report};
     enum slc_status status, given;
 
-    status = api_take_compute(&known, options, err);
+    status = api_check_report(plan, "sluice_plan", err);
+    if (status == SLC_OK) {
+        status = api_take_compute(&known, options, err);
+    }
     if (status != SLC_OK) {
         return status;
     }

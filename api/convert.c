@@ -115,6 +115,12 @@ static enum slc_status take_options(const struct sluice_convert_options *known,
                         "dialect %d: a table is what columns are given of, and there is no other",
                         (int)known->dialect);
     }
+    if ((unsigned)known->duplicates > SLUICE_DUPLICATES_KEEP_LAST ||
+        (unsigned)known->value > SLUICE_VALUE_F64) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "duplicates %d or value %d is not one of the enumerations",
+                        (int)known->duplicates, (int)known->value);
+    }
     convert->dialect = (enum slc_dialect)known->dialect;
     convert->index_base = known->index_base;
     convert->dims_order = known->dims_order;
@@ -134,8 +140,11 @@ static enum slc_status take_options(const struct sluice_convert_options *known,
     convert->progress = known->progress;
     convert->context = known->context;
     convert->values = known->values;
-    status = api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits, &convert->fibers,
-                             &convert->run, err);
+    status = api_check_form(known->codec, known->relabel, err);
+    if (status == SLC_OK) {
+        status = api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits,
+                                 &convert->fibers, &convert->run, err);
+    }
     return status == SLC_OK ? api_take_transforms(known->transform, &convert->transforms, err)
                             : status;
 }
@@ -156,6 +165,9 @@ enum slc_status sluice_convert(const char *input,
 
     sluice_convert_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_convert_options", err);
+    if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_convert_report", err);
+    }
     if (status == SLC_OK) {
         status = take_options(&known, &convert, err);
     }
@@ -189,6 +201,12 @@ enum slc_status sluice_generate(const char *output,
 
     sluice_generate_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_generate_options", err);
+    if (status == SLC_OK) {
+        status = api_need_path(output, "output", err);
+    }
+    if (status == SLC_OK) {
+        status = api_check_form(known.codec, known.relabel, err);
+    }
     if (status == SLC_OK) {
         status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &generate.fibers,
                                  &generate.run, err);

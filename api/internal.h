@@ -48,6 +48,23 @@ enum slc_status api_take_options(void *known,
                                  const char *name,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/*
+ * Whether there will be a report of the caller to give: before anything is done that it would tell
+ * of. NULL: none is wanted. Errors: SLC_ERR_USAGE.
+ */
+enum slc_status
+api_check_report(const void *given, const char *name, struct slc_error *err) SLC_NODISCARD;
+
+/* A path that a caller has to give, called `name`. Errors: SLC_ERR_USAGE for NULL. */
+enum slc_status
+api_need_path(const char *path, const char *name, struct slc_error *err) SLC_NODISCARD;
+
+/* What options say of a store that is written. Errors: SLC_ERR_USAGE for what is in no enumeration.
+ */
+enum slc_status api_check_form(enum sluice_codec codec,
+                               enum sluice_relabel relabel,
+                               struct slc_error *err) SLC_NODISCARD;
+
 /* Copies `known` into a report of the caller, as far as its struct_bytes go, which stay. */
 enum slc_status api_give_report(void *given,
                                 const void *known,

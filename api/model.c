@@ -288,6 +288,9 @@ enum slc_status sluice_predict_text(const struct sluice_cpd *model,
     enum slc_status status = take_predict(&known, options, err);
 
     if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_predict_report", err);
+    }
+    if (status == SLC_OK) {
         status = check_predict(&known, output, err);
     }
     if (status != SLC_OK) {

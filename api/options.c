@@ -149,6 +149,27 @@ enum slc_status api_take_options(
     return SLC_OK;
 }
 
+enum slc_status api_check_report(const void *given, const char *name, struct slc_error *err)
+{
+    return given != NULL ? check_size(struct_bytes(given), name, err) : SLC_OK;
+}
+
+enum slc_status api_need_path(const char *path, const char *name, struct slc_error *err)
+{
+    return path != NULL ? SLC_OK : slc_fail(err, SLC_ERR_USAGE, "%s is NULL: name a file", name);
+}
+
+enum slc_status
+api_check_form(enum sluice_codec codec, enum sluice_relabel relabel, struct slc_error *err)
+{
+    if ((unsigned)codec < SLUICE_CODEC_PACKED || (unsigned)codec > SLUICE_CODEC_BLCO ||
+        (unsigned)relabel > SLUICE_RELABEL_FREQUENCY) {
+        return slc_fail(err, SLC_ERR_USAGE, "codec %d or relabel %d is not one of the enumerations",
+                        (int)codec, (int)relabel);
+    }
+    return SLC_OK;
+}
+
 enum slc_status api_give_report(
     void *given, const void *known, size_t known_bytes, const char *name, struct slc_error *err)
 {

@@ -23,6 +23,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
                                         struct slc_error *err)
 {
     const unsigned order = store->store.manifest.order;
+    enum slc_status status;
 
     for (unsigned n = 0; n < order; n++) {
         if (vectors[n] != NULL) {
@@ -33,11 +34,9 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     if (contract->vector_count == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "no mode has a vector");
     }
-    if ((unsigned)known->codec < SLUICE_CODEC_PACKED ||
-        (unsigned)known->codec > SLUICE_CODEC_BLCO ||
-        (unsigned)known->relabel > SLUICE_RELABEL_FREQUENCY) {
-        return slc_fail(err, SLC_ERR_USAGE, "codec %d or relabel %d is not one of the enumerations",
-                        (int)known->codec, (int)known->relabel);
+    status = api_check_form(known->codec, known->relabel, err);
+    if (status != SLC_OK) {
+        return status;
     }
     contract->files = store->store.files;
     contract->store = store->store.path;
@@ -144,6 +143,9 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     status = api_take_options(&known, sizeof known, options, "sluice_ttv_options", err);
     if (status == SLC_OK) {
         status = api_take_compute(&compute, known.compute, err);
+    }
+    if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_ttv_report", err);
     }
     if (status != SLC_OK) {
         return status;
@@ -383,6 +385,12 @@ enum slc_status sluice_ttm(const struct sluice_store *store,
     status = api_take_options(&known, sizeof known, options, "sluice_ttm_options", err);
     if (status == SLC_OK) {
         status = api_take_compute(&compute, known.compute, err);
+    }
+    if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_ttm_report", err);
+    }
+    if (status == SLC_OK) {
+        status = api_need_path(output, "output", err);
     }
     if (status == SLC_OK) {
         status = slc_check_outside_stores(store->store.files, output, err);

@@ -59,6 +59,16 @@ enum slc_status sluice_append(const char *path,
         status = api_take_fibers(known.fibers, known.fiber_mode, known.fiber_bits, &append.fibers,
                                  &append.run, err);
     }
+    if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_append_report", err);
+    }
+    if (status == SLC_OK && ((unsigned)known.dialect >= SLUICE_DIALECT_CSV ||
+                             (unsigned)known.duplicates > SLUICE_DUPLICATES_KEEP_LAST)) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "dialect %d, where a table is told of by `table`, or duplicates %d is "
+                          "not one of the enumerations",
+                          (int)known.dialect, (int)known.duplicates);
+    }
     if (status == SLC_OK && known.table != 0 &&
         (known.dialect != SLUICE_DIALECT_AUTO || known.index_base != -1 || known.values != NULL)) {
         status =
@@ -108,6 +118,13 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
 
     sluice_reshape_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_reshape_options", err);
+    if (status == SLC_OK) {
+        status = api_check_report(report, "sluice_convert_report", err);
+    }
+    if (status == SLC_OK) {
+        status = api_check_form(known.codec != 0 ? known.codec : SLUICE_CODEC_PACKED, known.relabel,
+                                err);
+    }
     if (status == SLC_OK) {
         status = api_take_transforms(known.transform, &given.transforms, err);
     }

@@ -54,9 +54,13 @@ enum slc_status sluice_parse_size(const char *text, uint64_t *ret_bytes, struct 
 enum slc_status
 sluice_store_open(const char *path, struct sluice_store **ret_store, struct slc_error *err)
 {
-    struct sluice_store *store = slc_calloc(1, sizeof *store);
-    enum slc_status status;
+    struct sluice_store *store;
+    enum slc_status status = api_need_path(path, "path", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
+    store = slc_calloc(1, sizeof *store);
     if (store == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
     }

@@ -96,6 +96,79 @@ static void converts_and_tells(void)
     sluice_store_close(store);
 }
 
+/* A call that was refused, and has left no store. */
+static void
+refused(enum slc_status status, const char *path, const char *says, struct slc_error *err)
+{
+    struct sluice_store *store = NULL;
+
+    CU_ASSERT_EQUAL(status, SLC_ERR_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err->message, says));
+    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &store, NULL), SLC_OK);
+    sluice_store_close(store);
+    *err = (struct slc_error)SLC_ERROR_INIT;
+}
+
+static void refuses_before_it_works(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_report report = {.struct_bytes = 0};
+    struct sluice_append_report appended = {.struct_bytes = 5000};
+    struct sluice_ttv_report product = {.struct_bytes = 1};
+    struct sluice_convert_options convert;
+    struct sluice_generate_options generate;
+    struct sluice_append_options append;
+    struct sluice_reshape_options reshape;
+    struct sluice_store_info info = {.struct_bytes = sizeof info};
+    struct sluice_builder *builder = NULL;
+    struct sluice_store *store;
+    const uint64_t dims[] = {5, 6, 7};
+    const double vector[ROWS] = {1};
+    const double *const vectors[] = {vector, NULL, NULL};
+    char path[512], input[512], other[544];
+
+    store = small_store(path, sizeof path);
+    snprintf(input, sizeof input, "%.*s.tns", (int)strlen(path) - 4, path);
+    snprintf(other, sizeof other, "%s.other.slc", input);
+    refused(sluice_convert(input, other, NULL, &report, &err), other, "has 0 bytes", &err);
+    refused(sluice_permute(path, other, 3, (const uint32_t[]){0, 1, 2}, NULL, &report, &err), other,
+            "has 0 bytes", &err);
+    refused(sluice_ttv(store, vectors, other, NULL, &product, &err), other, "has 1 bytes", &err);
+    sluice_convert_options_init(&convert, sizeof convert);
+    convert.codec = (enum sluice_codec)77;
+    refused(sluice_convert(input, other, &convert, NULL, &err), other, "codec 77", &err);
+    refused(sluice_builder_create(other, 3, &convert, &builder, &err), other, "codec 77", &err);
+    convert.codec = SLUICE_CODEC_LZ4;
+    convert.relabel = (enum sluice_relabel)77;
+    refused(sluice_convert(input, other, &convert, NULL, &err), other, "relabel 77", &err);
+    convert.relabel = SLUICE_RELABEL_NONE;
+    convert.duplicates = (enum sluice_duplicates)77;
+    refused(sluice_convert(input, other, &convert, NULL, &err), other, "duplicates 77", &err);
+    convert.duplicates = SLUICE_DUPLICATES_SUM;
+    convert.value = (enum sluice_value)77;
+    refused(sluice_convert(input, other, &convert, NULL, &err), other, "value 77", &err);
+    sluice_generate_options_init(&generate, sizeof generate);
+    generate.codec = (enum sluice_codec)77;
+    refused(sluice_generate(other, 3, dims, 9, &generate, &err), other, "codec 77", &err);
+    sluice_reshape_options_init(&reshape, sizeof reshape);
+    reshape.codec = (enum sluice_codec)77;
+    refused(sluice_slice(path, other, 0, NULL, &reshape, NULL, &err), other, "codec 77", &err);
+    refused(sluice_builder_create(NULL, 3, NULL, &builder, &err), other, "output is NULL", &err);
+    refused(sluice_store_open(NULL, &store, &err), other, "path is NULL", &err);
+
+    /* What is appended to is as it was. */
+    sluice_append_options_init(&append, sizeof append);
+    append.again = 1;
+    refused(sluice_append(path, input, &append, &appended, &err), other, "has 5000 bytes", &err);
+    append.duplicates = (enum sluice_duplicates)77;
+    refused(sluice_append(path, input, &append, NULL, &err), other, "duplicates 77", &err);
+    sluice_store_close(store);
+    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    CU_ASSERT_EQUAL(info.appended, 0);
+    sluice_store_close(store);
+}
+
 static void multiplies(void)
 {
     enum { RANK = 3 };
@@ -488,6 +561,7 @@ int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
         {"text becomes a store that tells about itself", converts_and_tells},
+        {"what cannot be is refused before work begins", refuses_before_it_works},
         {"MTTKRP on arrays of the caller", multiplies},
         {"CPD, its accessors and its files", factorizes},
         {"pinning leaves the caller alone", pinning_leaves_the_caller_alone},
