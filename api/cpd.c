@@ -8,6 +8,7 @@
 #include "engine/solve/cp_als.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "storage/model.h"
+#include "storage/outside.h"
 
 #include <errno.h>
 #include <math.h>
@@ -162,8 +163,11 @@ static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
     if (run->options.checkpoint_folder == NULL || run->options.iterations == 0) {
         return SLC_OK;
     }
-    status = slc_checkpoint_open(NULL, run->options.checkpoint_folder, run->options.restart != 0,
-                                 &run->checkpoint, err);
+    status = slc_check_outside_stores(slc_files_system(), run->options.checkpoint_folder, err);
+    if (status == SLC_OK) {
+        status = slc_checkpoint_open(NULL, run->options.checkpoint_folder,
+                                     run->options.restart != 0, &run->checkpoint, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -273,8 +277,11 @@ enum slc_status sluice_cpd_checkpoint_remove(const char *folder, struct slc_erro
 {
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    enum slc_status status;
+    enum slc_status status = api_need_path(folder, "folder", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     if (files->stat_path(files->self, folder, &stat) == -ENOENT) {
         return SLC_OK;
     }

@@ -47,6 +47,12 @@ enum slc_status sluice_export(const char *path,
     sluice_export_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_export_options", err);
     if (status == SLC_OK) {
+        status = api_need_path(path, "path", err);
+    }
+    if (status == SLC_OK) {
+        status = api_need_path(output, "output", err);
+    }
+    if (status == SLC_OK) {
         status = choose_tensor_form(known.form, output, &form, err);
     }
     if (status != SLC_OK) {
@@ -112,6 +118,9 @@ static enum slc_status export_model(const struct slc_export_run_options *of,
     sluice_model_export_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_model_export_options", err);
     if (status == SLC_OK) {
+        status = api_need_path(export.output, "output", err);
+    }
+    if (status == SLC_OK) {
         status = choose_model_form(known.form, export.output, &export.form, err);
     }
     if (status != SLC_OK) {
@@ -133,8 +142,9 @@ enum slc_status sluice_model_export(const char *folder,
                                     struct slc_error *err)
 {
     const struct slc_export_run_options export = {.run = folder, .output = output};
+    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return export_model(&export, options, err);
+    return status == SLC_OK ? export_model(&export, options, err) : status;
 }
 
 enum slc_status sluice_cpd_export(const struct sluice_cpd *model,

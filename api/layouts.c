@@ -148,8 +148,11 @@ static enum slc_status open_store(const char *path,
                                   struct slc_error *err)
 {
     struct slc_relayout_options open = *options;
-    enum slc_status status;
+    enum slc_status status = api_need_path(path, "path", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     open.store = path;
     status = slc_relayout_open(&open, layouts, err);
     if (status == SLC_OK && mode >= layouts->store.manifest.order) {
@@ -222,6 +225,11 @@ take_folders(uint32_t count, const char *const *given, char **folders, struct sl
                         (int)SLC_MAX_STRIPES);
     }
     for (uint32_t k = 0; k < count; k++) {
+        const enum slc_status status = api_need_path(given[k], "a folder for stripes", err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
         folders[k] = realpath(given[k], NULL);
         if (folders[k] == NULL) {
             return slc_fail_errno(err, errno, given[k], "looking for a folder for stripes");

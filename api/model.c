@@ -90,9 +90,13 @@ enum slc_status sluice_cpd_load(const struct sluice_store *store,
                                 struct slc_error *err)
 {
     const struct slc_manifest *manifest = store != NULL ? &store->store.manifest : NULL;
-    struct sluice_cpd *model = slc_calloc(1, sizeof *model);
-    enum slc_status status;
+    struct sluice_cpd *model;
+    enum slc_status status = api_need_path(folder, "folder", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
+    model = slc_calloc(1, sizeof *model);
     if (model == NULL) {
         return no_memory(err);
     }
@@ -207,8 +211,11 @@ enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
 {
     const struct slc_model_view view = api_model_view(model);
     char *record;
-    enum slc_status status;
+    enum slc_status status = api_need_path(path, "path", err);
 
+    if (status != SLC_OK) {
+        return status;
+    }
     if ((unsigned)form >= SLUICE_MODEL_AUTO) {
         return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
     }
@@ -289,6 +296,9 @@ enum slc_status sluice_predict_text(const struct sluice_cpd *model,
 
     if (status == SLC_OK) {
         status = api_check_report(report, "sluice_predict_report", err);
+    }
+    if (status == SLC_OK) {
+        status = api_need_path(input, "input", err);
     }
     if (status == SLC_OK) {
         status = check_predict(&known, output, err);

@@ -217,6 +217,9 @@ static enum slc_status tell(struct slc_report_options *wanted,
 
     sluice_report_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_report_options", err);
+    if (status == SLC_OK) {
+        status = api_need_path(wanted->output, "output", err);
+    }
     if (status != SLC_OK) {
         return status;
     }
@@ -235,8 +238,9 @@ enum slc_status sluice_report(const char *folder,
                               struct slc_error *err)
 {
     struct slc_report_options wanted = {.folder = folder, .output = output};
+    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return tell(&wanted, options, err);
+    return status == SLC_OK ? tell(&wanted, options, err) : status;
 }
 
 enum slc_status sluice_cpd_page(const struct sluice_cpd *model,

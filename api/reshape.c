@@ -122,6 +122,12 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
         status = api_check_report(report, "sluice_convert_report", err);
     }
     if (status == SLC_OK) {
+        status = api_need_path(given.store, "path", err);
+    }
+    if (status == SLC_OK) {
+        status = api_need_path(given.output, "output", err);
+    }
+    if (status == SLC_OK) {
         status = api_check_form(known.codec != 0 ? known.codec : SLUICE_CODEC_PACKED, known.relabel,
                                 err);
     }

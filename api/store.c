@@ -225,6 +225,9 @@ enum slc_status sluice_check(const char *path,
 
     sluice_check_options_init(&known, sizeof known);
     status = api_take_options(&known, sizeof known, options, "sluice_check_options", err);
+    if (status == SLC_OK) {
+        status = api_need_path(path, "path", err);
+    }
     if (status != SLC_OK) {
         return status;
     }

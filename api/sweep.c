@@ -259,6 +259,9 @@ enum slc_status sluice_sweep(const struct sluice_store *store,
     enum slc_status status = take_options(&sweep, options, err);
 
     if (status == SLC_OK) {
+        status = api_need_path(folder, "folder", err);
+    }
+    if (status == SLC_OK) {
         status = slc_check_outside_stores(slc_files_system(), folder, err);
     }
     if (status != SLC_OK) {

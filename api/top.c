@@ -86,8 +86,9 @@ enum slc_status sluice_top(const char *folder,
                            struct slc_error *err)
 {
     struct slc_top_options wanted = {.folder = folder};
+    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return tell(&wanted, options, row, context, err);
+    return status == SLC_OK ? tell(&wanted, options, row, context, err) : status;
 }
 
 enum slc_status sluice_cpd_top(const struct sluice_cpd *model,

@@ -15,7 +15,7 @@
  *
  * Conventions. Every fallible function returns an enum slc_status and takes, last, a caller-owned
  * struct slc_error that may be NULL (sluice/status.h); on failure the objects it would have
- * returned are left as they were. Modes and indices count from 0. Matrices are dense, row-major,
+ * returned are left as they were. A path that is NULL is SLC_ERR_USAGE. Modes and indices count from 0. Matrices are dense, row-major,
  * f64, without padding: rows x rank. Options may be NULL for the defaults; otherwise fill the
  * struct by its sluice_.._options_init(&options, sizeof options) first and change what you need:
  * the size recorded there keeps programs working with later versions of the library, whose structs

@@ -118,6 +118,8 @@ static void refuses_before_it_works(void)
     struct sluice_convert_options convert;
     struct sluice_generate_options generate;
     struct sluice_append_options append;
+    struct sluice_cpd_options cpd;
+    struct sluice_cpd *model = NULL;
     struct sluice_reshape_options reshape;
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_builder *builder = NULL;
@@ -154,6 +156,15 @@ static void refuses_before_it_works(void)
     reshape.codec = (enum sluice_codec)77;
     refused(sluice_slice(path, other, 0, NULL, &reshape, NULL, &err), other, "codec 77", &err);
     refused(sluice_builder_create(NULL, 3, NULL, &builder, &err), other, "output is NULL", &err);
+    refused(sluice_check(NULL, NULL, NULL, &err), other, "path is NULL", &err);
+    refused(sluice_export(path, NULL, NULL, NULL, &err), other, "output is NULL", &err);
+    refused(sluice_slice(NULL, other, 0, NULL, NULL, NULL, &err), other, "path is NULL", &err);
+    refused(sluice_layout_drop(NULL, SLUICE_LAYOUT_SORTED, 0, &err), other, "path is NULL", &err);
+    refused(sluice_cpd_load(store, NULL, &model, &err), other, "folder is NULL", &err);
+    refused(sluice_top(NULL, NULL, NULL, NULL, &err), other, "folder is NULL", &err);
+    sluice_cpd_options_init(&cpd, sizeof cpd);
+    cpd.checkpoint_folder = path;
+    refused(sluice_cpd(store, 2, &cpd, &model, &err), other, "it is a store", &err);
     refused(sluice_store_open(NULL, &store, &err), other, "path is NULL", &err);
 
     /* What is appended to is as it was. */
