@@ -151,7 +151,7 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
     return status;
 }
 
-/* What writing names of a mode takes beside the builder: of the longest length that is known. */
+/* What writing names of a mode takes beside the builder: of the longest one that is known. */
 static uint64_t names_bytes(const struct sluice_builder *builder)
 {
     uint64_t most = 0;
@@ -160,7 +160,9 @@ static uint64_t names_bytes(const struct sluice_builder *builder)
         return 0;
     }
     for (uint32_t n = 0; n < builder->options.dims_order; n++) {
-        most = slc_max_u64(most, builder->options.dims[n]);
+        if ((builder->options.named_modes >> n & 1) != 0) {
+            most = slc_max_u64(most, builder->options.dims[n]);
+        }
     }
     return slc_names_memory_bytes(most);
 }

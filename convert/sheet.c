@@ -334,7 +334,9 @@ static enum slc_status settle_modes(struct opening *opening, struct slc_error *e
                                  ? slc_time_cycle(item->unit)
                                  : (uint64_t)opening->reading.highest[m] + 1;
         }
-        named = slc_max_u64(named, sheet->dims[m]);
+        if (slc_sheet_is_named(item, sheet->dims[m])) {
+            named = slc_max_u64(named, sheet->dims[m]);
+        }
     }
     opening->report->memory_bytes =
         sheet->spec->order * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES + slc_names_memory_bytes(named);

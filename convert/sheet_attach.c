@@ -66,8 +66,7 @@ enum slc_status slc_sheet_attach(void *context,
 
         (void)snprintf(manifest->titles[m], sizeof manifest->titles[m], "%s",
                        sheet->spec->items[m].title);
-        if (sheet->spec->items[m].rule == SLC_SHEET_INTEGER &&
-            sheet->dims[m] > SLC_SHEET_NAMED_INTEGERS_MAX) {
+        if (!slc_sheet_is_named(&sheet->spec->items[m], sheet->dims[m])) {
             continue;
         }
         status = slc_names_writer_open(sheet->files, folder, m, &writer, err);

@@ -103,8 +103,8 @@ static void judge_names(const struct slc_sheet_request *request,
     for (unsigned m = 0; m < request->spec->order; m++) {
         const struct slc_sheet_mode *mode = &sample->modes[m];
 
-        longest = slc_max_u64(longest, mode->most);
         if (mode->named) {
+            longest = slc_max_u64(longest, mode->most);
             names += SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES + each * (double)mode->length +
                      mode->name_bytes;
             most += SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES + each * (double)mode->most +

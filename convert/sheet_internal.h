@@ -12,6 +12,12 @@
 /* Integers that are kept get names where the mode is not longer. */
 enum { SLC_SHEET_NAMED_INTEGERS_MAX = 1 << 20 };
 
+/* Whether the indices of a mode of that length get names. */
+static inline bool slc_sheet_is_named(const struct slc_sheet_item *item, uint64_t length)
+{
+    return item->rule != SLC_SHEET_INTEGER || length <= SLC_SHEET_NAMED_INTEGERS_MAX;
+}
+
 struct slc_sheet {
     const struct slc_sheet_spec *spec;
     const struct slc_files *files;

@@ -334,7 +334,7 @@ static void judge_bins(struct sampling *s, unsigned m)
     const int64_t highest = cycle > 0 ? (int64_t)cycle - 1 : s->highest[m];
 
     mode->length = (uint64_t)highest - (uint64_t)lowest + 1;
-    mode->named = item->rule != SLC_SHEET_INTEGER || mode->length <= SLC_SHEET_NAMED_INTEGERS_MAX;
+    mode->named = slc_sheet_is_named(item, mode->length);
     mode->least = mode->length;
     mode->most = mode->length;
     mode->name_bytes = (double)mode->length * bin_name_bytes(item, lowest, highest);

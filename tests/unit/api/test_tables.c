@@ -75,6 +75,54 @@ expect_names(struct sluice_store *store, uint32_t mode, const char *title, const
     CU_ASSERT_EQUAL(sluice_store_names(store, mode), count);
 }
 
+static const char *same_name(void *context, uint32_t mode, uint64_t index)
+{
+    (void)mode;
+    return index == 0 ? context : NULL;
+}
+
+/* What has no names needs no memory for them, however long it is. */
+static void long_modes_without_names_take_no_memory(void)
+{
+    static const char *const who[] = {"ann", "bob", NULL}, *const one[] = {"one", NULL};
+    const char *folder = slc_test_folder();
+    const char *input =
+        written(folder, "ids.csv", "who,id\nann,4611686018427387903\nbob,9999999999\n");
+    const char *output = place(folder, "ids.slc"), *built = place(folder, "built.slc");
+    const uint64_t far = (UINT64_C(1) << 62) - 1, near = 4;
+    const double value = 1;
+    char name[] = "one";
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_convert_options options;
+    struct sluice_builder *builder = NULL;
+    struct sluice_store *store;
+
+    sluice_convert_options_init(&options, sizeof options);
+    options.memory_bytes = UINT64_C(256) << 20;
+    options.columns = "who,int(id)";
+    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
+    store = opened(output);
+    expect_names(store, 0, "who", who);
+    expect_names(store, 1, "int(id)", (const char *const[]){NULL});
+    sluice_store_close(store);
+
+    options.columns = NULL;
+    options.dims_order = 2;
+    options.dims[0] = far + 1;
+    options.dims[1] = near + 1;
+    options.named_modes = 2;
+    options.name = same_name;
+    options.context = name;
+    SLC_ASSERT_OK(sluice_builder_create(built, 2, &options, &builder, &err), &err);
+    SLC_ASSERT_OK(
+        sluice_builder_push(builder, 1, (const uint64_t *const[]){&far, &near}, &value, &err),
+        &err);
+    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    store = opened(built);
+    expect_names(store, 1, "", one);
+    sluice_store_close(store);
+}
+
 static void reads_tables(void)
 {
     static const char *const who[] = {"ann", "b;b", NULL};
@@ -347,6 +395,7 @@ int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
         {"tables", reads_tables},
+        {"long modes without names take no memory", long_modes_without_names_take_no_memory},
         {"tables that are refused", refuses_tables},
         {"names from files", reads_labels},
         {"names come along with what is appended", appends_with_labels},
