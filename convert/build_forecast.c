@@ -37,7 +37,7 @@ static uint64_t judge_store(const struct slc_build_job *job,
                             const struct slc_build_sample *found,
                             const struct slc_build_trial *trial)
 {
-    const double tiles = ceil(found->nnz / SLC_TILE_NNZ);
+    const double tiles = fmax(ceil(found->nnz / SLC_TILE_NNZ), trial->tiles);
     const double data = found->nnz * (trial->index_bits + trial->value_bits) / 8;
     const double target =
         (double)(job->build->block_bytes != 0 ? job->build->block_bytes : SLC_DEFAULT_BLOCK_BYTES);

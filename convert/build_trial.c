@@ -7,6 +7,9 @@
  * little, for within a piece of a fiber gaps are short: there a tile is made up, with pieces that
  * lie closer than those of the sample by the share of all pieces that it saw, and filled by as much
  * as they hold on average, at places that the sample has anywhere.
+ *
+ * Tiles end where they would reach too far (tile_cut.h), in thin tensors after every nonzero: such
+ * tiles are cells, of which the store may have more than the sample shows.
  */
 #include "convert/build_trial.h"
 
@@ -16,6 +19,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "convert/fibers.h"
+#include "convert/tile_cut.h"
 #include "storage/codec.h"
 
 #include <math.h>
@@ -202,31 +206,88 @@ static void copy(const struct entry *entries, uint32_t count, struct tile *tile)
     tile->nnz = count;
 }
 
+/* Bytes of tiles that were encoded. */
+struct encoded {
+    uint64_t index_bytes, data_bytes;
+    uint32_t tiles;
+};
+
+/* Encodes it as one tile, or as those that it has to be cut into. */
+static enum slc_status encode_cut(struct slc_encoder *encoder,
+                                  const struct slc_key_layout *keys,
+                                  const uint64_t *dims,
+                                  const struct tile *tile,
+                                  struct encoded *encoded,
+                                  struct slc_error *err)
+{
+    struct slc_tile_cutter cutter;
+    enum slc_status status = SLC_OK;
+    uint32_t fit;
+
+    *encoded = (struct encoded){.tiles = 0};
+    slc_tile_cutter_init(&cutter, keys, dims);
+    for (uint32_t i = 0; i < tile->nnz && status == SLC_OK; i += fit) {
+        struct slc_tile_source source = {
+            .key_lo = tile->lo + i, .key_hi = tile->hi + i, .values = tile->values + i};
+        struct slc_tile_blob blob;
+
+        fit = slc_tile_cutter_fit(&cutter, source.key_lo, source.key_hi, 0, tile->nnz - i, false);
+        source.nnz = fit;
+        status = slc_tile_encode(encoder, &source, &blob, err);
+        if (status == SLC_OK) {
+            encoded->index_bytes += blob.index_bytes;
+            encoded->data_bytes += blob.data_bytes;
+            encoded->tiles++;
+        }
+    }
+    return status;
+}
+
+/*
+ * Cells that `nnz` nonzeros occupy, where `seen` of them occupy `cells`: of as many as likely
+ * each, n are expected to occupy all (1 - exp(-n / all)) of them.
+ */
+static double occupied(double cells, double seen, double nnz)
+{
+    double low = log(cells), high = low + log(1e12);
+
+    if (cells <= 1 || cells >= seen) {
+        return cells <= 1 ? 1 : nnz;
+    }
+    for (unsigned step = 0; step < 60; step++) {
+        const double middle = (low + high) / 2, all = exp(middle);
+
+        *(-all * expm1(-seen / all) < cells ? &low : &high) = middle;
+    }
+    return -exp(high) * expm1(-nnz / exp(high));
+}
+
 /* Encodes it some times; the shortest counts, which nothing came between. */
-static enum slc_status encode(enum slc_codec codec,
+static enum slc_status encode(const struct slc_build_job *job,
                               const struct slc_key_layout *keys,
                               const struct tile *tile,
+                              double nnz,
                               struct slc_build_trial *trial,
                               struct slc_error *err)
 {
-    const struct slc_tile_source source = {
-        .nnz = tile->nnz, .key_lo = tile->lo, .key_hi = tile->hi, .values = tile->values};
     struct slc_encoder *encoder = NULL;
-    struct slc_tile_blob blob;
-    enum slc_status status = slc_encoder_create(keys, codec, &encoder, err);
+    struct encoded encoded;
+    enum slc_status status = slc_encoder_create(keys, job->build->codec, &encoder, err);
 
     for (unsigned k = 0; k < TRIALS && status == SLC_OK; k++) {
         const uint64_t start_ns = slc_clock_ns();
         double nanoseconds;
 
-        status = slc_tile_encode(encoder, &source, &blob, err);
+        status = encode_cut(encoder, keys, job->dims, tile, &encoded, err);
         nanoseconds = (double)(slc_clock_ns() - start_ns) / tile->nnz;
         trial->nanoseconds =
             k == 0 || nanoseconds < trial->nanoseconds ? nanoseconds : trial->nanoseconds;
     }
     if (status == SLC_OK) {
-        trial->index_bits = 8.0 * blob.index_bytes / tile->nnz;
-        trial->value_bits = 8.0 * (blob.data_bytes - blob.index_bytes) / tile->nnz;
+        trial->index_bits = 8.0 * (double)encoded.index_bytes / tile->nnz;
+        trial->value_bits = 8.0 * (double)(encoded.data_bytes - encoded.index_bytes) / tile->nnz;
+        trial->tiles = occupied(encoded.tiles, tile->nnz, nnz);
+        trial->closer = nnz / trial->tiles / (tile->nnz / (double)encoded.tiles);
     }
     slc_encoder_destroy(encoder);
     return status;
@@ -268,10 +329,10 @@ static enum slc_status try_entries(const struct slc_build_job *job,
         }
     }
     if (status == SLC_OK && trial->nnz > 0) {
-        status = encode(job->build->codec, &keys, &tile, trial, err);
+        status = encode(job, &keys, &tile, found->nnz, trial, err);
     }
-    if (!made_up && trial->nnz > 0) {
-        trial->index_bits = fmax(trial->index_bits - log2(found->nnz / trial->nnz), 1);
+    if (status == SLC_OK && !made_up && trial->nnz > 0) {
+        trial->index_bits = fmax(trial->index_bits - log2(trial->closer), 1);
     }
     slc_free(memory);
     return status;

@@ -8,6 +8,8 @@ struct slc_build_trial {
     uint32_t nnz;                  /* of the sample; 0: it has no nonzeros, and nothing is known */
     double index_bits, value_bits; /* of a nonzero of the store */
     double key_bits;
+    double closer;      /* nonzeros lie in the store than in the sample */
+    double tiles;       /* of the store, those that are cut short by how far they reach included */
     double nanoseconds; /* that encoding a nonzero takes */
 };
 

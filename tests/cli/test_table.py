@@ -392,6 +392,16 @@ def foreseen(folder):
     with open(path, "w") as file:
         file.write("a,b\n\n")
     check("no rows" in sluice("convert", path, store, "--columns", "a", "--dry-run", status=3)[1], "no rows")
+    # Tiles reach 2^32 indices of a mode at most: they end early where ids are drawn from far more.
+    for bits in (36, 62):
+        with open(path, "w") as file:
+            file.write("a,id\n")
+            file.writelines(f"{i % 7},{rng.getrandbits(bits)}\n" for i in range(10000))
+        command = ["convert", path, store, "--columns", "a,int(id)", "-f"]
+        told = json.loads(sluice(*command, "--dry-run", "--json")[0])
+        sluice(*command, "--memory", "100MiB", "-q")
+        actual = sum(os.path.getsize(os.path.join(store, name)) for name in os.listdir(store))
+        check(0.75 * actual <= told["final_bytes"] <= 1.25 * actual <= 1.25 * told["final_most_bytes"], (bits, told, actual))
 
 
 run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
