@@ -26,7 +26,7 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
     keep_fibers(known, fibers)
     if shape is not None:
         known.dims_order = len(shape)
-        known.dims[:len(shape)] = [int(length) for length in shape]
+        known.dims[:len(shape)] = [c.whole(c_uint64, "length", length) for length in shape]
     known.index_base = -1 if index_base is None else index_base
     known.duplicates = choose("duplicates", DUPLICATES, duplicates)
     known.codec = choose("codec", CODECS, codec)
@@ -161,7 +161,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     `format` of a file is one that the command's --format names. What is larger than memory is sorted in `temp_folder`,
     `max_temp` bytes at most.
     """
-    of_file = isinstance(source, (str, os.PathLike))
+    of_file = isinstance(source, (str, bytes, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
     titles: Sequence[Any] = ()
     if value not in VALUES and (of_frame or columns is not None) and value_column is None:
@@ -211,7 +211,7 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     A random tensor, of a planted model where `rank` is not 0, as a store; opens it. `distribution` of coordinates:
     "uniform", "zipf" and "zipf-shuffled" with the exponent `zipf`, "best" (a full box), "worst" (no index twice).
     """
-    if not os.fspath(output).rstrip("/").endswith(".slc"):
+    if not os.fsdecode(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"{output!s} does not end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
@@ -222,6 +222,6 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     sort_beyond(known, block_bytes, temp_folder, max_temp)
     run = Run()
     run.watch(known, progress)
-    lengths = (c_uint64 * len(shape))(*shape)
-    run.call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c_uint64(nnz), byref(known))
+    lengths = (c_uint64 * len(shape))(*(c.whole(c_uint64, "length", length) for length in shape))
+    run.call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c.whole(c_uint64, "nnz", nnz), byref(known))
     return Tensor(output)

@@ -70,15 +70,18 @@ def pointer(array: Optional[np.ndarray]) -> Any:
 
 
 def path_bytes(path: Any) -> bytes:
-    return os.fsencode(path)
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise UsageError(f"the path {path!r} has a zero character")
+    return found
 
 
 def size(text: Any) -> int:
     """Bytes, from a number or text such as "2GiB" or "50%"."""
     if text is None:
         return 0
-    if isinstance(text, int):
-        return text
+    if isinstance(text, (int, np.integer)):
+        return int(text)
     out = ctypes.c_uint64()
     call("sluice_parse_size", str(text).encode(), byref(out))
     return out.value

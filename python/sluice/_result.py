@@ -212,7 +212,7 @@ class Result:
         known.index_base = -1 if index_base is None else index_base
         known.overwrite, known.threads = overwrite, threads
         run.watch(known, progress)
-        ending = os.path.splitext(os.fspath(output))[1] if output is not None else None
+        ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else None
         known.form = {None: 0, ".csv": 2, ".npy": 3}.get(ending, 1)
         report = options(c.PredictReport)
         model = self._model()

@@ -69,13 +69,24 @@ class StoreInfo:
     appended: Tuple[Tuple[str, int], ...]
 
 
+class _Handle:
+    """The library's store. Calls hold it, so that one which is closed meanwhile is closed behind the last of them."""
+
+    def __init__(self, path: PathLike) -> None:
+        self._as_parameter_ = c_void_p()
+        call("sluice_store_open", path_bytes(path), byref(self._as_parameter_))
+
+    def __del__(self, close: Any = LIB.sluice_store_close) -> None:
+        close(self._as_parameter_)
+
+
 class Stored:
     """An open store, without what is computed with it: see Tensor."""
 
     def __init__(self, path: PathLike) -> None:
-        self._store = c_void_p()
-        self.path = os.fspath(path)
-        call("sluice_store_open", path_bytes(path), byref(self._store))
+        self._store: Optional[_Handle] = None
+        self.path = os.fsdecode(path)
+        self._store = _Handle(path)
         self._look()
 
     def _info(self) -> c.StoreInfo:
@@ -145,7 +156,7 @@ class Stored:
     def label(self, mode: int, index: int) -> Optional[str]:
         """The name of an index; None where it has none."""
         name = ctypes.c_char_p()
-        call("sluice_store_name", self._open(), c_uint32(self._mode(mode)), c_uint64(index), byref(name))
+        call("sluice_store_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
@@ -158,26 +169,24 @@ class Stored:
             out[index] = self.label(mode, index) or ""
         return out
 
-    def _open(self) -> c_void_p:
-        if not self._store:
+    def _open(self) -> _Handle:
+        if self._store is None:
             raise UsageError(f"{self.path} has been closed")
         return self._store
 
     def close(self) -> None:
-        """Closes the store; it may be closed already."""
-        if self._store:
-            LIB.sluice_store_close(self._store)
-            self._store = c_void_p()
+        """Closes the store, behind a call that is under way; it may be closed already."""
+        self._store = None
+
+    def __reduce__(self: Self) -> Any:
+        """Copies, and what another process unpickles, open the store anew."""
+        return type(self), (os.path.abspath(self.path),)
 
     def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_store", None):
-            self.close()
 
     def __repr__(self) -> str:
         dims = " x ".join(map(str, self.shape))
@@ -360,8 +369,5 @@ class Stored:
         return known
 
     def _reopen(self) -> None:
-        fresh = c_void_p()
-        call("sluice_store_open", path_bytes(self.path), byref(fresh))
-        self.close()
-        self._store = fresh
+        self._store = _Handle(self.path)
         self._look()

@@ -1,10 +1,36 @@
 """The structs of include/sluice/, field by field; a test compares them with a C compiler's."""
 
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
+from operator import index
+from typing import Any
+
+from ._errors import UsageError
 
 MAX_ORDER = 16
 MAX_DEVICES = 16
 U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
+LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1), c_int32: (-2**31, 2**31 - 1)}
+
+
+def whole(kind: Any, name: str, value: Any) -> Any:
+    """An integer of the library's type; ctypes would keep the low bits of one that is out of range."""
+    low, high = LIMITS[kind]
+    if not low <= index(value) <= high:
+        raise UsageError(f"{name} {value} is not from {low} to {high}")
+    return kind(index(value))
+
+
+class Structure(ctypes.Structure):
+    """One whose integers have to be in range, and whose texts have to be whole."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = dict(type(self)._fields_).get(name)
+        if kind in LIMITS:
+            value = whole(kind, name, value).value
+        elif kind is c_char_p and value is not None and b"\0" in value:
+            raise UsageError(f"{name} {value!r} has a zero character")
+        super().__setattr__(name, value)
 
 
 class Error(Structure):

@@ -108,10 +108,10 @@ def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callba
         return int(callback is not None and run.ask(callback, SweepRun.of(given.contents)))
 
     known.run = c.ON_SWEEP_RUN(on_run)
-    numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*ranks)
+    numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*(c.whole(ctypes.c_uint32, "rank", rank) for rank in ranks))
     sweep = ctypes.c_void_p()
     run.call("sluice_sweep", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
     try:
-        return _tell(sweep, os.fspath(folder) if lasting else None, load)
+        return _tell(sweep, os.fsdecode(folder) if lasting else None, load)
     finally:
         LIB.sluice_sweep_destroy(sweep)

@@ -65,9 +65,9 @@ class Tensor(Stored):
                         passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         out = options(c.Plan)
         if mode is None:
-            call("sluice_cpd_plan", self._open(), c_uint32(rank), byref(known), byref(out))
+            call("sluice_cpd_plan", self._open(), c.whole(c_uint32, "rank", rank), byref(known), byref(out))
         else:
-            call("sluice_mttkrp_plan", self._open(), c_uint32(self._mode(mode)), c_uint32(rank), byref(known), byref(out))
+            call("sluice_mttkrp_plan", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint32, "rank", rank), byref(known), byref(out))
         told = {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
         return told | {"device_name": out.device_name.decode()}
 
@@ -146,7 +146,7 @@ class Tensor(Stored):
         known.compute = ctypes.pointer(how)
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
                  path_bytes(output), byref(known), None)
-        return tuple(np.load(os.path.join(output, name), mmap_mode="r")
+        return tuple(np.load(os.path.join(os.fsdecode(output), name), mmap_mode="r")
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
 
     def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
@@ -211,7 +211,7 @@ class Tensor(Stored):
 
     def _start(self, init: Any, folder: str) -> PathLike:
         """The folder of a start; matrices are written to `folder`."""
-        if isinstance(init, (str, os.PathLike)):
+        if isinstance(init, (str, bytes, os.PathLike)):
             return init
         if len(init) != self.order:
             raise UsageError(f"{len(init)} matrices to start from for {self.order} modes")
@@ -236,15 +236,15 @@ class Tensor(Stored):
         model = c_void_p()
         try:
             try:
-                run.call("sluice_cpd", self._open(), c_uint32(rank), byref(known), byref(model))
+                run.call("sluice_cpd", self._open(), c.whole(c_uint32, "rank", rank), byref(known), byref(model))
             except KeyboardInterrupt:
                 result = Result(model, fits, store=self.path) if model else None
-                raise Interrupted(result, os.fspath(kept) if kept is not None else None) from None
+                raise Interrupted(result, os.fsdecode(kept) if kept is not None else None) from None
             if output is None or LIB.sluice_cpd_stop(model) > 1:
                 result = Result(model, fits, store=self.path)
             else:
                 save(model, output)
-                result = Result(model, fits, os.fspath(output), self.path)
+                result = Result(model, fits, os.fsdecode(output), self.path)
             if result.complete and kept is not None and known.iterations > 0:
                 call("sluice_cpd_checkpoint_remove", path_bytes(kept))
             return result
@@ -285,7 +285,7 @@ class Tensor(Stored):
         known.consistency = choose("consistency", CONSISTENCIES, consistency)
         known.max_seconds, known.cpd = max_seconds, ctypes.pointer(each)
         with tempfile.TemporaryDirectory(prefix="sluice-sweep-") as temporary:
-            folder = temporary if output is None else output
+            folder = temporary if output is None else os.fsdecode(output)
             return make_sweep(run, self._open(), folder, list(ranks), known, callback,
                               output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
@@ -297,7 +297,7 @@ class Tensor(Stored):
         model = c_void_p()
         call("sluice_cpd_load", self._open(), path_bytes(folder), byref(model))
         try:
-            return Result(model, (), os.fspath(folder) if mapped else None, self.path)
+            return Result(model, (), os.fsdecode(folder) if mapped else None, self.path)
         finally:
             LIB.sluice_cpd_destroy(model)
 

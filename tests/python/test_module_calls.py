@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The Python module's long calls: how far they are, and how Ctrl-C ends each; what they write is what the command writes."""
 
+import copy
 import inspect
 import json
 import os
+import pickle
 import re
 import signal
 import sys
@@ -306,7 +308,61 @@ def prompt(folder):
     check(os.listdir(folder) == [], os.listdir(folder))
 
 
+def refused(function, *args, **keywords):
+    """Whether a call is refused for what it was given."""
+    try:
+        function(*args, **keywords)
+    except sluice.UsageError:
+        return True
+    return False
+
+
+def small(folder):
+    generator = np.random.default_rng(3)
+    return sluice.convert(generator.integers(0, 20, (3, 300)), os.path.join(folder, "in.slc"), generator.random(300))
+
+
+def out_of_range(folder):
+    """Integers that the library's types do not hold are refused, not cut; so are texts that a zero would end."""
+    tensor, to = small(folder), os.path.join(folder, "to.slc")
+    for rank in (-1, 2**32 + 2):
+        check(refused(tensor.cpd, rank) and refused(tensor.plan, rank) and refused(tensor.sweep, [2, rank]), rank)
+    for option in ({"iters": -1}, {"threads": -1}, {"threads": 2**32 + 1}, {"memory": -1}, {"memory": 2**64 + 2**30}, {"seed": 2**64}):
+        check(refused(tensor.cpd, 2, **option), option)
+    check(refused(tensor.label, 0, 2**64) and refused(tensor.label, 0, -1), "label")
+    check(refused(sluice.generate, to, (2**64 + 5, 5), 3) and refused(sluice.generate, to, (5, 5), -1), "generate")
+    check(refused(sluice.convert, [[0], [0]], to, [1.0], shape=(2**64 + 5, 5)), "shape")
+    check(refused(tensor.export, os.path.join(folder, "a\0b")) and refused(sluice.open, tensor.path + "\0x"), "paths")
+    check(refused(sluice.convert, tensor.path, to, columns="a\0,b"), "columns")
+    check(sorted(os.listdir(folder)) == ["in.slc"], os.listdir(folder))
+    check(tensor.cpd(np.int64(2), np.int64(3), memory=np.int64(2**30)).rank == 2, "integers of NumPy")
+
+
+def in_use(folder):
+    """A store that is closed in the middle of a call, copied or pickled; paths of bytes."""
+    tensor = small(folder)
+    result = tensor.cpd(2, 5, tol=0, callback=lambda _: tensor.close())
+    check(result.iterations == 5 and refused(tensor.cpd, 2), "closed in the middle")
+    tensor = sluice.open(tensor.path)
+    for other in (copy.copy(tensor), copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
+        other.close()
+        check(tensor.cpd(2, 1).rank == 2, "closed with a copy")
+    grown = tensor.permute(os.path.join(folder, "grown.slc"), (0, 1, 2))
+    source = os.path.join(folder, "in.tns")
+    tensor.export(source)
+    grown.cpd(2, 3, tol=0, callback=lambda at: at.iteration == 1 and not grown.append(source))
+    check(grown.nnz == tensor.nnz and grown.cpd(2, 1).rank == 2, "appended to in the middle")
+    place = os.fsencode(folder)
+    check(tensor.cpd(2, 2, output=place + b"/run").folder == os.path.join(folder, "run"), "a run")
+    check(tensor.load(place + b"/run").rank == 2, "loaded")
+    check(sluice.convert(place + b"/in.tns", place + b"/two.slc").nnz == tensor.nnz, "converted")
+    check(len(tensor.ttm(np.ones((20, 2)), 0, place + b"/ttm")) == 2, "ttm")
+    check(len(pickle.loads(pickle.dumps(result)).factors) == 3, "a result")
+
+
 run([
+    ("integers and texts that do not fit", out_of_range),
+    ("a store in use", in_use),
     ("Ctrl-C ends every call that takes long", interrupted),
     ("a store tells what the command tells", asked),
     ("names come with what is appended", named),
