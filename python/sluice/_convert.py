@@ -199,7 +199,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     if of_file:
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     else:
-        _push(run, output, coords, values, known, names, titles)
+        _push(run, output, coords, np.asarray(values), known, names, titles)
     return Tensor(output)
 
 

@@ -125,18 +125,20 @@ class Run:
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
         """Has a call with these options look at `stop`, and tell `progress`, ten times a second at most."""
         known.stop = ctypes.pointer(self.stop)
+        if progress is None:
+            return
+        wanted: Progress = progress
 
         def tell(_: Any, phase: bytes, done: int, total: int) -> None:
             now = time.monotonic()
             if now - self._told < 0.1:
                 return
             self._told = now
-            if self.ask(progress, phase.decode(), done, total or None):
+            if self.ask(wanted, phase.decode(), done, total or None):
                 self.stop.value = 1
 
-        if progress is not None:
-            known.progress = PROGRESS(tell)
-            self._held.append(known.progress)
+        known.progress = PROGRESS(tell)
+        self._held.append(known.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
         """Has the caller's thread call this; returns whether to stop. Called by the library's thread."""

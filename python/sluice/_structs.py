@@ -25,7 +25,7 @@ class Structure(ctypes.Structure):
     """One whose integers have to be in range, and whose texts have to be whole."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        kind = dict(type(self)._fields_).get(name)
+        kind: Any = {field[0]: field[1] for field in type(self)._fields_}.get(name)
         if kind in LIMITS:
             value = whole(kind, name, value).value
         elif kind is c_char_p and value is not None and b"\0" in value:

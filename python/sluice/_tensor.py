@@ -212,7 +212,7 @@ class Tensor(Stored):
     def _start(self, init: Any, folder: str) -> PathLike:
         """The folder of a start; matrices are written to `folder`."""
         if isinstance(init, (str, bytes, os.PathLike)):
-            return init
+            return os.fsdecode(init)
         if len(init) != self.order:
             raise UsageError(f"{len(init)} matrices to start from for {self.order} modes")
         for n, matrix in enumerate(init):
