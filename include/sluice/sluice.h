@@ -15,11 +15,12 @@
  *
  * Conventions. Every fallible function returns an enum slc_status and takes, last, a caller-owned
  * struct slc_error that may be NULL (sluice/status.h); on failure the objects it would have
- * returned are left as they were. A path that is NULL is SLC_ERR_USAGE. Modes and indices count from 0. Matrices are dense, row-major,
- * f64, without padding: rows x rank. Options may be NULL for the defaults; otherwise fill the
- * struct by its sluice_.._options_init(&options, sizeof options) first and change what you need:
- * the size recorded there keeps programs working with later versions of the library, whose structs
- * only grow at the end. Nothing is printed and the process is never ended.
+ * returned are left as they were. A path that is NULL is SLC_ERR_USAGE. Modes and indices count
+ * from 0. Matrices are dense, row-major, f64, without padding: rows x rank. Options may be NULL for
+ * the defaults; otherwise fill the struct by its sluice_.._options_init(&options, sizeof options)
+ * first and change what you need: the size recorded there keeps programs working with later
+ * versions of the library, whose structs only grow at the end. Nothing is printed and the process
+ * is never ended.
  *
  * Threads: different objects may be used by different threads at the same time; one object by one
  * thread at a time. Work inside a call is spread over `threads` of its options.
