@@ -201,6 +201,9 @@ static void arrange_archive(struct slc_list_file *file)
         add_member(&archive, "coords.npy", type_of(file, 0), lists, 0, n - 1, NULL, 0);
         add_member(&archive, "fill_value.npy", type_of(file, n), "()", none_first, none_last, zero,
                    slc_list_kind_bytes(file->lists[n].kind));
+        /* A text, by which newer pydata/sparse tells its forms; older ones do not look at it. */
+        add_member(&archive, "format.npy", "<U3", "()", none_first, none_last,
+                   "c\0\0\0o\0\0\0o\0\0", 12);
     }
     add_member(&archive, "shape.npy", "<i8", order, none_first, none_last, dims, 8 * n);
     add_member(&archive, "data.npy", type_of(file, n), one, n, n, NULL, 0);

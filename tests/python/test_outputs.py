@@ -324,7 +324,8 @@ def exported_npz(folder):
         with zipfile.ZipFile(out) as archive:
             check(archive.testzip() is None, "a checksum of the archive")
         with np.load(out) as found:
-            check(sorted(found.files) == ["coords", "data", "fill_value", "shape"], f"{found.files}")
+            check(sorted(found.files) == ["coords", "data", "fill_value", "format", "shape"], f"{found.files}")
+            check(found["format"].item().upper() == "COO", f"{found['format']!r}")
             check(tuple(found["shape"]) == lengths and found["fill_value"][()] == 0, "shape")
             check((found["coords"] == want[0]).all(), f"{name}: coordinates, or their order")
             check(bits(found["data"]) == bits(want[1]), f"{name}: values")
