@@ -200,7 +200,8 @@ static void test_early_ends(void)
         CU_ASSERT(disliked.turns <= 33);
         slc_error_clear(&err);
         options.stop = &stop;
-        SLC_ASSERT_FAILS(scan(&f, options, &stopped, &err), SLC_ERR_INTERRUPTED, &err, "stopped before");
+        SLC_ASSERT_FAILS(scan(&f, options, &stopped, &err), SLC_ERR_INTERRUPTED, &err,
+                         "stopped before");
         CU_ASSERT_EQUAL(stopped.turns, 0);
         slc_error_clear(&err);
     }
