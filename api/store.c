@@ -48,7 +48,9 @@ int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_b
 
 enum slc_status sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err)
 {
-    return slc_parse_size(text, ret_bytes, err);
+    return text != NULL
+               ? slc_parse_size(text, ret_bytes, err)
+               : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: give a size, such as 512MiB");
 }
 
 enum slc_status

@@ -487,6 +487,7 @@ static void errors_leave_everything_alone(void)
     CU_ASSERT_EQUAL(sluice_parse_size("2MiB", &bytes, NULL), SLC_OK);
     CU_ASSERT_EQUAL(bytes, 2 << 20);
     CU_ASSERT_EQUAL(sluice_parse_size("two", &bytes, NULL), SLC_ERR_USAGE);
+    CU_ASSERT_EQUAL(sluice_parse_size(NULL, &bytes, NULL), SLC_ERR_USAGE);
     CU_ASSERT_EQUAL(bytes, 2 << 20);
 }
 
