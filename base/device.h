@@ -103,6 +103,9 @@ struct slc_device_job {
      * device has seen (slc_device_stats) before anything is made of the output.
      */
     double magnitude;
+    /* Blocks will be copied during the job: kernels of resident blocks leave the device to theirs
+     * now and then. */
+    bool copies;
 };
 
 /* Where an operation begins to name a block that stays in the device's memory. */
@@ -149,7 +152,12 @@ struct slc_device_stats {
     uint64_t bytes_to_device, bytes_to_host; /* of all else */
     uint64_t factor_bytes_to_host;           /* of the latter: rows of factors and outputs */
     uint64_t bytes_from_devices;             /* rows of factors and outputs of others */
-    double copy_seconds, compute_seconds;    /* by events, summed over streams */
+    /*
+     * Of the device's clock: how long at least one block was copied, at least one kernel computed,
+     * and at least one of the two took place. Work of several streams that overlaps counts once, so
+     * that none of them exceeds the time that passed.
+     */
+    double copy_seconds, compute_seconds, busy_seconds;
     double squares; /* sum over the values of the last job, rounded; where deterministic */
 };
 

@@ -85,15 +85,19 @@ void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
     device->ops->close(device);
 }
 
-struct slc_device_job
-slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned mode)
+struct slc_device_job slc_accelerator_job(const struct slc_reader *reader,
+                                          const struct slc_plan *plan,
+                                          unsigned layout,
+                                          unsigned mode)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
 
-    return (struct slc_device_job){.layout = layout,
-                                   .mode = mode,
-                                   .magnitude =
-                                       sqrt((double)info->nnz) * sqrt(info->sum_of_squares)};
+    return (struct slc_device_job){
+        .layout = layout,
+        .mode = mode,
+        .magnitude = sqrt((double)info->nnz) * sqrt(info->sum_of_squares),
+        .copies = plan->layouts[layout].resident_blocks < info->block_count,
+    };
 }
 
 enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
@@ -117,12 +121,13 @@ enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
 /* Begins with the device's job, makes the pass, and ends the job whatever came of that. */
 static enum slc_status run_job(struct slc_device *device,
                                struct slc_stream *stream,
+                               const struct slc_plan *plan,
                                const struct slc_pass *pass,
                                unsigned mode,
                                struct slc_error *err)
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
-    const struct slc_device_job job = slc_accelerator_job(reader, pass->layout, mode);
+    const struct slc_device_job job = slc_accelerator_job(reader, plan, pass->layout, mode);
     enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
 
     if (status != SLC_OK) {
@@ -156,7 +161,7 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
                                   .progress = progress,
                                   .progress_context = progress_context};
     const struct slc_reader *reader = slc_stream_reader(stream, pass.layout);
-    enum slc_status status = run_job(device, stream, &pass, mode, err);
+    enum slc_status status = run_job(device, stream, plan, &pass, mode, err);
 
     if (status == SLC_OK && plan->request.deterministic) {
         struct slc_device_stats stats;
@@ -192,7 +197,7 @@ slc_accelerator_mttkrp_shared(struct slc_device *device,
     if (status != SLC_OK) {
         return status;
     }
-    status = run_job(device, stream, &pass, cpu->job->mode, err);
+    status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
     if (status != SLC_OK) {
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;

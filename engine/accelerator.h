@@ -19,9 +19,11 @@ enum slc_status slc_accelerator_open_device(struct slc_device *device,
                                             const struct slc_layouts *layouts,
                                             const struct slc_plan *plan,
                                             struct slc_error *err) SLC_NODISCARD;
-/* A job for a layout that `reader` reads, the problem's `layout`. */
-struct slc_device_job
-slc_accelerator_job(const struct slc_reader *reader, unsigned layout, unsigned mode);
+/* A job for the problem's `layout`, which `reader` reads. */
+struct slc_device_job slc_accelerator_job(const struct slc_reader *reader,
+                                          const struct slc_plan *plan,
+                                          unsigned layout,
+                                          unsigned mode);
 
 /*
  * Whether the job's magnitude was right: `squares` is what the devices have seen of the layout

@@ -392,7 +392,7 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
                                   .progress = progress,
                                   .progress_context = progress_context};
     const struct slc_device_job job =
-        slc_accelerator_job(group->layouts->reader[pass.layout], pass.layout, mode);
+        slc_accelerator_job(group->layouts->reader[pass.layout], plan, pass.layout, mode);
     enum slc_status status;
 
     SLC_ASSERT(is_computed(plan, mode));
@@ -452,6 +452,7 @@ void slc_accelerators_sum(const struct slc_accelerators *group, struct slc_devic
         sum->bytes_from_devices += one.bytes_from_devices;
         sum->copy_seconds += one.copy_seconds;
         sum->compute_seconds += one.compute_seconds;
+        sum->busy_seconds += one.busy_seconds;
         sum->squares += one.squares;
     }
 }

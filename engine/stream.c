@@ -507,8 +507,14 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
 
-    if (slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault) !=
-        SLC_OK) {
+    if (pass->device != NULL && pass->share == NULL) {
+        status = slc_stream_feed_residents(stream, &fault);
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault);
+    }
+    if (status != SLC_OK) {
         slc_ring_abort(stream->ring, &fault);
     } else {
         if (slc_team_run(stream->worker_count, worker_run, stream, &fault) != SLC_OK) {

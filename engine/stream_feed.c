@@ -8,11 +8,12 @@
  * they were asked for; whoever hands over a block looks how far they are, and gives back slots.
  * Workers do not belong to devices: whoever is free prepares the next block, whosever it is.
  *
- * Blocks that have arrived go first, because their slots are wanted for more reads; blocks of the
- * cache and those that stay in the device's memory fill the time between. A worker that finds none
- * of them has the device begin with what it has gathered, then waits for the oldest copy, for
- * without its slot there may be nothing more to read, and sleeps in the ring when there is none.
- * It does not line up for that: who holds the mutex comes here next.
+ * Blocks that stay in a device's memory are handed over before the pass begins, so that they are
+ * one launch. Then blocks that have arrived go first, because their slots are wanted for more
+ * reads; blocks of the cache fill the time between. A worker that finds none of them has the device
+ * begin with what it has gathered, then waits for the oldest copy, for without its slot there may
+ * be nothing more to read, and sleeps in the ring when there is none. It does not line up for that:
+ * who holds the mutex comes here next.
  *
  * Data that lies in a map cannot be registered page by page, and changes when the file does. It is
  * copied to the cache, where it belongs there, or to a buffer, which is what is checked and
@@ -33,6 +34,7 @@ static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
     return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
 }
 
+/* Does the same to a block that stays as slc_stream_feed_held. */
 void slc_stream_feed_begin(struct slc_stream *stream)
 {
     for (unsigned d = 0; d < stream->feeding->count; d++) {
@@ -234,7 +236,7 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
     return status;
 }
 
-/* Takes the next block that need not be read, if there is one. */
+/* Takes the next block of the cache, if there is one. */
 static bool claim_held(struct slc_stream *stream, uint64_t *block)
 {
     const struct slc_stream_layout *layout = stream->layout;
@@ -243,8 +245,7 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
     bool found;
 
     pthread_mutex_lock(&stream->mutex);
-    while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES &&
-           layout->cached[stream->order[*cursor]] != SLC_CACHE_RESIDENT) {
+    while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES) {
         ++*cursor;
     }
     found = *cursor < count;
@@ -272,6 +273,27 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
         status = slc_stream_feed_settle(stream, feed, false, fault);
     }
     pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_error *fault)
+{
+    struct slc_feeding *feeding = stream->feeding;
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t i = stream->first; i < stream->end && status == SLC_OK; i++) {
+        if (stream->layout->cached[stream->order[i]] == SLC_CACHE_RESIDENT) {
+            status = slc_stream_feed_held(stream, 0, stream->order[i], fault);
+        }
+    }
+    for (unsigned d = 0; d < feeding->count && status == SLC_OK; d++) {
+        struct slc_feed *feed = &feeding->feeds[d];
+
+        if (feed->gathered) {
+            feed->gathered = false;
+            status = feed->device->ops->flush(feed->device, fault);
+        }
+    }
     return status;
 }
 

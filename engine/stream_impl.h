@@ -219,6 +219,12 @@ void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker);
 
 /* The same of a pass that gives whole blocks to the device. */
 void slc_stream_feed_begin(struct slc_stream *stream);
+/*
+ * Has the devices begin with all blocks that stay in their memory; in a pass that is not shared
+ * with the CPU. Errors: those of the devices.
+ */
+enum slc_status slc_stream_feed_residents(struct slc_stream *stream,
+                                          struct slc_error *fault) SLC_NODISCARD;
 void slc_stream_feed_run(struct slc_stream *stream, unsigned worker);
 
 /* The same of one that the device shares with the workers; after slc_stream_feed_begin. */

@@ -24,6 +24,9 @@ struct slc_gpu_batch {
     const struct slc_gpu_tile *tiles;
     const uint32_t *chunk_begin; /* tile_count + 1 */
     uint32_t tile_count, chunk_count, chunk_runs;
+    /* Thread blocks, in as many as the device runs at a time: 1 keeps all of it until the end of
+     * the launch, more let other launches have some of it in between. */
+    uint32_t waves;
     const struct slc_encoded_layout *layout; /* in the device's memory */
     struct slc_gpu_fault *fault;
 };

@@ -56,7 +56,7 @@ static bool fits(const struct slc_gpu *gpu,
 {
     const struct slc_device_problem *problem = &gpu->problem;
 
-    return block->tile_count <= problem->slot_tiles - slot->tile_count - slot->range_tiles &&
+    return block->tile_count <= problem->slot_tiles - slot->tile_count &&
            (kept || (block->bytes <= problem->slot_bytes - slot->data_used &&
                      block->expanded_bytes <= problem->expanded_bytes - slot->expanded_used));
 }
@@ -178,6 +178,9 @@ enum slc_status slc_gpu_flush(struct slc_device *device, struct slc_error *err)
     if (status == SLC_OK) {
         status = slc_gpu_slot_launch(gpu, err);
     }
+    if (status == SLC_OK) {
+        status = slc_gpu_residents_launch(gpu, err);
+    }
     return slc_gpu_leave_job(gpu, status);
 }
 
@@ -237,6 +240,7 @@ static enum slc_status look(struct slc_gpu *gpu,
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         progress->busy = progress->busy || gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED;
     }
+    progress->busy = progress->busy || gpu->residents.timed < gpu->residents.launched;
     return status;
 }
 

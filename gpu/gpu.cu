@@ -75,8 +75,13 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
 
 static void stats(const struct slc_device *device, struct slc_device_stats *stats)
 {
-    *stats = slc_gpu_of(device)->stats;
-    slc_gpu_product_stats(slc_gpu_of(device), stats);
+    const struct slc_gpu *gpu = slc_gpu_of(device);
+
+    *stats = gpu->stats;
+    stats->copy_seconds += slc_spans_seconds(&gpu->times.copy);
+    stats->compute_seconds += slc_spans_seconds(&gpu->times.compute);
+    stats->busy_seconds += slc_spans_seconds(&gpu->times.busy);
+    slc_gpu_product_stats(gpu, stats);
 }
 
 static void destroy(struct slc_device *device)

@@ -89,6 +89,11 @@ static enum slc_status begin(struct slc_gpu *gpu, double magnitude, struct slc_e
     }
     SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
     SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
+    /* A stream without work reaches it at once. */
+    slc_spans_restart(&gpu->times.copy);
+    slc_spans_restart(&gpu->times.compute);
+    slc_spans_restart(&gpu->times.busy);
+    SLC_GPU_TRY(cudaEventRecord(gpu->times.epoch, gpu->slots[0].stream), err);
     return SLC_OK;
 }
 
@@ -116,6 +121,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->output.rows = gpu->problem.dims[job->mode];
     mttkrp->exact = gpu->memory.exact;
     gpu->job.layout = gpu->memory.layouts + job->layout;
+    gpu->job.copies = job->copies;
     gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
     if (gpu->job.chunk_runs == 0) {
         return slc_fail(
@@ -172,19 +178,27 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
     return SLC_OK;
 }
 
-/* All batches and the fault. */
+/* All batches, launches of residents, and the fault. */
 static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
 {
     enum slc_status status = slc_gpu_slot_launch(gpu, err);
 
+    if (status == SLC_OK) {
+        status = slc_gpu_residents_launch(gpu, err);
+    }
     if (status != SLC_OK) {
         return status;
     }
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         if (gpu->slots[s].state == SLC_GPU_SLOT_LAUNCHED) {
-            SLC_PLANT(end_before_batches,
-                      SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].done, 0), err));
+            SLC_PLANT(
+                end_before_batches,
+                SLC_GPU_TRY(cudaStreamWaitEvent(gpu->main, gpu->slots[s].computing.end, 0), err));
         }
+    }
+    status = slc_gpu_residents_join(gpu, err);
+    if (status != SLC_OK) {
+        return status;
     }
     SLC_GPU_TRY(cudaMemcpyAsync(gpu->memory.host_fault, gpu->memory.fault,
                                 sizeof *gpu->memory.fault, cudaMemcpyDeviceToHost, gpu->main),
@@ -196,7 +210,7 @@ static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
             status = slc_gpu_slot_retire(gpu, &gpu->slots[s], err);
         }
     }
-    return status;
+    return status == SLC_OK ? slc_gpu_residents_look(gpu, true, err) : status;
 }
 
 enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *err)

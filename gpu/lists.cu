@@ -121,7 +121,7 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
                                                 struct slc_error *err)
 {
     struct slc_device *device = &lists->gpu->device;
-    const struct slc_device_job job = {0, mode, 0};
+    const struct slc_device_job job = {0, mode, 0, false};
     float milliseconds = 0;
     enum slc_status status;
 

@@ -81,6 +81,7 @@ static void device_parts(const struct slc_device_problem *problem,
     }
     memory->resident = slc_gpu_part<uint8_t>(piece, problem->resident_bytes);
     memory->resident_tiles = slc_gpu_part<struct slc_gpu_tile>(piece, problem->resident_tiles);
+    memory->resident_chunk_begin = slc_gpu_part<uint32_t>(piece, slc_gpu_resident_table(problem));
     memory->units = slc_gpu_part<struct slc_row_span>(piece, problem->unit_most);
     memory->unit_columns = slc_gpu_part<double>(piece, (uint64_t)problem->unit_most * 2 * rank);
     memory->arrival = slc_gpu_part<uint8_t>(
@@ -105,6 +106,8 @@ static void registered_parts(const struct slc_device_problem *problem,
         slot->host_tiles = slc_gpu_part<struct slc_gpu_tile>(piece, problem->slot_tiles);
         slot->host_chunk_begin = slc_gpu_part<uint32_t>(piece, (uint64_t)problem->slot_tiles + 1);
     }
+    memory->host_resident_chunk_begin =
+        slc_gpu_part<uint32_t>(piece, slc_gpu_resident_table(problem));
 }
 
 static void plain_parts(const struct slc_device_problem *problem,
@@ -114,11 +117,6 @@ static void plain_parts(const struct slc_device_problem *problem,
     memory->resident_blocks =
         slc_gpu_part<struct slc_gpu_resident_block>(piece, problem->resident_tiles);
     memory->resident_nnz = slc_gpu_part<uint32_t>(piece, problem->resident_tiles);
-    for (unsigned s = 0; s < problem->streams; s++) {
-        /* Of residents, each of one tile or more. */
-        memory->slot[s].ranges = slc_gpu_part<struct slc_gpu_range>(
-            piece, problem->resident_tiles > 0 ? problem->slot_tiles : 0);
-    }
 }
 
 static bool lay_out(const struct slc_device_problem *problem, struct slc_gpu_memory *memory)

@@ -23,11 +23,6 @@ enum {
     SLC_GPU_ARRIVAL_BYTES = 4 << 20
 };
 
-/* Consecutive tiles of resident blocks. */
-struct slc_gpu_range {
-    uint32_t first, count;
-};
-
 /* A block in the memory for residents. */
 struct slc_gpu_resident_block {
     uint32_t first_tile, tile_count;
@@ -35,6 +30,7 @@ struct slc_gpu_resident_block {
     /* By which it came: until that batch has been computed, other streams have to wait for it. */
     unsigned slot;
     uint64_t batch;
+    bool wanted; /* by the job, and not launched yet */
 };
 
 struct slc_gpu_slot_memory {
@@ -44,7 +40,6 @@ struct slc_gpu_slot_memory {
     /* Of the host; what the two tables are copied from is registered. */
     struct slc_gpu_tile *host_tiles;
     uint32_t *host_chunk_begin;
-    struct slc_gpu_range *ranges;
 };
 
 struct slc_gpu_memory {
@@ -64,6 +59,7 @@ struct slc_gpu_memory {
     void *scratch; /* of gpu/dense.h */
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
+    uint32_t *resident_chunk_begin; /* resident_table entries */
     /* Of several devices; the place where rows arrive, of one that is given the host's, too. */
     struct slc_row_span *units;
     double *unit_columns;
@@ -76,9 +72,17 @@ struct slc_gpu_memory {
     struct slc_gpu_fault *host_fault;
     struct slc_gpu_resident_block *resident_blocks; /* at most one per tile */
     uint32_t *resident_nnz;                         /* of each tile */
+    uint32_t *host_resident_chunk_begin;            /* registered */
 
     struct slc_gpu_slot_memory slot[SLC_DEVICE_STREAMS];
 };
+
+/* Entries of the tables of chunks for launches of resident blocks: one per tile and one more per
+ * launch. */
+static inline uint64_t slc_gpu_resident_table(const struct slc_device_problem *problem)
+{
+    return 2 * (uint64_t)problem->resident_tiles;
+}
 
 /* The types that factors and outputs have. */
 static inline enum slc_value_type slc_gpu_factor_type(enum slc_arithmetic arithmetic)

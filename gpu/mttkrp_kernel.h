@@ -136,7 +136,7 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
                                      const struct slc_gpu_mttkrp_plan *plan,
                                      cudaStream_t stream)
 {
-    const uint32_t most = machine->multiprocessors * plan->blocks_each;
+    const uint32_t most = machine->multiprocessors * plan->blocks_each * batch->waves;
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
     /* Blocks of 1 KiB more than they ask for have to fit; what is left is cache for the factors. */
     const uint32_t percent =

@@ -76,20 +76,24 @@ check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struc
 
 static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *err)
 {
-    SLC_GPU_TRY(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking), err);
-    SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->computing, cudaEventDefault), err);
-    SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->done, cudaEventDefault), err);
-    for (unsigned c = 0; c < SLC_GPU_COPIES; c++) {
-        SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->copies[c].begin, cudaEventDefault), err);
-        SLC_GPU_TRY(cudaEventCreateWithFlags(&slot->copies[c].end, cudaEventDefault), err);
+    int least = 0, greatest = 0;
+    enum slc_status status;
+
+    /* Before residents: their kernels give way to those of blocks that are copied. */
+    SLC_GPU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), err);
+    SLC_GPU_TRY(cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, greatest), err);
+    status = slc_gpu_span_open(&slot->computing, err);
+    for (unsigned c = 0; c < SLC_GPU_COPIES && status == SLC_OK; c++) {
+        status = slc_gpu_span_open(&slot->copies[c], err);
     }
-    return SLC_OK;
+    return status;
 }
 
 static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
 {
     SLC_GPU_TRY(cudaStreamCreateWithFlags(&gpu->main, cudaStreamNonBlocking), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->begun, cudaEventDisableTiming), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->times.epoch, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->piece_done[0], cudaEventDisableTiming), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&gpu->piece_done[1], cudaEventDisableTiming), err);
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
@@ -100,7 +104,7 @@ static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
         }
         gpu->slots[s].memory = gpu->memory.slot[s];
     }
-    return SLC_OK;
+    return gpu->problem.resident_tiles > 0 ? slc_gpu_residents_open(gpu, err) : SLC_OK;
 }
 
 /* Factors are zero, padding included, before anybody writes them. */
@@ -158,7 +162,7 @@ enum slc_status slc_gpu_open(struct slc_device *device,
     return status;
 }
 
-static void destroy_event(cudaEvent_t *event)
+void slc_gpu_event_close(cudaEvent_t *event)
 {
     if (*event != nullptr) {
         (void)cudaEventDestroy(*event);
@@ -169,11 +173,9 @@ static void destroy_event(cudaEvent_t *event)
 static void close_slot(struct slc_gpu_slot *slot)
 {
     for (unsigned c = 0; c < SLC_GPU_COPIES; c++) {
-        destroy_event(&slot->copies[c].begin);
-        destroy_event(&slot->copies[c].end);
+        slc_gpu_span_close(&slot->copies[c]);
     }
-    destroy_event(&slot->computing);
-    destroy_event(&slot->done);
+    slc_gpu_span_close(&slot->computing);
     if (slot->stream != nullptr) {
         (void)cudaStreamDestroy(slot->stream);
     }
@@ -192,9 +194,11 @@ void slc_gpu_close(struct slc_device *device)
     for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
         close_slot(&gpu->slots[s]);
     }
-    destroy_event(&gpu->begun);
-    destroy_event(&gpu->piece_done[0]);
-    destroy_event(&gpu->piece_done[1]);
+    slc_gpu_residents_close(gpu);
+    slc_gpu_event_close(&gpu->begun);
+    slc_gpu_event_close(&gpu->times.epoch);
+    slc_gpu_event_close(&gpu->piece_done[0]);
+    slc_gpu_event_close(&gpu->piece_done[1]);
     if (gpu->main != nullptr) {
         (void)cudaStreamDestroy(gpu->main);
         gpu->main = nullptr;
@@ -204,7 +208,7 @@ void slc_gpu_close(struct slc_device *device)
     (void)cudaGetLastError();
     gpu->is_open = false;
     gpu->batches = 0;
-    gpu->residents = {};
+    gpu->times = {};
     gpu->job = {};
     memset(gpu->largest_known, 0, sizeof gpu->largest_known);
 }

@@ -4,6 +4,10 @@
 #include "gpu/check.h"
 #include "gpu/piece.h"
 
+extern "C" {
+#include "base/clock.h"
+}
+
 #include <cinttypes>
 #include <cstring>
 
@@ -334,6 +338,8 @@ enum slc_status slc_gpu_product_open(struct slc_device *device,
     if (gpu->product == nullptr) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the lanes of device %d", gpu->ordinal);
     }
+    pthread_mutex_init(&gpu->product->times_mutex, nullptr);
+    gpu->product->opened_ns = slc_clock_ns();
     status = check(gpu, product, err);
     if (status == SLC_OK) {
         gpu->stats = {};
@@ -378,8 +384,13 @@ void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *s
         stats->block_bytes += lane->block_bytes;
         stats->bytes_to_device += lane->bytes_to_device;
         stats->bytes_to_host += lane->bytes_to_host;
-        stats->copy_seconds += lane->copy_seconds;
-        stats->compute_seconds += lane->compute_seconds;
+    }
+    if (gpu->product != nullptr) {
+        pthread_mutex_lock(&gpu->product->times_mutex);
+        stats->copy_seconds += slc_spans_seconds(&gpu->product->copy);
+        stats->compute_seconds += slc_spans_seconds(&gpu->product->compute);
+        stats->busy_seconds += slc_spans_seconds(&gpu->product->busy);
+        pthread_mutex_unlock(&gpu->product->times_mutex);
     }
 }
 
@@ -404,6 +415,7 @@ void slc_gpu_product_close(struct slc_gpu *gpu)
     /* What these calls say is of no use to whoever asks next. */
     (void)cudaGetLastError();
     slc_buffer_destroy(&product->registered);
+    pthread_mutex_destroy(&product->times_mutex);
     slc_free(product);
     gpu->product = nullptr;
 }

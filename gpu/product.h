@@ -14,6 +14,8 @@
 #include "gpu/product_kernels.h"
 #include "gpu/state.h"
 
+#include <pthread.h>
+
 /* What a tile's bytes come behind. */
 struct slc_product_input {
     struct slc_gpu_tile tile;
@@ -64,6 +66,14 @@ struct slc_gpu_product {
     void *matrix[SLC_MAX_ORDER];
     struct slc_encoded_layout *layout;
     struct slc_gpu_lane lanes[SLC_DEVICE_LANES];
+
+    /*
+     * How long lanes were at work, as unions of spans. Their lengths are of the device's clock; they
+     * end when the host has seen that they did: lanes are never without somebody who waits.
+     */
+    pthread_mutex_t times_mutex;
+    uint64_t opened_ns;
+    struct slc_spans copy, compute, busy;
 };
 
 /* Bytes of a result with so many fibers. */

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "base/checked.h"
+#include "base/clock.h"
 }
 
 #include <cinttypes>
@@ -109,13 +110,27 @@ receive(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct slc_erro
     return SLC_OK;
 }
 
-static enum slc_status
-add_seconds(double *seconds, cudaEvent_t begin, cudaEvent_t end, struct slc_error *err)
+/* Adds the lane's last kernels to the times, and with `copied` its tile's copy, which came before.
+ */
+static enum slc_status add_times(struct slc_gpu_product *product,
+                                 const struct slc_gpu_lane *lane,
+                                 bool copied,
+                                 struct slc_error *err)
 {
-    float milliseconds = 0;
+    const double end = slc_seconds_since(product->opened_ns);
+    float copy_ms = 0, compute_ms = 0;
 
-    SLC_GPU_TRY(cudaEventElapsedTime(&milliseconds, begin, end), err);
-    *seconds += milliseconds * 1e-3;
+    SLC_GPU_TRY(cudaEventElapsedTime(&compute_ms, lane->copied, lane->done), err);
+    if (copied) {
+        SLC_GPU_TRY(cudaEventElapsedTime(&copy_ms, lane->begun, lane->copied), err);
+    }
+    const double middle = end - compute_ms * 1e-3, begin = middle - copy_ms * 1e-3;
+
+    pthread_mutex_lock(&product->times_mutex);
+    slc_spans_add(&product->copy, begin, middle);
+    slc_spans_add(&product->compute, middle, end);
+    slc_spans_add(&product->busy, begin, end);
+    pthread_mutex_unlock(&product->times_mutex);
     return SLC_OK;
 }
 
@@ -211,13 +226,7 @@ static enum slc_status take(struct slc_gpu *gpu,
     if (status == SLC_OK && header_of(lane)->fault.kind != SLC_GPU_SOUND) {
         status = slc_gpu_fail_damaged(&header_of(lane)->fault, err);
     }
-    if (status == SLC_OK) {
-        status = add_seconds(&lane->stats.copy_seconds, lane->begun, lane->copied, err);
-    }
-    if (status == SLC_OK) {
-        status = add_seconds(&lane->stats.compute_seconds, lane->copied, lane->done, err);
-    }
-    return status;
+    return status == SLC_OK ? add_times(gpu->product, lane, true, err) : status;
 }
 
 enum slc_status slc_gpu_product_tile(struct slc_device *device,
@@ -250,7 +259,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
 
 /* The fibers behind those that have been delivered. */
 static enum slc_status
-take_more(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+take_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -259,9 +268,7 @@ take_more(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, stru
         product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
     SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
     status = multiply(product, lane, err);
-    return status == SLC_OK
-               ? add_seconds(&lane->stats.compute_seconds, lane->copied, lane->done, err)
-               : status;
+    return status == SLC_OK ? add_times(product, lane, false, err) : status;
 }
 
 enum slc_status slc_gpu_product_more(struct slc_device *device,

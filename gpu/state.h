@@ -15,13 +15,18 @@
 
 #include "gpu/memory.h"
 
+extern "C" {
+#include "base/spans.h"
+}
+
 enum {
     /* Copies of a slot that are timed, and told apart by tickets, at a time. Enough to keep the
      * copy engine busy with blocks of some KiB. */
     SLC_GPU_COPIES = 16
 };
 
-struct slc_gpu_copy {
+/* What is timed on a stream. */
+struct slc_gpu_span {
     cudaEvent_t begin, end;
 };
 
@@ -35,26 +40,43 @@ struct slc_gpu_slot {
     enum slc_gpu_slot_state state;
     struct slc_gpu_slot_memory memory;
     cudaStream_t stream;
-    cudaEvent_t computing, done; /* around the batch's kernels */
-    struct slc_gpu_copy copies[SLC_GPU_COPIES];
+    struct slc_gpu_span computing; /* the batch's kernels */
+    struct slc_gpu_span copies[SLC_GPU_COPIES];
 
     /* The batch, which is the last one where the slot is not filling. */
     uint64_t batch; /* its number, from 1 */
     uint64_t data_used, expanded_used;
-    uint32_t tile_count;               /* that came with it; they begin the table */
-    uint32_t range_count, range_tiles; /* of residents; they end the table */
+    uint32_t tile_count;
     uint32_t copy_count, copies_timed; /* blocks that came; the first of them known to be there */
     uint64_t nnz;
     bool expands; /* some of what came is compressed */
     bool keeps;   /* some of what came stays */
 };
 
-/* The memory for residents. */
+/*
+ * The memory for resident blocks, and the launches that compute from it. They have a stream of
+ * their own, of lower priority than those of slots: blocks that are copied are computed as soon as
+ * they are there, so that their slots are free again.
+ */
 struct slc_gpu_residents {
     uint64_t used_bytes;
     uint32_t tile_count, block_count;
     /* Some came by a batch that was never launched: what they need expanded is not there. */
     bool lost;
+
+    cudaStream_t stream; /* NULL: there is no memory for resident blocks */
+    uint32_t wanted_begin,
+        wanted_end;           /* the wanted blocks are among these; equal: there are none */
+    uint64_t table_used;      /* of memory.resident_chunk_begin, by launches under way */
+    uint32_t launched, timed; /* launches of the job; the first of them known to be done */
+    struct slc_gpu_span computing[SLC_GPU_COPIES]; /* launch l: at l modulo their number */
+    uint64_t nnz[SLC_GPU_COPIES];
+};
+
+/* How long the device was at work, as unions of spans; the origin is `epoch`, in each job. */
+struct slc_gpu_times {
+    cudaEvent_t epoch; /* comes before all work of a job on the streams of slots and residents */
+    struct slc_spans copy, compute, busy;
 };
 
 /* An MTTKRP between mttkrp_begin and mttkrp_end, and its output after that. */
@@ -66,6 +88,7 @@ struct slc_gpu_job {
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;
+    bool copies;       /* struct slc_device_job */
     uint64_t nnz_done; /* of batches that have ended */
 };
 
@@ -99,6 +122,7 @@ struct slc_gpu {
     struct slc_gpu_slot *filling;
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
+    struct slc_gpu_times times;
     bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
     struct slc_gpu_job job;
@@ -193,7 +217,8 @@ enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
 enum slc_status slc_gpu_slot_fill(struct slc_gpu *gpu,
                                   struct slc_gpu_slot **slot,
                                   struct slc_error *err) SLC_NODISCARD;
-/* Frees the slots whose batches have ended, without waiting. */
+/* Frees the slots whose batches have ended, and counts launches of residents that have, without
+ * waiting. */
 enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Launches the batch that is being filled, if any. */
 enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
@@ -208,6 +233,19 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
                                     struct slc_gpu_slot *slot,
                                     struct slc_error *err) SLC_NODISCARD;
+/*
+ * Adds a span that has ended to the times, as one of copying or of computing.
+ */
+enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
+                                 struct slc_spans *kind,
+                                 const struct slc_gpu_span *span,
+                                 struct slc_error *err) SLC_NODISCARD;
+/* Destroys the event, if there is one. */
+void slc_gpu_event_close(cudaEvent_t *event);
+/* Events of a span. Whoever fails closes them. */
+enum slc_status slc_gpu_span_open(struct slc_gpu_span *span, struct slc_error *err) SLC_NODISCARD;
+void slc_gpu_span_close(struct slc_gpu_span *span);
+
 /* Waits for all streams, whatever they say. */
 void slc_gpu_wait(struct slc_gpu *gpu);
 /* The same; all slots are free then, and the batch that was being filled is lost. */
@@ -228,7 +266,33 @@ enum slc_status slc_gpu_poll(struct slc_device *device,
                              struct slc_device_progress *progress,
                              struct slc_error *err);
 
+/* What all launches of the job have in common. */
+static inline struct slc_gpu_batch slc_gpu_batch_of(const struct slc_gpu *gpu)
+{
+    struct slc_gpu_batch batch = {};
+
+    batch.chunk_runs = gpu->job.chunk_runs;
+    batch.waves = 1;
+    batch.layout = gpu->job.layout;
+    batch.fault = gpu->memory.fault;
+    return batch;
+}
+
+/* Chunks of a tile. */
+static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
+{
+    const uint32_t chunk_nnz = chunk_runs * SLC_RUN_NNZ;
+
+    return nnz / chunk_nnz + (nnz % chunk_nnz != 0);
+}
+
 /* ---- resident.cu */
+
+/* The stream and the events. Whoever fails closes them; that takes all-zero ones. */
+enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+void slc_gpu_residents_close(struct slc_gpu *gpu);
+/* After a job, which nothing of is under way: no block is wanted, no launch is counted. */
+void slc_gpu_residents_settle(struct slc_gpu *gpu);
 
 /* Where a block's bytes and expanded bytes would go. False where there is no room for it. */
 bool slc_gpu_resident_room(const struct slc_gpu *gpu,
@@ -246,6 +310,14 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       uint32_t *keep,
                                       struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_gpu_resident(struct slc_device *device, uint32_t keep, struct slc_error *err);
+/* Launches the resident blocks that were asked for, one launch for each run of neighbours in their
+ * memory: one in all where all of a layout were. */
+enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+/* Lets `main` wait for all of them. */
+enum slc_status slc_gpu_residents_join(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
+/* Adds up the times of launches that have ended; with `wait` of all. */
+enum slc_status
+slc_gpu_residents_look(struct slc_gpu *gpu, bool wait, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- job.cu */
 

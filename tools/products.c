@@ -99,13 +99,14 @@ json_t *products_json(const struct products_told *told)
     if (report != NULL) {
         const struct slc_device_stats *stats = &report->device;
         json_t *done = json_pack(
-            "{s:o, s:o, s:f, s:o, s:I, s:I, s:I, s:f, s:f}", "gpu",
+            "{s:o, s:o, s:f, s:o, s:I, s:I, s:I, s:f, s:f, s:f}", "gpu",
             side_json(&report->sides, SLC_SHARE_DEVICE), "cpu",
             side_json(&report->sides, SLC_SHARE_CPU), "part", part_of(&report->sides), "fraction",
             report->sides.fraction >= 0 ? json_real(report->sides.fraction) : json_null(),
             "block_bytes", (json_int_t)stats->block_bytes, "bytes_to_device",
             (json_int_t)stats->bytes_to_device, "bytes_to_host", (json_int_t)stats->bytes_to_host,
-            "copy_seconds", stats->copy_seconds, "compute_seconds", stats->compute_seconds);
+            "copy_seconds", stats->copy_seconds, "compute_seconds", stats->compute_seconds,
+            "busy_seconds", stats->busy_seconds);
 
         (void)json_object_update_new(object, done);
     }

@@ -227,6 +227,7 @@ void batch_upload(struct batch_fixture *fixture, uint32_t chunk_runs, bool expan
     fixture->batch.tile_count = static_cast<uint32_t>(tiles.size());
     fixture->batch.chunk_count = chunk_begin.back();
     fixture->batch.chunk_runs = chunk_runs;
+    fixture->batch.waves = 1;
     fixture->batch.layout = static_cast<const struct slc_encoded_layout *>(
         batch_to_device(fixture, &fixture->layout, sizeof fixture->layout));
     fixture->batch.fault =

@@ -224,7 +224,7 @@ enum slc_status device_run::take_all(size_t first, size_t step)
     std::shuffle(order.begin(), order.end(), random);
     for (size_t i = 0; i < order.size() && status == SLC_OK; i++) {
         status = take(order[i]);
-        if (status == SLC_OK && random() % 8 == 0) {
+        if (status == SLC_OK && flushing && random() % 8 == 0) {
             status = device->ops->flush(device, &err);
         }
     }
@@ -239,7 +239,7 @@ enum slc_status device_run::take_all(size_t first, size_t step)
 
 enum slc_status device_run::mttkrp(unsigned mode, size_t first, size_t step)
 {
-    const struct slc_device_job job = {0, mode, tensor.magnitude};
+    const struct slc_device_job job = {0, mode, tensor.magnitude, true};
     enum slc_status status = device->ops->mttkrp_begin(device, &job, &err), ended;
 
     if (status != SLC_OK) {

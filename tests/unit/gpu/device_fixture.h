@@ -82,6 +82,7 @@ struct device_run {
     std::vector<device_factor *> factors;
     std::vector<uint32_t> keep; /* of each block, SLC_NOT_RESIDENT at first */
     bool keeping = true;        /* blocks may stay */
+    bool flushing = true;       /* the device is asked to begin now and then */
     bool ready = false;         /* open has succeeded */
 
     device_run(const device_tensor &tensor, const device_case &how, bool any_numbers = false);

@@ -5,6 +5,7 @@
 #include "device_fixture.h"
 
 extern "C" {
+#include "base/clock.h"
 #include "cpu/dense.h"
 }
 
@@ -147,7 +148,7 @@ static void resident_in_order(void)
 
     assert_ok(&run, run.open());
     for (unsigned mode = 0; mode < 3; mode++) {
-        const struct slc_device_job job = {0, mode, tensor.magnitude};
+        const struct slc_device_job job = {0, mode, tensor.magnitude, true};
 
         to_device = run.stats().bytes_to_device;
         assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
@@ -162,6 +163,94 @@ static void resident_in_order(void)
     CU_ASSERT(run.stats().bytes_to_device - to_device < 100 * tensor.count());
 }
 
+/* Kernels of copied and of resident blocks add to an output that has been cleared, after factors
+ * that are still on their way. */
+static void cleared_first(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 90);
+
+    for (unsigned thirds = 0; thirds <= 3; thirds += 3) {
+        for (unsigned seed = 1; seed <= 25; seed++) {
+            const device_emulation emulation(seed);
+            device_run run(tensor, {1, 1, thirds, 2, SLC_ARITHMETIC_F64, false, 2 * seed});
+
+            assert_ok(&run, run.open());
+            for (unsigned mode = 0; mode < 3; mode++) {
+                for (unsigned n = 0; n < 3; n++) {
+                    assert_ok(&run, run.device->ops->factor_write(
+                                        run.device, n, &run.factors[n]->matrix, &run.err));
+                }
+                check_mode(&run, mode);
+            }
+        }
+    }
+}
+
+/* Whatever their order, all resident blocks of a job are one launch. */
+static void resident_launches(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
+
+    CU_ASSERT(tensor.count() >= 8);
+    for (unsigned seed = 1; seed <= 3; seed++) {
+        const device_emulation emulation(seed);
+        /* Slots for one block alone do not cut them. */
+        device_run run(tensor, {seed, 1, 3, 4, SLC_ARITHMETIC_F64, false, seed});
+        uint64_t before;
+
+        assert_ok(&run, run.open());
+        check_mode(&run, 0);
+        run.flushing = false;
+        for (unsigned mode = 0; mode < 3; mode++) {
+            before = run.stats().launches;
+            check_mode(&run, mode);
+            CU_ASSERT_EQUAL(run.stats().launches, before + 1);
+        }
+        /* With others that are copied: every second one stays away, so that none has a neighbour.
+         */
+        before = run.stats().launches;
+        assert_ok(&run, run.mttkrp(0, 0, 2));
+        CU_ASSERT(run.stats().launches <= before + (tensor.count() + 1) / 2);
+    }
+}
+
+/*
+ * Streams run in any order, so that kernels overlap with one another and with copies: no time is
+ * longer than the pass, and neither the copies nor the kernels than both together.
+ */
+static void times(void)
+{
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
+
+    for (unsigned thirds = 0; thirds < 3; thirds++) {
+        const device_emulation emulation(thirds + 1);
+        device_run run(tensor, {4, 1, thirds, 5, SLC_ARITHMETIC_F64, false, thirds});
+
+        assert_ok(&run, run.open());
+        for (unsigned pass = 0; pass < 3; pass++) {
+            const struct slc_device_stats before = run.stats();
+            const uint64_t start_ns = slc_clock_ns();
+
+            check_mode(&run, pass);
+
+            const double wall = slc_seconds_since(start_ns);
+            const struct slc_device_stats after = run.stats();
+            const double copy = after.copy_seconds - before.copy_seconds;
+            const double compute = after.compute_seconds - before.compute_seconds;
+            const double busy = after.busy_seconds - before.busy_seconds;
+            /* Events are told in milliseconds of 24 bits. */
+            const double slack = 1e-6 * wall + 1e-6;
+
+            CU_ASSERT(copy > 0 && compute > 0);
+            CU_ASSERT(copy <= wall + slack);
+            CU_ASSERT(compute <= wall + slack);
+            CU_ASSERT(busy <= wall + slack);
+            CU_ASSERT(busy <= copy + compute + slack);
+            CU_ASSERT(busy + slack >= std::fmax(copy, compute));
+        }
+    }
+}
+
 /* A block may be computed again in the job that it came with, while that copy is under way. */
 static void resident_at_once(void)
 {
@@ -171,7 +260,7 @@ static void resident_at_once(void)
         for (unsigned seed = 1; seed <= (slc_test_threads_only() ? 2U : 4U); seed++) {
             const device_emulation emulation(seed);
             device_run run(tensor, {3, slot_blocks, 3, 4, SLC_ARITHMETIC_F64, false, seed});
-            const struct slc_device_job job = {0, 1, tensor.magnitude};
+            const struct slc_device_job job = {0, 1, tensor.magnitude, true};
             std::vector<double> rows, twice;
 
             assert_ok(&run, run.open());
@@ -338,7 +427,7 @@ static void two_devices(void)
         assert_ok(runs[d].get(), runs[d]->open(d / 2 % emulation.devices));
     }
     for (unsigned mode = 0; mode < 3; mode++) {
-        const struct slc_device_job job = {0, mode, tensor.magnitude};
+        const struct slc_device_job job = {0, mode, tensor.magnitude, true};
 
         for (const auto &run : runs) {
             assert_ok(run.get(), run->device->ops->mttkrp_begin(run->device, &job, &run->err));
@@ -396,6 +485,9 @@ int main(int argc, char **argv)
         {"deterministic sums have the same bits in any order", deterministic},
         {"blocks that stay are copied once", resident},
         {"blocks that stay are computed in order", resident_in_order},
+        {"blocks that stay are one launch", resident_launches},
+        {"the output is cleared before kernels add to it", cleared_first},
+        {"overlapping work is counted once", times},
         {"blocks that stay are computed again while they come", resident_at_once},
         {"updates, Gram matrices and scaling of factors that stay", update},
         {"factors of any rank go and come back", factors},

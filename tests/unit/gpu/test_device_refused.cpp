@@ -179,7 +179,7 @@ static void before_open(void)
 {
     const device_emulation emulation(1);
     const struct slc_gpu_options options = {0, 0};
-    const struct slc_device_job job = {0, 0, 1};
+    const struct slc_device_job job = {0, 0, 1, true};
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_device *device = nullptr;
     bool done;
@@ -210,8 +210,10 @@ static void wrong_calls(void)
 
     SLC_ASSERT_OK(run.open(), &run.err);
     const struct slc_device_ops *ops = run.device->ops;
-    const struct slc_device_job jobs[] = {
-        {1, 0, 1}, {0, 3, 1}, {0, 0, -1}, {0, 0, std::strtod("nan", nullptr)}};
+    const struct slc_device_job jobs[] = {{1, 0, 1, true},
+                                          {0, 3, 1, true},
+                                          {0, 0, -1, true},
+                                          {0, 0, std::strtod("nan", nullptr), true}};
 
     REFUSED(run, ops->open(run.device, &problem, &run.err), "open already");
     REFUSED(run, ops->factor_write(run.device, 0, &other.matrix, &run.err), "41 x 4");
@@ -234,7 +236,7 @@ static void wrong_calls(void)
     REFUSED(run, ops->update(run.device, 0, &solver, &sums, &run.err), "rank 5");
     REFUSED(run, ops->update(run.device, 1, &solver, &sums, &run.err), "mode 1");
     SLC_ASSERT_OK(ops->output_read(run.device, &to.matrix, &run.err), &run.err);
-    const struct slc_device_job job = {0, 0, tensor.magnitude};
+    const struct slc_device_job job = {0, 0, tensor.magnitude, true};
     SLC_ASSERT_OK(ops->mttkrp_begin(run.device, &job, &run.err), &run.err);
     REFUSED(run, ops->mttkrp_begin(run.device, &job, &run.err), "under way");
     REFUSED(run, ops->factor_write(run.device, 0, &to.matrix, &run.err), "under way");
@@ -248,7 +250,7 @@ static void refused_blocks(void)
     const device_tensor tensor(SLC_CODEC_LZ4, SLC_MADE_EVEN_DOUBLES, 800, 300);
     const device_emulation emulation(1);
     device_run run(tensor, plain);
-    const struct slc_device_job job = {0, 1, tensor.magnitude};
+    const struct slc_device_job job = {0, 1, tensor.magnitude, true};
     const struct slc_device_problem problem = device_problem_of(tensor, plain);
     const std::function<void(struct slc_encoded_block *)> spoil[] = {
         [&](struct slc_encoded_block *b) { b->bytes = problem.slot_bytes + 1; },
@@ -286,7 +288,7 @@ static void empty_block(void)
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 100, 0);
     const device_emulation emulation(1);
     device_run run(tensor, plain);
-    const struct slc_device_job job = {0, 1, tensor.magnitude};
+    const struct slc_device_job job = {0, 1, tensor.magnitude, true};
     struct slc_encoded_block block = tensor.block(0);
     uint64_t ticket = 7;
     uint32_t keep = 7;

@@ -22,7 +22,7 @@ LATE = {"none": "not ok "}
 # Fault: the program that runs into it, its test, and what says so by the sanitizer of the build.
 FAULTS = {
     "amped_plain_add": ("test_gpu_baselines", "orders, ranks", RACE),
-    "batch_before_begun": ("test_gpu_device", "any number of streams", WRONG),
+    "batch_before_begun": ("test_gpu_device", "cleared before", WRONG),
     "blco_stash_tile_overwritten": ("test_gpu_baselines", "options", RACE),
     "blco_tile_not_there": ("test_gpu_baselines", "orders, ranks", RACE),
     "blco_tile_overwritten": ("test_gpu_baselines", "options", RACE),
@@ -53,6 +53,8 @@ FAULTS = {
     "product_not_awaited": ("test_gpu_product", "codec and form", WRONG),
     "product_run_unfinished": ("test_gpu_product", "codec and form", RACE),
     "resident_not_awaited": ("test_gpu_device", "while they come", RACE),
+    "residents_before_begun": ("test_gpu_device", "cleared before", WRONG),
+    "spans_summed": ("test_gpu_device", "counted once", {"none": "not ok "}),
     "slot_overwritten": ("test_gpu_device", "any number of streams", ERROR),
     "update_panel_unfinished": ("test_gpu_dense", "hundreds of rows", WRONG),
     "update_rows_unsolved": ("test_gpu_dense", "hundreds of rows", WRONG),
